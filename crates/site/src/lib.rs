@@ -1,1 +1,11 @@
-//! To be written.
+//! What a configuration means: `Ast` in, typed [`Site`] out.
+//!
+//! The directive table (`directives`) says what may stand where; lowering
+//! resolves inheritance and defaults, parses templates and compiles patterns,
+//! so that a [`Site`] answers every question without a look-up by string.
+//! Nothing past this crate sees nginx syntax: another front end could make the
+//! same `Site`.
+
+pub mod model;
+
+pub use model::*;

@@ -1,0 +1,112 @@
+//! Who may come in, and how fast: access rules, request and connection limits.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::{LimitConnZoneId, LimitReqZoneId, LogLevel, Template};
+
+/// An address block: `allow`, `deny`, `geo`, `set_real_ip_from`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    All,
+    /// `unix:`
+    Unix,
+    Block { address: IpAddr, prefix_bits: u8 },
+}
+
+impl Network {
+    /// Does it hold `address`? `None` is a unix socket peer. IPv4-mapped IPv6
+    /// addresses count as IPv4.
+    pub fn contains(&self, address: Option<IpAddr>) -> bool {
+        match (self, address) {
+            (Network::All, _) => true,
+            (Network::Unix, address) => address.is_none(),
+            (Network::Block { .. }, None) => false,
+            (Network::Block { address: network, prefix_bits }, Some(address)) => {
+                match (network, address.to_canonical()) {
+                    (IpAddr::V4(network), IpAddr::V4(address)) => {
+                        let bits = u32::from(*prefix_bits).min(32);
+                        bits == 0 || (u32::from(*network) ^ u32::from(address)) >> (32 - bits) == 0
+                    }
+                    (IpAddr::V6(network), IpAddr::V6(address)) => {
+                        let bits = u32::from(*prefix_bits).min(128);
+                        bits == 0 || (u128::from(*network) ^ u128::from(address)) >> (128 - bits) == 0
+                    }
+                    _ => false,
+                }
+            }
+        }
+    }
+}
+
+/// `allow` and `deny`, in order; the first that holds the address decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessRule {
+    pub network: Network,
+    pub allow: bool,
+}
+
+/// `satisfy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Satisfy {
+    All,
+    Any,
+}
+
+/// `auth_basic` with its user file.
+#[derive(Debug, Clone)]
+pub struct AuthBasic {
+    pub realm: Template,
+    pub user_file: Template,
+}
+
+/// `limit_req_zone KEY zone=NAME:SIZE rate=RATE`.
+#[derive(Debug, Clone)]
+pub struct LimitReqZone {
+    pub name: String,
+    pub key: Template,
+    pub size_bytes: u64,
+    /// Requests per 1,000 seconds, so that `r/m` rates stay whole numbers.
+    pub rate_per_1000s: u64,
+}
+
+/// `limit_req zone=NAME [burst=N] [nodelay | delay=N]`.
+#[derive(Debug, Clone)]
+pub struct LimitReq {
+    pub zone: LimitReqZoneId,
+    pub burst: u64,
+    /// Excess requests let through at once; `u64::MAX` is `nodelay`.
+    pub delay_after: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct LimitConnZone {
+    pub name: String,
+    pub key: Template,
+    pub size_bytes: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct LimitConn {
+    pub zone: LimitConnZoneId,
+    pub connections: u64,
+}
+
+/// What a limit does when it is passed: `limit_*_status`, `_log_level`, `_dry_run`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitReaction {
+    pub status: u16,
+    pub log_level: LogLevel,
+    pub dry_run: bool,
+}
+
+/// All limits of a location.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub requests: Vec<LimitReq>,
+    pub on_requests: LimitReaction,
+    pub connections: Vec<LimitConn>,
+    pub on_connections: LimitReaction,
+    /// `auth_delay`.
+    pub auth_delay: Duration,
+}

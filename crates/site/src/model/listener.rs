@@ -1,0 +1,99 @@
+//! Where connections are accepted, and which server takes a request there.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::{LocationId, Location, Locations, Pattern, RewriteOp, ServerId, Settings};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One listening socket and the servers behind it.
+#[derive(Debug)]
+pub struct Listener {
+    pub address: ListenAddress,
+    pub options: ListenOptions,
+    pub default_server: ServerId,
+    pub names: ServerNames,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ListenAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// Parameters of `listen` that belong to the socket.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListenOptions {
+    pub reuseport: bool,
+    pub backlog: Option<u32>,
+    pub rcvbuf: Option<u64>,
+    pub sndbuf: Option<u64>,
+    pub ipv6only: Option<bool>,
+    pub deferred: bool,
+    pub so_keepalive: Option<bool>,
+    pub proxy_protocol: bool,
+}
+
+/// How a request's host selects a server: exact, `*.example.org`,
+/// `www.example.*`, pattern, in this order; names are lower case.
+#[derive(Debug, Default)]
+pub struct ServerNames {
+    pub exact: HashMap<Box<[u8]>, ServerId>,
+    /// Suffix with its leading dot (`.example.org`), longest first. The flag
+    /// says that the bare name matches as well (`.example.org` was written).
+    pub leading_wildcard: Vec<(Box<[u8]>, ServerId)>,
+    /// Prefix with its trailing dot (`www.example.`), longest first.
+    pub trailing_wildcard: Vec<(Box<[u8]>, ServerId)>,
+    /// In order of appearance.
+    pub patterns: Vec<(Arc<Pattern>, ServerId)>,
+}
+
+/// A `server` block.
+#[derive(Debug)]
+pub struct Server {
+    /// First name: `$server_name`, and redirects where `server_name_in_redirect`.
+    pub name: String,
+    /// Directives of the rewrite module at server level.
+    pub rewrite: Vec<RewriteOp>,
+    /// All locations: nested ones and those of `if` blocks included. The first
+    /// is the server's own level: what holds where no location matches.
+    pub locations: Vec<Location>,
+    /// The tree's top level.
+    pub top: Locations,
+    pub head: HeadSettings,
+    /// `merge_slashes`.
+    pub merge_slashes: bool,
+}
+
+impl Server {
+    /// The server level itself.
+    pub const ROOT: LocationId = LocationId(0);
+
+    pub fn location(&self, id: LocationId) -> &Location {
+        &self.locations[id.0]
+    }
+
+    pub fn settings(&self, id: LocationId) -> &Arc<Settings> {
+        &self.locations[id.0].settings
+    }
+}
+
+/// Limits on the request head; known before a location is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadSettings {
+    /// `client_header_buffer_size`, in bytes.
+    pub buffer_bytes: u64,
+    /// `large_client_header_buffers`.
+    pub large_buffers: usize,
+    pub large_buffer_bytes: u64,
+    /// `client_header_timeout`.
+    pub timeout: Duration,
+    /// `max_headers`.
+    pub max_fields: usize,
+    /// `ignore_invalid_headers`.
+    pub ignore_invalid: bool,
+    /// `underscores_in_headers`.
+    pub underscores: bool,
+}

@@ -1,0 +1,49 @@
+//! The location tree of a server.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{LocationId, Pattern, RewriteOp, Settings};
+
+/// A `location`, an `if` block inside one, or the server's own level.
+#[derive(Debug)]
+pub struct Location {
+    /// As written after `location`, for messages; empty for the server's level.
+    pub name: String,
+    pub rewrite: Vec<RewriteOp>,
+    pub settings: Arc<Settings>,
+    /// Locations nested in this one.
+    pub inner: Locations,
+    /// Length of the matched prefix: what `alias` replaces. `None` for pattern
+    /// and named locations.
+    pub prefix_bytes: Option<usize>,
+    /// `internal`.
+    pub internal: bool,
+    /// `location @name`.
+    pub named: bool,
+    /// A prefix location ending in `/` with a handler that passes requests on:
+    /// the same path without the slash is redirected to it (nginx's auto_redirect).
+    pub auto_redirect: bool,
+    /// `alias` stands in a location given by a pattern: its value is the whole path.
+    pub is_pattern: bool,
+}
+
+/// One level of the tree. nginx's order: exact, then the longest prefix, then
+/// (unless that prefix forbids it) patterns in order of appearance.
+#[derive(Debug, Default)]
+pub struct Locations {
+    pub exact: HashMap<Box<[u8]>, LocationId>,
+    /// Sorted by length, longest first.
+    pub prefixes: Vec<PrefixLocation>,
+    pub patterns: Vec<(Arc<Pattern>, LocationId)>,
+    /// Only at a server's top level.
+    pub named: HashMap<Box<[u8]>, LocationId>,
+}
+
+#[derive(Debug)]
+pub struct PrefixLocation {
+    pub prefix: Box<[u8]>,
+    /// `^~`: no pattern is tried once this is the longest prefix.
+    pub skips_patterns: bool,
+    pub location: LocationId,
+}

@@ -1,0 +1,92 @@
+//! The typed model of a site, cut along what a request meets: process,
+//! listeners and servers, locations, rewriting, upstreams, cache rules, limits
+//! and logs. Plain values; identifiers are indexes into the vectors of [`Http`].
+
+mod cache;
+mod limits;
+mod listener;
+mod location;
+mod log;
+mod pattern;
+mod process;
+mod rewrite;
+mod settings;
+mod template;
+mod upstream;
+
+pub use cache::*;
+pub use limits::*;
+pub use listener::*;
+pub use location::*;
+pub use log::*;
+pub use pattern::*;
+pub use process::*;
+pub use rewrite::*;
+pub use settings::*;
+pub use template::*;
+pub use upstream::*;
+
+/// A whole configuration, ready to be served.
+#[derive(Debug)]
+pub struct Site {
+    pub process: Process,
+    pub http: Http,
+}
+
+/// The `http` block: what servers share, and the servers.
+#[derive(Debug, Default)]
+pub struct Http {
+    /// One for each distinct address that some server listens on.
+    pub listeners: Vec<Listener>,
+    pub servers: Vec<Server>,
+    pub maps: Vec<Map>,
+    pub geos: Vec<Geo>,
+    pub split_clients: Vec<SplitClients>,
+    /// Names of the request's writable variables: `set` and named captures.
+    /// A request carries one slot for each.
+    pub slots: Vec<String>,
+    /// `upstream` blocks first, then one implicit group for each address that
+    /// a `*_pass` names literally.
+    pub groups: Vec<UpstreamGroup>,
+    pub cache_zones: Vec<CacheZone>,
+    pub limit_req_zones: Vec<LimitReqZone>,
+    pub limit_conn_zones: Vec<LimitConnZone>,
+    pub log_formats: Vec<LogFormat>,
+    /// `resolver`, `variables_hash_*` and the like are not kept.
+    pub server_names_in_redirect: bool,
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub usize);
+    )*};
+}
+
+ids! {
+    /// Index into [`Http::listeners`].
+    ListenerId,
+    /// Index into [`Http::servers`].
+    ServerId,
+    /// Index into [`Server::locations`].
+    LocationId,
+    /// Index into [`Http::maps`].
+    MapId,
+    /// Index into [`Http::geos`].
+    GeoId,
+    /// Index into [`Http::split_clients`].
+    SplitClientsId,
+    /// Index into [`Http::slots`].
+    SlotId,
+    /// Index into [`Http::groups`].
+    GroupId,
+    /// Index into [`Http::cache_zones`].
+    CacheZoneId,
+    /// Index into [`Http::limit_req_zones`].
+    LimitReqZoneId,
+    /// Index into [`Http::limit_conn_zones`].
+    LimitConnZoneId,
+    /// Index into [`Http::log_formats`].
+    LogFormatId,
+}

@@ -1,0 +1,334 @@
+//! Everything that holds for a request once its location is known. Inheritance
+//! is resolved: each location has a whole `Settings` of its own.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub content: Content,
+    pub files: FileSettings,
+    pub body: BodySettings,
+    pub connection: ConnectionSettings,
+    pub headers: HeaderSettings,
+    pub access: Vec<AccessRule>,
+    pub auth: Option<AuthBasic>,
+    pub satisfy: Satisfy,
+    pub limits: Limits,
+    /// `error_page`, in order.
+    pub error_pages: Vec<ErrorPage>,
+    pub recursive_error_pages: bool,
+    pub redirects: RedirectSettings,
+    /// Empty: `access_log off`.
+    pub access_logs: Vec<AccessLog>,
+    pub open_log_file_cache: Option<OpenLogFileCache>,
+    pub error_logs: Vec<ErrorLog>,
+    pub log_not_found: bool,
+    pub log_subrequests: bool,
+    pub compression: CompressionSettings,
+    pub charset: CharsetSettings,
+    /// `limit_rate`, bytes per second; empty or 0: no limit.
+    pub limit_rate: Template,
+    pub limit_rate_after: Template,
+    /// `set_real_ip_from`, `real_ip_header`, `real_ip_recursive`.
+    pub real_ip: RealIp,
+    /// `valid_referers`; `None` where not given.
+    pub valid_referers: Option<ValidReferers>,
+}
+
+/// Who makes the response.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Files below `root` or `alias`, index files, listings.
+    Files,
+    FastCgi(Arc<FastCgi>),
+    /// `empty_gif`
+    EmptyGif,
+    /// `stub_status`
+    StubStatus,
+}
+
+#[derive(Debug, Clone)]
+pub struct FileSettings {
+    /// `root` (path of the request is appended) or `alias` (the location's
+    /// prefix is replaced).
+    pub root: Root,
+    pub index: Vec<Template>,
+    pub try_files: Option<Arc<TryFiles>>,
+    /// `types`: file extension in lower case to media type.
+    pub types: Arc<HashMap<Box<[u8]>, Box<[u8]>>>,
+    pub default_type: Box<[u8]>,
+    pub etag: bool,
+    pub if_modified_since: IfModifiedSince,
+    pub max_ranges: Option<usize>,
+    pub autoindex: Autoindex,
+    pub open_file_cache: Option<OpenFileCache>,
+    pub sendfile: bool,
+    /// `disable_symlinks`
+    pub disable_symlinks: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Root {
+    Root(Template),
+    Alias(Template),
+}
+
+/// `try_files FILE ... URI | =CODE`.
+#[derive(Debug, Clone)]
+pub struct TryFiles {
+    pub candidates: Vec<TryFile>,
+    pub fallback: TryFallback,
+}
+
+#[derive(Debug, Clone)]
+pub struct TryFile {
+    pub path: Template,
+    /// Written with a trailing slash: a directory is looked for.
+    pub is_directory: bool,
+}
+
+#[derive(Debug, Clone)]
+pub enum TryFallback {
+    /// Path, perhaps with arguments, or `@name`.
+    Uri(Template),
+    Status(u16),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfModifiedSince {
+    Off,
+    Exact,
+    Before,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Autoindex {
+    pub enabled: bool,
+    pub exact_size: bool,
+    pub localtime: bool,
+    pub format: AutoindexFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoindexFormat {
+    Html,
+    Json,
+    Jsonp,
+    Xml,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFileCache {
+    pub max: usize,
+    pub inactive: Duration,
+    /// `open_file_cache_valid`
+    pub valid: Duration,
+    pub min_uses: u32,
+    pub errors: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodySettings {
+    /// `client_max_body_size` in bytes; 0: unlimited.
+    pub max_bytes: u64,
+    /// `client_body_buffer_size`: kept in memory up to here.
+    pub buffer_bytes: u64,
+    pub timeout: Duration,
+    pub temp_path: PathBuf,
+    pub in_file_only: InFileOnly,
+    pub in_single_buffer: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InFileOnly {
+    Off,
+    Clean,
+    On,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionSettings {
+    /// `keepalive_timeout`; zero: connections are not kept.
+    pub keepalive_timeout: Duration,
+    /// Second argument: sent as `Keep-Alive: timeout=N`.
+    pub keepalive_header: Option<Duration>,
+    pub keepalive_requests: u64,
+    pub keepalive_time: Duration,
+    /// `keepalive_disable`
+    pub disable_msie6: bool,
+    pub disable_safari: bool,
+    pub send_timeout: Duration,
+    pub lingering_close: LingeringClose,
+    pub lingering_time: Duration,
+    pub lingering_timeout: Duration,
+    pub reset_timedout: bool,
+    pub tcp_nodelay: bool,
+    pub chunked_transfer_encoding: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LingeringClose {
+    Off,
+    On,
+    Always,
+}
+
+#[derive(Debug, Clone)]
+pub struct HeaderSettings {
+    pub add: Vec<AddHeader>,
+    /// `add_trailer`
+    pub trailers: Vec<AddHeader>,
+    pub expires: Expires,
+    pub server_tokens: ServerTokens,
+    /// `Cache-Status` of RFC 9211 on responses that the cache had a say in
+    /// (`cache_status_header on | off`).
+    pub cache_status: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct AddHeader {
+    pub name: Box<[u8]>,
+    pub value: Template,
+    pub always: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expires {
+    Off,
+    Epoch,
+    Max,
+    /// Seconds from now.
+    Access(i64),
+    /// Seconds from the last modification.
+    Modified(i64),
+    /// Seconds since midnight, local time.
+    Daily(u64),
+    /// A value with variables: the same words, known at run time.
+    Variable { value: Template, modified: bool },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerTokens {
+    On,
+    Off,
+    /// `build` is shown as `on`.
+    Build,
+    /// A literal or variable text.
+    Text(Template),
+}
+
+/// `error_page CODE ... [=[RESPONSE]] URI`.
+#[derive(Debug, Clone)]
+pub struct ErrorPage {
+    pub statuses: Vec<u16>,
+    pub answer: ErrorAnswer,
+    pub target: Template,
+}
+
+/// What status an error page is sent with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorAnswer {
+    /// That of the error.
+    Same,
+    /// `=CODE`
+    Status(u16),
+    /// `=`: whatever the page itself answers.
+    OfPage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RedirectSettings {
+    pub absolute: bool,
+    pub port: bool,
+    pub server_name: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct CompressionSettings {
+    pub gzip: bool,
+    /// `gzip_types` (`*` is everything); text/html always counts.
+    pub gzip_types: Arc<MediaTypes>,
+    pub gzip_min_length: u64,
+    pub gzip_level: u32,
+    /// Lowest minor version of HTTP/1 that gets compressed answers: `gzip_http_version`.
+    pub gzip_http_minor: u8,
+    pub gzip_vary: bool,
+    pub gzip_proxied: GzipProxied,
+    /// Patterns of `gzip_disable` against User-Agent.
+    pub gzip_disable: Vec<Arc<Pattern>>,
+    pub gzip_static: GzipStatic,
+    pub gunzip: bool,
+}
+
+/// `gzip_proxied` and the like: flags as written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GzipProxied {
+    pub any: bool,
+    pub expired: bool,
+    pub no_cache: bool,
+    pub no_store: bool,
+    pub private: bool,
+    pub no_last_modified: bool,
+    pub no_etag: bool,
+    pub auth: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GzipStatic {
+    Off,
+    On,
+    Always,
+}
+
+/// A list of media types such as `gzip_types`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MediaTypes {
+    pub all: bool,
+    /// In lower case.
+    pub types: Vec<Box<[u8]>>,
+}
+
+impl MediaTypes {
+    /// Does `content_type` (parameters allowed) belong to the list?
+    pub fn contains(&self, content_type: &[u8]) -> bool {
+        let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
+        let media_type = content_type[..end].trim_ascii();
+        self.all || self.types.iter().any(|t| t.eq_ignore_ascii_case(media_type))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct CharsetSettings {
+    /// `charset`; empty: off.
+    pub charset: Template,
+    /// `override_charset`
+    pub overrides: bool,
+    pub types: Arc<MediaTypes>,
+}
+
+#[derive(Debug, Clone)]
+pub struct RealIp {
+    pub from: Vec<Network>,
+    pub header: RealIpHeader,
+    pub recursive: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RealIpHeader {
+    Field(Box<[u8]>),
+    ProxyProtocol,
+}
+
+#[derive(Debug, Clone)]
+pub struct ValidReferers {
+    pub none: bool,
+    pub blocked: bool,
+    /// Host names, perhaps with `*.` before or `.*` behind, and a path prefix.
+    pub names: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub patterns: Vec<Arc<Pattern>>,
+}

@@ -1,0 +1,178 @@
+//! Requests that go on to somebody else: groups of servers, FastCGI, and what
+//! all protocols towards upstreams have in common.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{CacheRules, GroupId, Pattern, Template};
+
+/// `upstream NAME { ... }`, or the group made for a literal address.
+#[derive(Debug, Clone)]
+pub struct UpstreamGroup {
+    pub name: String,
+    pub servers: Vec<UpstreamServer>,
+    pub method: BalanceMethod,
+    pub keepalive: Option<KeepAlive>,
+    pub queue: Option<Queue>,
+}
+
+#[derive(Debug, Clone)]
+pub struct UpstreamServer {
+    pub endpoint: UpstreamEndpoint,
+    pub weight: u32,
+    /// 0: unlimited.
+    pub max_conns: usize,
+    pub max_fails: u32,
+    pub fail_timeout: Duration,
+    pub backup: bool,
+    pub down: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum UpstreamEndpoint {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+    /// `php:NAME`: a pool of our own.
+    PhpPool(String),
+}
+
+#[derive(Debug, Clone)]
+pub enum BalanceMethod {
+    RoundRobin,
+    LeastConn,
+    IpHash,
+    Hash { key: Template, consistent: bool },
+    Random { two: bool },
+}
+
+/// `keepalive`, `keepalive_requests`, `keepalive_time`, `keepalive_timeout` of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeepAlive {
+    pub connections: usize,
+    pub requests: u64,
+    pub time: Duration,
+    pub timeout: Duration,
+}
+
+/// `queue NUMBER [timeout=TIME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queue {
+    pub length: usize,
+    pub timeout: Duration,
+}
+
+/// Where a `*_pass` leads.
+#[derive(Debug, Clone)]
+pub enum PassTarget {
+    Group(GroupId),
+    /// With variables: the name of a group, an address or `unix:` path.
+    Variable(Template),
+}
+
+/// `fastcgi_pass` and everything that steers it.
+#[derive(Debug, Clone)]
+pub struct FastCgi {
+    pub target: PassTarget,
+    pub params: Vec<FastCgiParam>,
+    /// `fastcgi_index`
+    pub index: Option<Box<[u8]>>,
+    pub split_path_info: Option<Arc<Pattern>>,
+    pub keep_conn: bool,
+    /// `fastcgi_catch_stderr`
+    pub catch_stderr: Vec<Box<[u8]>>,
+    pub exchange: Exchange,
+    pub cache: Option<Arc<CacheRules>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct FastCgiParam {
+    pub name: Box<[u8]>,
+    pub value: Template,
+    pub if_not_empty: bool,
+}
+
+/// Settings that `fastcgi_*` and later `proxy_*` share.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    pub connect_timeout: Duration,
+    pub send_timeout: Duration,
+    pub read_timeout: Duration,
+    /// `*_buffering`
+    pub buffering: bool,
+    /// `*_buffer_size`: the largest response head, in bytes.
+    pub head_bytes: u64,
+    /// `*_buffers`: bytes kept in memory before a response spills to disk.
+    pub buffer_bytes: u64,
+    /// `*_max_temp_file_size`; 0: no temporary file.
+    pub max_temp_file_bytes: u64,
+    pub temp_path: PathBuf,
+    pub request_buffering: bool,
+    pub ignore_client_abort: bool,
+    pub intercept_errors: bool,
+    pub pass_request_headers: bool,
+    pub pass_request_body: bool,
+    /// Bytes per second; 0: no limit.
+    pub limit_rate: Template,
+    pub force_ranges: bool,
+    pub next_upstream: Failures,
+    /// `non_idempotent` of `*_next_upstream`.
+    pub next_non_idempotent: bool,
+    /// 0: no limit.
+    pub next_tries: usize,
+    /// Zero: no limit.
+    pub next_timeout: Duration,
+    /// Fields of the upstream's response not sent on, in lower case:
+    /// the defaults of the protocol, plus `*_hide_header`, less `*_pass_header`.
+    pub hidden_fields: Vec<Box<[u8]>>,
+    /// `*_ignore_headers`
+    pub ignored_fields: IgnoredFields,
+}
+
+/// A set of ways to fail: `*_next_upstream` and `*_cache_use_stale`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Failures {
+    pub error: bool,
+    pub timeout: bool,
+    pub invalid_header: bool,
+    /// Only of `*_cache_use_stale`.
+    pub updating: bool,
+    pub http_500: bool,
+    pub http_502: bool,
+    pub http_503: bool,
+    pub http_504: bool,
+    pub http_403: bool,
+    pub http_404: bool,
+    pub http_429: bool,
+}
+
+impl Failures {
+    /// Is a response with `status` one of the failures named?
+    pub fn has_status(&self, status: u16) -> bool {
+        match status {
+            500 => self.http_500,
+            502 => self.http_502,
+            503 => self.http_503,
+            504 => self.http_504,
+            403 => self.http_403,
+            404 => self.http_404,
+            429 => self.http_429,
+            _ => false,
+        }
+    }
+}
+
+/// `*_ignore_headers`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IgnoredFields {
+    pub x_accel_redirect: bool,
+    pub x_accel_expires: bool,
+    pub x_accel_limit_rate: bool,
+    pub x_accel_buffering: bool,
+    pub x_accel_charset: bool,
+    pub expires: bool,
+    pub cache_control: bool,
+    pub set_cookie: bool,
+    pub vary: bool,
+}
