@@ -16,7 +16,16 @@ const INDENT: &str = "    ";
 pub fn format(ast: &Ast) -> String {
     let mut text = String::new();
     write_all(&mut text, &ast.directives, 0);
+    guard_start(&mut text);
     text
+}
+
+/// A word may begin with U+FEFF, which at the very start of a text would be
+/// taken for a byte order mark.
+fn guard_start(text: &mut String) {
+    if text_start(text) > 0 {
+        text.insert(0, '\n');
+    }
 }
 
 fn write_all(text: &mut String, directives: &[Directive], depth: usize) {
@@ -145,6 +154,7 @@ pub fn reformat(name: &str, text: &str) -> Result<String, Vec<Diagnostic>> {
     if !writer.out.is_empty() {
         writer.out.push('\n');
     }
+    guard_start(&mut writer.out);
     Ok(writer.out)
 }
 

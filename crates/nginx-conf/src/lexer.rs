@@ -185,7 +185,9 @@ impl<'a> Lexer<'a> {
             .trim_ascii_end();
         let end = open + 1 + inside.len();
         let kind = TokenKind::Word {
-            text: unescape(inside),
+            // As written: then its length shows `Word::part` that there is
+            // no closing quote.
+            text: inside.to_owned(),
             quoted: true,
             problem: Some(problem),
         };
