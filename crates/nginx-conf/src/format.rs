@@ -178,12 +178,12 @@ impl Writer {
             }
             TokenKind::Comment => self.separate(breaks, " "),
             TokenKind::End => {
-                self.in_directive = false;
                 self.separate(usize::from(self.after_comment()), "");
+                self.in_directive = false;
             }
             TokenKind::Open => {
-                self.in_directive = false;
                 self.separate(usize::from(self.after_comment()), " ");
+                self.in_directive = false;
                 self.depth += 1;
             }
             TokenKind::Close => {
@@ -217,5 +217,43 @@ impl Writer {
         });
         let continued = usize::from(self.in_directive);
         self.out.push_str(&INDENT.repeat(self.depth + continued));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_written_with_indentation_and_the_quotes_it_needs() {
+        let text = "a  'b c' \"it's\"   \\.php$ ${x}{c d;e{ } f \"\\n\\.\";}g;";
+        let ast = parse("x", text.as_bytes()).ast;
+        let expected = "a \"b c\" \"it's\" \\.php$ ${x} {\n    c d;\n    e {\n    }\n\n    f \"\n\\.\";\n}\n\ng;\n";
+        assert_eq!(format(&ast), expected);
+    }
+
+    #[test]
+    fn tidying_keeps_comments_line_breaks_and_quotes() {
+        let text = "# top\n\n\n\nhttp{ # here\n log_format a 'x'\n 'y'; # end\nserver { listen 80 # why\n; }\n\n\n# last\n}";
+        let expected = "\
+# top
+
+http { # here
+    log_format a 'x'
+        'y'; # end
+    server {
+        listen 80 # why
+            ;
+    }
+
+    # last
+}
+";
+        assert_eq!(reformat("x", text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_text_with_errors_is_not_tidied() {
+        assert_eq!(reformat("x", "a").unwrap_err().len(), 1);
     }
 }

@@ -123,3 +123,62 @@ impl From<&Sources> for MemoryLoader {
         sources.files().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two loaders must agree, or a worker would see another configuration
+    /// than the parent that read the files.
+    #[test]
+    fn both_loaders_match_as_glob_does_in_byte_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            "b.conf",
+            "a.conf",
+            "B.conf",
+            "a-b.conf",
+            ".hidden.conf",
+            "x[.conf",
+        ];
+        let mut memory = Vec::new();
+        for name in names {
+            let path = folder.path().join(name);
+            std::fs::write(&path, name).unwrap();
+            memory.push((path, name));
+        }
+        let memory: MemoryLoader = memory.into_iter().collect();
+        let cases: [(&str, &[&str]); 6] = [
+            (
+                "*.conf",
+                &["B.conf", "a-b.conf", "a.conf", "b.conf", "x[.conf"],
+            ),
+            (
+                "**.conf",
+                &["B.conf", "a-b.conf", "a.conf", "b.conf", "x[.conf"],
+            ),
+            ("?.conf", &["B.conf", "a.conf", "b.conf"]),
+            ("[^ab].conf", &["B.conf"]),
+            ("x[.conf", &["x[.conf"]),
+            ("none*", &[]),
+        ];
+        for (pattern, expected) in cases {
+            let expected: Vec<_> = expected.iter().map(|it| folder.path().join(it)).collect();
+            let pattern = folder.path().join(pattern);
+            assert_eq!(FileLoader.glob(&pattern).unwrap(), expected, "{pattern:?}");
+            assert_eq!(memory.glob(&pattern).unwrap(), expected, "{pattern:?}");
+        }
+        assert_eq!(
+            FileLoader.read(&folder.path().join("a.conf")).unwrap(),
+            b"a.conf"
+        );
+    }
+
+    #[test]
+    fn a_missing_file_has_the_systems_error() {
+        let error = MemoryLoader::default()
+            .read(Path::new("/nope"))
+            .unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -115,3 +115,23 @@ fn visible(text: &str) -> String {
     };
     text.chars().map(escape).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn control_characters_cannot_reach_the_terminal() {
+        let parsed = parse("a\u{1b}b", b"env \"\x1b[2J\"\x1b[31m;");
+        let text = render(&parsed.diagnostics[0], &parsed.sources, Style::Plain);
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+
+    #[test]
+    fn colours_are_there_when_asked_for() {
+        let parsed = parse("x", b"env a");
+        let text = render(&parsed.diagnostics[0], &parsed.sources, Style::Coloured);
+        assert!(text.contains("\u{1b}["), "{text:?}");
+    }
+}

@@ -259,3 +259,120 @@ pub fn did_you_mean<'a>(
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_nginx_accepts_for_offsets() {
+        let cases = [
+            ("0", Some(0)),
+            ("1", Some(1)),
+            ("1k", Some(1024)),
+            ("1K", Some(1024)),
+            ("64m", Some(64 << 20)),
+            ("2G", Some(2 << 30)),
+            ("9223372036854775807", Some(i64::MAX as u64)),
+            ("9223372036854775808", None),
+            ("8589934592g", None),
+            ("1kb", None),
+            ("1.5m", None),
+            ("", None),
+            ("k", None),
+            ("-1", None),
+            (" 1", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(parse_size(text).ok(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn durations_are_those_nginx_accepts_for_either_kind_of_directive() {
+        let cases = [
+            ("30", Some(30_000)),
+            ("30s", Some(30_000)),
+            ("500ms", Some(500)),
+            ("1h30m", Some(5_400_000)),
+            ("1h 30m", Some(5_400_000)),
+            ("1h30", Some(3_630_000)),
+            ("1m 30", Some(90_000)),
+            ("1s500ms", Some(1_500)),
+            ("1s500", None),
+            ("1M", Some(2_592_000_000)),
+            ("2y", Some(63_072_000_000)),
+            ("30  ", Some(30_000)),
+            (" 5", Some(5_000)),
+            ("9223372036854775", Some(9_223_372_036_854_775_000)),
+            ("9223372036854776", None),
+            ("30 1m", None),
+            ("1m1h", None),
+            ("1m1m", None),
+            ("1 s", None),
+            ("1S", None),
+            ("1hm", None),
+            ("h", None),
+            ("", None),
+            (" ", None),
+            ("-1", None),
+            ("0.5s", None),
+            ("1.5", None),
+        ];
+        for (text, expected) in cases {
+            let millis = parse_duration(text).ok().map(|time| time.as_millis());
+            assert_eq!(millis, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn errors_point_at_the_wrong_part_and_say_what_to_write() {
+        let error = parse_duration("1h0.5s").unwrap_err();
+        assert_eq!(
+            (error.range, error.expected),
+            (3..4, "one of the units ms s m h d w M y")
+        );
+        let cases = [
+            (
+                parse_duration("0.5s").unwrap_err(),
+                "fractions are not allowed; write 500ms",
+            ),
+            (
+                parse_duration("1.5").unwrap_err(),
+                "fractions are not allowed; write 1500ms",
+            ),
+            (parse_duration("10min").unwrap_err(), "write m for minutes"),
+            (
+                parse_size("1MB").unwrap_err(),
+                "write the unit as one letter",
+            ),
+            (parse_on_off("true").unwrap_err(), "write on"),
+        ];
+        for (error, hint) in cases {
+            assert_eq!(error.hint.as_deref(), Some(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn on_and_off_may_be_written_in_capitals() {
+        assert_eq!(parse_on_off("ON"), Ok(true));
+        assert_eq!(parse_on_off("Off"), Ok(false));
+        assert!(parse_on_off("1").is_err());
+    }
+
+    #[test]
+    fn near_words_are_suggested_and_far_ones_are_not() {
+        let names = ["root", "return", "proxy_pass", "fastcgi_pass", "gzip"];
+        let cases = [
+            ("fastcgi_pas", Some("fastcgi_pass")),
+            ("rooot", Some("root")),
+            ("GZIP", Some("gzip")),
+            ("retrun", Some("return")),
+            ("banana", None),
+            ("", None),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(did_you_mean(word, names), expected, "{word}");
+        }
+    }
+}
