@@ -98,3 +98,29 @@ fn files_that_multiply_end_in_a_diagnostic() {
     let message = &loaded.diagnostics[0].message;
     assert!(message.contains("files are included"), "{message}");
 }
+
+#[test]
+fn blocks_nested_too_deep_are_one_diagnostic_and_a_tree_of_bounded_depth() {
+    let text = format!("{}{}", "a {".repeat(100_000), "}".repeat(100_000));
+    let parsed = parse("deep", text.as_bytes());
+    assert_eq!(parsed.diagnostics.len(), 1, "{:?}", parsed.diagnostics);
+    let loader: MemoryLoader = (0..17)
+        .map(|n| {
+            let block = format!("{} include {}; {}", "a {".repeat(5), n + 1, "}".repeat(5));
+            (format!("/{n}"), block)
+        })
+        .chain([("/17".to_owned(), String::new())])
+        .collect();
+    let loaded = load("/0".as_ref(), "/".as_ref(), &loader);
+    let message = &loaded.diagnostics[0].message;
+    assert!(
+        message.starts_with("blocks are nested more than"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_text_that_is_no_configuration_gives_a_bounded_number_of_diagnostics() {
+    let parsed = parse("noise", ";".repeat(1_000_000).as_bytes());
+    assert_eq!(parsed.diagnostics.len(), nginx_conf::MAX_DIAGNOSTICS + 1);
+}
