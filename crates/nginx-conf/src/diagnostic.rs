@@ -1,0 +1,116 @@
+//! What is wrong with a configuration, where, and what would be right.
+//!
+//! Used by this crate for the grammar and by `site` for the meaning, so that
+//! all complaints look alike and come out in one go. Messages begin in lower
+//! case and use nginx's own wording where nginx has one.
+
+use crate::source::{Origin, Sources, Span};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The configuration is used all the same.
+    Warning,
+    /// The configuration is refused.
+    Error,
+}
+
+/// One complaint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// What is wrong: `unexpected "}"`.
+    pub message: String,
+    /// Where. `None` when it is about no place, such as a file that cannot be
+    /// opened.
+    pub span: Option<Span>,
+    /// What was expected, written under the place.
+    pub label: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    pub notes: Vec<Note>,
+}
+
+/// A further fact, perhaps about another place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub message: String,
+    pub span: Option<Span>,
+}
+
+impl Diagnostic {
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, Some(span), message)
+    }
+
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, Some(span), message)
+    }
+
+    /// For what has no place in a text.
+    pub fn error_without_span(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, None, message)
+    }
+
+    fn new(severity: Severity, span: Option<Span>, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            severity,
+            message,
+            span,
+            label: None,
+            hint: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn label(mut self, expected: impl Into<String>) -> Self {
+        self.label = Some(expected.into());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn note(mut self, message: impl Into<String>) -> Self {
+        self.notes.push(Note {
+            message: message.into(),
+            span: None,
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn note_at(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.notes.push(Note {
+            message: message.into(),
+            span: Some(span),
+        });
+        self
+    }
+
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// nginx's rendering: `message in FILE:LINE`, `message in command line`
+    /// for the argument of `-g`, the bare message without a place.
+    pub fn one_line(&self, sources: &Sources) -> String {
+        let message = &self.message;
+        let Some(span) = self.span else {
+            return message.clone();
+        };
+        let origin = sources.source(span.source).map(|source| source.origin());
+        match sources.position(span) {
+            Some(place) if origin == Some(Origin::File) => {
+                format!("{message} in {}:{}", place.path.display(), place.line)
+            }
+            Some(place) => format!("{message} in {}", place.path.display()),
+            None => message.clone(),
+        }
+    }
+}
