@@ -55,10 +55,10 @@ pub fn evaluate<'r>(
         if !matches_list(list, validators.etag, Comparison::Strong) {
             return Verdict::PreconditionFailed;
         }
-    } else if let Some(limit) = head.field("if-unmodified-since") {
-        if !is_unmodified(limit, validators.last_modified) {
-            return Verdict::PreconditionFailed;
-        }
+    } else if let Some(limit) = head.field("if-unmodified-since")
+        && !is_unmodified(limit, validators.last_modified)
+    {
+        return Verdict::PreconditionFailed;
     }
     let may_read = matches!(head.method(), b"GET" | b"HEAD");
     if let Some(list) = head.field("if-none-match") {

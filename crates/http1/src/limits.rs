@@ -1,6 +1,9 @@
 //! How large a request head may be and which field names count, as the
 //! operator configured it. One value per server, borrowed by the parser.
 
+/// Spans are 32-bit; no head needs a gigabyte, whatever is configured.
+const MAX_HEAD_BYTES: usize = 1 << 30;
+
 /// Limits and field-name rules for request heads.
 ///
 /// Source: nginx's `client_header_buffer_size`, `large_client_header_buffers`,
@@ -43,7 +46,7 @@ impl HeadLimits {
         self.large_buffers
             .saturating_mul(self.large_buffer_bytes)
             .saturating_add(self.first_buffer_bytes)
-            .min(u32::MAX as usize)
+            .clamp(1, MAX_HEAD_BYTES)
     }
 }
 

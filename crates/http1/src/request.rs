@@ -26,7 +26,8 @@ pub enum Parsed {
 }
 
 /// Parses the request head at the start of `buf`. `fields` is cleared first and
-/// holds the field lines, in order, when the head is complete.
+/// holds the field lines, in order, when the head is complete. A read buffer of
+/// [`HeadLimits::max_head_bytes`] is enough: when full, it is never `Partial`.
 ///
 /// # Errors
 /// The client's offence, as early as it shows.
@@ -95,6 +96,10 @@ fn parse_fields(
         let Some(lf) = find_lf(buf, at) else {
             let piece = buf.get(at..).unwrap_or_default();
             take_room(room, piece, piece.len(), limits)?;
+            // So that a full read buffer always comes with a verdict.
+            if buf.len() >= limits.max_head_bytes() {
+                return Err(RequestError::HeadTooLarge);
+            }
             return Ok(Parsed::Partial);
         };
         let end = field_line::without_cr(buf, at, lf);
