@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::field_line;
+use crate::field_line::{self, Line};
 use crate::fields::Fields;
 
 /// 16 hexadecimal digits say every `u64`; more are padding.
@@ -236,14 +236,18 @@ impl ChunkedDecoder {
         if lf.is_none() {
             return Ok(taken);
         }
-        let Some(line) = self.line.strip_suffix(b"\r\n") else {
+        if !self.line.ends_with(b"\r\n") {
             return Err(ChunkedError::InvalidTrailer);
-        };
-        if line.is_empty() {
-            self.state = State::Done;
-            return Ok(taken);
         }
-        let field = field_line::parse(line).ok_or(ChunkedError::InvalidTrailer)?;
+        let line = &self.line;
+        let field = match field_line::read(line) {
+            Line::Field(field) => field,
+            Line::Empty(_) => {
+                self.state = State::Done;
+                return Ok(taken);
+            }
+            Line::Partial | Line::Refused => return Err(ChunkedError::InvalidTrailer),
+        };
         if self.keep_trailers {
             let part =
                 |range: Range<usize>| Bytes::copy_from_slice(line.get(range).unwrap_or_default());

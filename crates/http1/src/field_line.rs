@@ -10,12 +10,27 @@
 //! characters in the name (so also a space before the colon and obsolete line
 //! folding, RFC 9112 §5), and NUL or a bare CR in the value.
 
-/// A field line taken apart, as offsets into the line.
+/// What the next line of a head is. Offsets count from the line's first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A field.
+    Field(FieldLine),
+    /// The empty line, this long, at which a head ends.
+    Empty(usize),
+    /// Not whole yet, and not wrong yet.
+    Partial,
+    /// To be refused.
+    Refused,
+}
+
+/// A field line taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FieldLine {
     pub(crate) name_end: usize,
     pub(crate) value_start: usize,
     pub(crate) value_end: usize,
+    /// Line end included.
+    pub(crate) line_len: usize,
     pub(crate) kind: NameKind,
 }
 
@@ -50,38 +65,70 @@ static NAME_BYTES: [u8; 256] = {
     table
 };
 
-/// Takes `line` (without its line end) apart; `None` when it must be refused.
+/// Reads the line at the start of `buf`. A piece of a line is `Refused` only if
+/// the whole would be.
 #[inline]
-pub(crate) fn parse(line: &[u8]) -> Option<FieldLine> {
+pub(crate) fn read(buf: &[u8]) -> Line {
     let mut kind = 0;
-    let mut name_end = None;
-    for (at, &byte) in line.iter().enumerate() {
-        let class = NAME_BYTES[byte as usize];
+    let mut class = REFUSED;
+    let mut name_end = buf.len();
+    for (at, &byte) in buf.iter().enumerate() {
+        class = NAME_BYTES[byte as usize];
         if class >= COLON {
-            name_end = (class == COLON).then_some(at);
+            name_end = at;
             break;
         }
         kind = kind.max(class);
     }
-    let name_end = name_end.filter(|&at| at > 0)?;
-    let value = line.get(name_end + 1..)?;
-    if memchr::memchr2(0, b'\r', value).is_some() {
-        return None;
+    if name_end == buf.len() {
+        return Line::Partial;
     }
-    let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t');
-    let leading = value.iter().take_while(is_space).count();
-    let trailing = value.iter().rev().take_while(is_space).count();
+    if class != COLON || name_end == 0 {
+        return match buf {
+            [b'\n', ..] => Line::Empty(1),
+            [b'\r', b'\n', ..] => Line::Empty(2),
+            [b'\r'] => Line::Partial,
+            _ => Line::Refused,
+        };
+    }
+    let after = buf.get(name_end + 1..).unwrap_or_default();
+    let leading = count_spaces(after.iter());
+    let value = after.get(leading..).unwrap_or_default();
+    let Some(len) = memchr::memchr3(b'\n', b'\r', 0, value) else {
+        return Line::Partial;
+    };
+    let (value, end) = value.split_at(len);
+    let end_len = match end {
+        [b'\n', ..] => 1,
+        [b'\r', b'\n', ..] => 2,
+        [b'\r'] => return Line::Partial,
+        _ => return Line::Refused,
+    };
     let value_start = name_end + 1 + leading;
-    Some(FieldLine {
+    let trailing = count_spaces(value.iter().rev());
+    Line::Field(FieldLine {
         name_end,
         value_start,
-        value_end: value_start.max(line.len() - trailing),
+        value_end: value_start + len - trailing,
+        line_len: value_start + len + end_len,
         kind: match kind {
             0 => NameKind::Plain,
             1 => NameKind::Underscore,
             _ => NameKind::Odd,
         },
     })
+}
+
+fn count_spaces<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+    bytes
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count()
+}
+
+/// The line at the start of `buf` without its end, for messages.
+pub(crate) fn text(buf: &[u8]) -> &[u8] {
+    let lf = memchr::memchr(b'\n', buf).unwrap_or(buf.len());
+    buf.get(..without_cr(buf, 0, lf)).unwrap_or_default()
 }
 
 /// Length of a line without its CR, given its length without its LF.

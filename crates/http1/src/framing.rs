@@ -51,6 +51,18 @@ const SINGLE_FIELDS: [&[u8]; 11] = [
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
+/// The lengths of [`SINGLE_FIELDS`] as bits: most fields of a request have
+/// another and need no comparison.
+const SINGLE_LENGTHS: u32 = {
+    let mut bits = 0;
+    let mut at = 0;
+    while at < SINGLE_FIELDS.len() {
+        bits |= 1 << SINGLE_FIELDS[at].len();
+        at += 1;
+    }
+    bits
+};
+
 /// Checks the fields that decide about framing and routing, and says how the
 /// body is framed.
 ///
@@ -92,6 +104,9 @@ fn single_fields(
 ) -> Result<[Option<&[u8]>; SINGLE_FIELDS.len()], RequestError> {
     let mut seen = [None; SINGLE_FIELDS.len()];
     for (name, value) in head.fields() {
+        if name.len() >= 32 || SINGLE_LENGTHS & (1 << name.len()) == 0 {
+            continue;
+        }
         for (single, seen) in SINGLE_FIELDS.iter().zip(&mut seen) {
             if name.len() == single.len() && name.eq_ignore_ascii_case(single) {
                 if seen.replace(value).is_some() {

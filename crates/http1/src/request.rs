@@ -11,7 +11,7 @@
 use bytes::Bytes;
 
 use crate::error::{Excerpt, RequestError};
-use crate::field_line::{self, NameKind};
+use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
 use crate::span::{FieldSpan, Span};
@@ -93,24 +93,29 @@ fn parse_fields(
     fields: &mut Vec<FieldSpan>,
 ) -> Result<Parsed, RequestError> {
     loop {
-        let Some(lf) = find_lf(buf, at) else {
-            let piece = buf.get(at..).unwrap_or_default();
-            take_room(room, piece, piece.len(), limits)?;
-            // So that a full read buffer always comes with a verdict.
-            if buf.len() >= limits.max_head_bytes() {
-                return Err(RequestError::HeadTooLarge);
+        let rest = buf.get(at..).unwrap_or_default();
+        let field = match field_line::read(rest) {
+            Line::Field(field) => field,
+            Line::Empty(len) => {
+                take_room(room, rest, len, limits)?;
+                line.head_len = at + len;
+                return Ok(Parsed::Complete(*line));
             }
-            return Ok(Parsed::Partial);
+            Line::Partial => {
+                take_room(room, rest, rest.len(), limits)?;
+                // So that a full read buffer always comes with a verdict.
+                if buf.len() >= limits.max_head_bytes() {
+                    return Err(RequestError::HeadTooLarge);
+                }
+                return Ok(Parsed::Partial);
+            }
+            Line::Refused => {
+                return Err(RequestError::InvalidField(Excerpt::of(field_line::text(
+                    rest,
+                ))));
+            }
         };
-        let end = field_line::without_cr(buf, at, lf);
-        let text = buf.get(at..end).unwrap_or_default();
-        take_room(room, text, lf + 1 - at, limits)?;
-        if text.is_empty() {
-            line.head_len = lf + 1;
-            return Ok(Parsed::Complete(*line));
-        }
-        let field =
-            field_line::parse(text).ok_or_else(|| RequestError::InvalidField(Excerpt::of(text)))?;
+        take_room(room, rest, field.line_len, limits)?;
         if fields.len() + line.ignored_fields >= limits.max_fields {
             return Err(RequestError::TooManyFields);
         }
@@ -122,7 +127,7 @@ fn parse_fields(
                 value: Span::new(at + field.value_start, at + field.value_end),
             });
         }
-        at = lf + 1;
+        at += field.line_len;
     }
 }
 
@@ -136,7 +141,9 @@ fn take_room(
     if room.take(line_bytes) {
         Ok(())
     } else if line_bytes > limits.large_buffer_bytes {
-        Err(RequestError::FieldTooLong(Excerpt::of(line)))
+        Err(RequestError::FieldTooLong(Excerpt::of(field_line::text(
+            line,
+        ))))
     } else {
         Err(RequestError::HeadTooLarge)
     }

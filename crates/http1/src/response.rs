@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use crate::error::{Excerpt, ResponseError};
-use crate::field_line;
+use crate::field_line::{self, Line};
 use crate::fields::Fields;
 use crate::request_line::Version;
 
@@ -41,19 +41,22 @@ pub fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, Respo
     // First only offsets, so that a head in pieces costs no copies.
     let mut lines = Vec::new();
     let head_len = loop {
-        let Some((line, next)) = line_at(buf, at) else {
-            return Ok(None);
+        let rest = buf.get(at..).unwrap_or_default();
+        let field = match field_line::read(rest) {
+            Line::Field(field) => field,
+            Line::Empty(len) => break at + len,
+            Line::Partial => return Ok(None),
+            Line::Refused => {
+                return Err(ResponseError::InvalidField(Excerpt::of(field_line::text(
+                    rest,
+                ))));
+            }
         };
-        if line.is_empty() {
-            break next;
-        }
         if lines.len() == MAX_FIELDS {
             return Err(ResponseError::TooManyFields);
         }
-        let field = field_line::parse(line)
-            .ok_or_else(|| ResponseError::InvalidField(Excerpt::of(line)))?;
         lines.push((at, field));
-        at = next;
+        at += field.line_len;
     };
     let head = Bytes::copy_from_slice(buf.get(..head_len).unwrap_or_default());
     let reason =
