@@ -1,0 +1,92 @@
+//! Whether a client takes a content coding, by nginx's rules: the coding must
+//! be named and its weight above zero. `*` and `identity` promise nothing, and
+//! a value that cannot be read is a no: uncompressed is always right.
+
+use crate::request::RequestView;
+
+/// Whether the client takes gzip.
+pub fn accepts_gzip<'r>(head: impl Into<RequestView<'r>>) -> bool {
+    accepts(head, b"gzip")
+}
+
+/// Whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only
+/// the first Accept-Encoding field counts.
+pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
+    head.into()
+        .field("accept-encoding")
+        .is_some_and(|value| value_accepts(value, coding))
+}
+
+/// The same for a field value. Of a coding named twice, the first counts.
+pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
+    value
+        .split(|&byte| byte == b',')
+        .map(|element| {
+            let semicolon = memchr::memchr(b';', element).unwrap_or(element.len());
+            element.split_at(semicolon)
+        })
+        .find(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(coding))
+        .is_some_and(|(_, weight)| weight.get(1..).is_none_or(is_above_zero))
+}
+
+/// `q=0.5` and the like, without its semicolon.
+fn is_above_zero(weight: &[u8]) -> bool {
+    let weight = weight.trim_ascii();
+    let Some((b'q' | b'Q', value)) = weight.split_first() else {
+        return false;
+    };
+    match value.strip_prefix(b"=") {
+        Some(b"1" | b"1.") => true,
+        Some([b'1', b'.', zeros @ ..]) => zeros.len() <= 3 && zeros.iter().all(|&b| b == b'0'),
+        Some([b'0', b'.', digits @ ..]) => {
+            digits.len() <= 3
+                && digits.iter().all(u8::is_ascii_digit)
+                && digits.iter().any(|&digit| digit != b'0')
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_must_be_named_and_above_zero() {
+        for (value, expected) in [
+            ("gzip", true),
+            ("gzip, deflate, br", true),
+            ("deflate, GZIP", true),
+            ("deflate,gzip ;q=0.5", true),
+            ("gzip;q=1", true),
+            ("gzip;q=1.000", true),
+            ("gzip;Q=0.001", true),
+            ("gzip; q=0.1", true),
+            ("br;q=1.0, gzip;q=0.8, *;q=0.1", true),
+            ("gzip;q=0", false),
+            ("gzip;q=0.", false),
+            ("gzip;q=0.000", false),
+            ("gzip;q=0.0001", false),
+            ("gzip;q=2", false),
+            ("gzip;q=1.001", false),
+            ("gzip;q=", false),
+            ("gzip;q", false),
+            ("gzip;x=1", false),
+            ("gzip;q=abc", false),
+            ("x-gzip", false),
+            ("gzipx", false),
+            ("gzip br", false),
+            ("*", false),
+            ("identity", false),
+            ("br", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                value_accepts(value.as_bytes(), b"gzip"),
+                expected,
+                "{value}"
+            );
+        }
+        assert!(value_accepts(b"gzip, br", b"br"));
+    }
+}

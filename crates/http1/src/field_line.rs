@@ -1,0 +1,141 @@
+//! One field line, for requests, responses and trailers alike: name, colon,
+//! value without the white space around it.
+//!
+//! Written here rather than with httparse because nginx sorts lines into three
+//! kinds where httparse knows two: valid, refused, and odd but harmless names
+//! that the configuration may leave out. One table lookup per name byte and one
+//! vectorised search per line keep it as fast (see `benches/head.rs`).
+//!
+//! Refused everywhere: a line without a name or colon, white space or control
+//! characters in the name (so also a space before the colon and obsolete line
+//! folding, RFC 9112 §5), and NUL or a bare CR in the value.
+
+/// What the next line of a head is. Offsets count from the line's first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A field.
+    Field(FieldLine),
+    /// The empty line, this long, at which a head ends.
+    Empty(usize),
+    /// Not whole yet, and not wrong yet.
+    Partial,
+    /// To be refused.
+    Refused,
+}
+
+/// A field line taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FieldLine {
+    pub(crate) name_end: usize,
+    pub(crate) value_start: usize,
+    pub(crate) value_end: usize,
+    /// Line end included.
+    pub(crate) line_len: usize,
+    pub(crate) kind: NameKind,
+}
+
+/// What a field name is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NameKind {
+    /// Letters, digits and `-`.
+    Plain,
+    /// Also `_`.
+    Underscore,
+    /// Also others.
+    Odd,
+}
+
+const COLON: u8 = 3;
+const REFUSED: u8 = 4;
+
+/// For each byte: 0 to 2 as in [`NameKind`], or [`COLON`], or [`REFUSED`].
+static NAME_BYTES: [u8; 256] = {
+    let mut table = [2; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => 0,
+            b'_' => 1,
+            b':' => COLON,
+            0..=b' ' | 0x7f => REFUSED,
+            _ => 2,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// Reads the line at the start of `buf`. A piece of a line is `Refused` only if
+/// the whole would be.
+#[inline]
+pub(crate) fn read(buf: &[u8]) -> Line {
+    let mut kind = 0;
+    let mut class = REFUSED;
+    let mut name_end = buf.len();
+    for (at, &byte) in buf.iter().enumerate() {
+        class = NAME_BYTES[byte as usize];
+        if class >= COLON {
+            name_end = at;
+            break;
+        }
+        kind = kind.max(class);
+    }
+    if name_end == buf.len() {
+        return Line::Partial;
+    }
+    if class != COLON || name_end == 0 {
+        return match buf {
+            [b'\n', ..] => Line::Empty(1),
+            [b'\r', b'\n', ..] => Line::Empty(2),
+            [b'\r'] => Line::Partial,
+            _ => Line::Refused,
+        };
+    }
+    let after = buf.get(name_end + 1..).unwrap_or_default();
+    let leading = count_spaces(after.iter());
+    let value = after.get(leading..).unwrap_or_default();
+    let Some(len) = memchr::memchr3(b'\n', b'\r', 0, value) else {
+        return Line::Partial;
+    };
+    let (value, end) = value.split_at(len);
+    let end_len = match end {
+        [b'\n', ..] => 1,
+        [b'\r', b'\n', ..] => 2,
+        [b'\r'] => return Line::Partial,
+        _ => return Line::Refused,
+    };
+    let value_start = name_end + 1 + leading;
+    let trailing = count_spaces(value.iter().rev());
+    Line::Field(FieldLine {
+        name_end,
+        value_start,
+        value_end: value_start + len - trailing,
+        line_len: value_start + len + end_len,
+        kind: match kind {
+            0 => NameKind::Plain,
+            1 => NameKind::Underscore,
+            _ => NameKind::Odd,
+        },
+    })
+}
+
+fn count_spaces<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+    bytes
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count()
+}
+
+/// The line at the start of `buf` without its end, for messages.
+pub(crate) fn text(buf: &[u8]) -> &[u8] {
+    let lf = memchr::memchr(b'\n', buf).unwrap_or(buf.len());
+    buf.get(..without_cr(buf, 0, lf)).unwrap_or_default()
+}
+
+/// Length of a line without its CR, given its length without its LF.
+#[inline]
+pub(crate) fn without_cr(buf: &[u8], start: usize, lf: usize) -> usize {
+    match buf.get(start..lf) {
+        Some([.., b'\r']) => lf - 1,
+        _ => lf,
+    }
+}

@@ -1,0 +1,215 @@
+//! Host names as clients send them, in the Host field or in an absolute-form
+//! target: validated (RFC 3986 §3.2.2, as nginx since 1.29.4), lowercased,
+//! without port and without the trailing dot. What passes here has no slash, no
+//! white space and no control character, so it may go into logs, cache keys and
+//! `server_name` matching.
+
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
+
+use crate::error::RequestError;
+use crate::request::RequestView;
+use crate::target::Target;
+
+/// A valid host and perhaps a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host<'a> {
+    /// Lowercase, without trailing dot; an IP literal keeps its brackets.
+    /// Borrowed when the client sent it that way.
+    pub name: Cow<'a, [u8]>,
+    /// The port, if one was given (`example.com:` has none).
+    pub port: Option<u16>,
+}
+
+/// The host a request is for: the target's authority if it has one, otherwise
+/// the Host field (RFC 9112 §3.2.2). The Host field is validated either way.
+/// `None` only for requests before HTTP/1.1 without Host.
+///
+/// # Errors
+/// [`RequestError::InvalidHost`].
+pub fn request_host<'a>(
+    head: impl Into<RequestView<'a>>,
+    target: &Target<'a>,
+) -> Result<Option<Host<'a>>, RequestError> {
+    let parse = |bytes| parse_host(bytes).ok_or(RequestError::InvalidHost);
+    let field = head.into().field("host").map(parse).transpose()?;
+    match target.authority {
+        Some(authority) => parse(authority).map(Some),
+        None => Ok(field),
+    }
+}
+
+/// Reads `host [ ":" port ]`; `None` when it is not one.
+pub fn parse_host(bytes: &[u8]) -> Option<Host<'_>> {
+    let (name, after) = if bytes.first() == Some(&b'[') {
+        let end = memchr::memchr(b']', bytes)? + 1;
+        let (name, after) = bytes.split_at_checked(end)?;
+        (name, after)
+    } else {
+        bytes.split_at(memchr::memchr(b':', bytes).unwrap_or(bytes.len()))
+    };
+    let port = match after {
+        [] | b":" => None,
+        [b':', digits @ ..] => Some(parse_port(digits)?),
+        _ => return None,
+    };
+    let name = if name.first() == Some(&b'[') {
+        is_ip_literal(name).then_some(name)?
+    } else {
+        let name = name.strip_suffix(b".").unwrap_or(name);
+        is_reg_name(name).then_some(name)?
+    };
+    let name = if name.iter().any(u8::is_ascii_uppercase) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    };
+    Some(Host { name, port })
+}
+
+fn parse_port(digits: &[u8]) -> Option<u16> {
+    let only_digits = digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(digits).ok()?;
+    only_digits.then(|| text.parse().ok())?
+}
+
+/// `unreserved / sub-delims / pct-encoded`, not empty, no empty label inside.
+fn is_reg_name(name: &[u8]) -> bool {
+    let mut rest = name;
+    let mut previous = 0;
+    while let [byte, after @ ..] = rest {
+        rest = match (byte, after) {
+            (b'%', [high, low, after @ ..])
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                after
+            }
+            (b'.', _) if previous == b'.' => return false,
+            _ if is_unreserved_or_sub_delim(*byte) => after,
+            _ => return false,
+        };
+        previous = *byte;
+    }
+    // A trailing dot was taken off before, so another is a second one.
+    !name.is_empty() && previous != b'.'
+}
+
+fn is_ip_literal(name: &[u8]) -> bool {
+    let Some(inner) = name
+        .strip_prefix(b"[")
+        .and_then(|rest| rest.strip_suffix(b"]"))
+    else {
+        return false;
+    };
+    match inner {
+        [b'v' | b'V', rest @ ..] => is_ip_future(rest),
+        _ => std::str::from_utf8(inner).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok()),
+    }
+}
+
+/// `1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`
+fn is_ip_future(rest: &[u8]) -> bool {
+    let Some(dot) = memchr::memchr(b'.', rest) else {
+        return false;
+    };
+    let (version, address) = rest.split_at(dot);
+    !version.is_empty()
+        && version.iter().all(u8::is_ascii_hexdigit)
+        && address.len() > 1
+        && address
+            .iter()
+            .all(|&byte| byte == b':' || is_unreserved_or_sub_delim(byte))
+}
+
+fn is_unreserved_or_sub_delim(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_lowercased_and_lose_port_and_trailing_dot() {
+        let future = "[v0123456789aBcDeF.!$&'()*+,;=-._~AbC:]";
+        for (text, name, port) in [
+            ("l", "l", None),
+            ("L", "l", None),
+            ("abcd-ef.g02.xyz:", "abcd-ef.g02.xyz", None),
+            ("123.40.56.78:", "123.40.56.78", None),
+            (
+                "www.abcd-ef.g02.xyz:8080",
+                "www.abcd-ef.g02.xyz",
+                Some(8080),
+            ),
+            ("abcd-ef.g02.xyz.", "abcd-ef.g02.xyz", None),
+            ("abcd-ef.g02.xyz.:88", "abcd-ef.g02.xyz", Some(88)),
+            (
+                "AbC-d93.0.34ZhGt-s.nk.Ru:88",
+                "abc-d93.0.34zhgt-s.nk.ru",
+                Some(88),
+            ),
+            ("a_b", "a_b", None),
+            ("a%41", "a%41", None),
+            ("[abcd::ef98:0:7654:321]", "[abcd::ef98:0:7654:321]", None),
+            ("[ABCD::1]:80", "[abcd::1]", Some(80)),
+            (
+                "[::ffff:12.30.67.89]:4321",
+                "[::ffff:12.30.67.89]",
+                Some(4321),
+            ),
+            (future, &future.to_lowercase(), None),
+        ] {
+            let host = parse_host(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(host.name, name.as_bytes(), "{text}");
+            assert_eq!(host.port, port, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for text in [
+            "",
+            ".",
+            "..",
+            ":80",
+            "example.com.:1.2",
+            "123.49.0.78:98777",
+            "a:65536",
+            "123.40.56.78:9000:80",
+            "example.com/\\:552",
+            "\\e/xample.com",
+            "..examp-LE.com",
+            "com.exa-m.45..:",
+            "[abcd::e\\f98:0/:7654:321]",
+            "[abcd\\::ef98:0:7654:321/]:12",
+            "[abcd::ef98:0:7654:321].",
+            "[abcd::ef98:0:7654:321].:98",
+            "[abcd::ef98:0:7654:321]..:98",
+            "[ab..cd::ef98:0:7654:321]",
+            "extra[abcd::ef98:0:7654:321]:98",
+            "[abcd::ef98:0:7654:321",
+            "localhost\x02",
+            "a b",
+            "user@a",
+            "a%zz",
+            "a%4",
+            "a\u{e9}",
+            "a\0b",
+            "[",
+            "[]",
+            "[v.x]",
+            "[v1.]",
+            "a:+1",
+            "a: 1",
+        ] {
+            assert_eq!(parse_host(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_lowercase_host_is_not_copied() {
+        let host = parse_host(b"example.com:8080").unwrap();
+        assert!(matches!(host.name, Cow::Borrowed(b"example.com")));
+    }
+}

@@ -1,0 +1,310 @@
+//! A request head: from bytes to spans, and the questions one asks of it.
+//!
+//! `parse_request` is on the path of every cache hit. It allocates nothing but
+//! what the caller's reused vector of fields may need to grow, and it looks at
+//! each byte about once. It is called again with more bytes after
+//! [`Parsed::Partial`]; [`worth_parsing`] keeps that linear for slow clients.
+//!
+//! Invariant: for any way of cutting a head in pieces, the verdict on the whole
+//! is the same, and a piece is refused only if the whole would be (fuzzed).
+
+use bytes::Bytes;
+
+use crate::error::{Excerpt, RequestError};
+use crate::field_line::{self, Line, NameKind};
+use crate::limits::{BufferUse, HeadLimits};
+use crate::request_line::{self, RequestLine, Version, is_method_byte};
+use crate::span::{FieldSpan, Span};
+
+/// What a buffer holds so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// No whole head yet.
+    Partial,
+    /// A head; the body begins at `head_len`.
+    Complete(RequestLine),
+}
+
+/// Parses the request head at the start of `buf`. `fields` is cleared first and
+/// holds the field lines, in order, when the head is complete. A read buffer of
+/// [`HeadLimits::max_head_bytes`] is enough: when full, it is never `Partial`.
+///
+/// # Errors
+/// The client's offence, as early as it shows.
+pub fn parse_request(
+    buf: &[u8],
+    limits: &HeadLimits,
+    fields: &mut Vec<FieldSpan>,
+) -> Result<Parsed, RequestError> {
+    fields.clear();
+    let mut room = BufferUse::new(limits);
+    let start = buf
+        .iter()
+        .position(|&byte| byte != b'\r' && byte != b'\n')
+        .unwrap_or(buf.len());
+    let Some(lf) = find_lf(buf, start) else {
+        return check_unfinished_request_line(buf, start, &mut room);
+    };
+    // Leading empty lines take room like the line they precede, which bounds them.
+    if !room.take(lf + 1) {
+        return Err(RequestError::UriTooLong);
+    }
+    let mut line = request_line::parse(buf, start, field_line::without_cr(buf, start, lf))?;
+    if line.version == Version::Http09 {
+        line.head_len = lf + 1;
+        return Ok(Parsed::Complete(line));
+    }
+    parse_fields(buf, lf + 1, limits, &mut room, &mut line, fields)
+}
+
+fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
+    memchr::memchr(b'\n', buf.get(from..)?).map(|at| from + at)
+}
+
+/// Refuses early what can no longer become a request: a TLS hello on a plain
+/// port has no reason to end in LF.
+fn check_unfinished_request_line(
+    buf: &[u8],
+    start: usize,
+    room: &mut BufferUse<'_>,
+) -> Result<Parsed, RequestError> {
+    let line = buf.get(start..).unwrap_or_default();
+    let method_len = line
+        .iter()
+        .take_while(|&&byte| is_method_byte(byte))
+        .count();
+    match line.get(method_len) {
+        None => {}
+        Some(b' ') if method_len > 0 => {}
+        Some(_) => return Err(RequestError::InvalidMethod),
+    }
+    if !room.take(buf.len()) {
+        return Err(RequestError::UriTooLong);
+    }
+    Ok(Parsed::Partial)
+}
+
+fn parse_fields(
+    buf: &[u8],
+    mut at: usize,
+    limits: &HeadLimits,
+    room: &mut BufferUse<'_>,
+    line: &mut RequestLine,
+    fields: &mut Vec<FieldSpan>,
+) -> Result<Parsed, RequestError> {
+    loop {
+        let rest = buf.get(at..).unwrap_or_default();
+        let field = match field_line::read(rest) {
+            Line::Field(field) => field,
+            Line::Empty(len) => {
+                take_room(room, rest, len, limits)?;
+                line.head_len = at + len;
+                return Ok(Parsed::Complete(*line));
+            }
+            Line::Partial => {
+                take_room(room, rest, rest.len(), limits)?;
+                // So that a full read buffer always comes with a verdict.
+                if buf.len() >= limits.max_head_bytes() {
+                    return Err(RequestError::HeadTooLarge);
+                }
+                return Ok(Parsed::Partial);
+            }
+            Line::Refused => {
+                return Err(RequestError::InvalidField(Excerpt::of(field_line::text(
+                    rest,
+                ))));
+            }
+        };
+        take_room(room, rest, field.line_len, limits)?;
+        if fields.len() + line.ignored_fields >= limits.max_fields {
+            return Err(RequestError::TooManyFields);
+        }
+        if is_left_out(field.kind, limits) {
+            line.ignored_fields += 1;
+        } else {
+            fields.push(FieldSpan {
+                name: Span::new(at, at + field.name_end),
+                value: Span::new(at + field.value_start, at + field.value_end),
+            });
+        }
+        at += field.line_len;
+    }
+}
+
+#[inline]
+fn take_room(
+    room: &mut BufferUse<'_>,
+    line: &[u8],
+    line_bytes: usize,
+    limits: &HeadLimits,
+) -> Result<(), RequestError> {
+    if room.take(line_bytes) {
+        Ok(())
+    } else if line_bytes > limits.large_buffer_bytes {
+        Err(RequestError::FieldTooLong(Excerpt::of(field_line::text(
+            line,
+        ))))
+    } else {
+        Err(RequestError::HeadTooLarge)
+    }
+}
+
+fn is_left_out(kind: NameKind, limits: &HeadLimits) -> bool {
+    limits.ignore_invalid_fields
+        && match kind {
+            NameKind::Plain => false,
+            NameKind::Underscore => !limits.underscores,
+            NameKind::Odd => true,
+        }
+}
+
+/// Whether parsing again can find anything new, `parsed_len` bytes having been
+/// parsed before: a head only ends, or breaks a rule, at a line end or a limit.
+/// Without this, a client that sends single bytes costs quadratic time.
+pub fn worth_parsing(buf: &[u8], parsed_len: usize, limits: &HeadLimits) -> bool {
+    parsed_len == 0
+        || find_lf(buf, parsed_len).is_some()
+        || buf.len() / limits.large_buffer_bytes.max(1)
+            != parsed_len / limits.large_buffer_bytes.max(1)
+}
+
+/// A parsed head that owns its bytes.
+#[derive(Clone, Debug)]
+pub struct RequestHead {
+    /// The head as it came.
+    pub bytes: Bytes,
+    /// Where its first line's parts are.
+    pub line: RequestLine,
+    /// Where its fields are.
+    pub fields: Vec<FieldSpan>,
+}
+
+/// A parsed head that borrows everything: what the hit path uses.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestView<'a> {
+    /// The bytes the spans count in.
+    pub bytes: &'a [u8],
+    /// Where the first line's parts are.
+    pub line: &'a RequestLine,
+    /// Where the fields are.
+    pub fields: &'a [FieldSpan],
+}
+
+impl RequestHead {
+    /// The same head, borrowed.
+    pub fn view(&self) -> RequestView<'_> {
+        RequestView {
+            bytes: &self.bytes,
+            line: &self.line,
+            fields: &self.fields,
+        }
+    }
+
+    /// Reads a whole head, for heads the server writes itself (subrequests,
+    /// warm-up) and for tests.
+    ///
+    /// # Errors
+    /// As [`parse_request`]; an incomplete head is an invalid request line.
+    pub fn parse(bytes: impl Into<Bytes>, limits: &HeadLimits) -> Result<Self, RequestError> {
+        let bytes = bytes.into();
+        let mut fields = Vec::new();
+        match parse_request(&bytes, limits, &mut fields)? {
+            Parsed::Complete(line) => Ok(RequestHead {
+                bytes: bytes.slice(..line.head_len),
+                line,
+                fields,
+            }),
+            Parsed::Partial => Err(RequestError::InvalidRequestLine),
+        }
+    }
+
+    /// The method, as sent (methods are case-sensitive).
+    pub fn method(&self) -> &[u8] {
+        self.view().method()
+    }
+
+    /// The request target, as sent.
+    pub fn target(&self) -> &[u8] {
+        self.view().target()
+    }
+
+    /// The whole request line, as sent (`$request`).
+    pub fn request_line(&self) -> &[u8] {
+        self.view().request_line()
+    }
+
+    /// The version.
+    pub fn version(&self) -> Version {
+        self.line.version
+    }
+
+    /// The first value of the field `name` (any case).
+    pub fn field(&self, name: impl AsRef<[u8]>) -> Option<&[u8]> {
+        self.view().field(name)
+    }
+
+    /// All values of the field `name` (any case), in order.
+    pub fn field_all<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = &'n [u8]> {
+        self.view().field_all(name)
+    }
+
+    /// All fields, in order: name as spelt, value.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.view().fields()
+    }
+}
+
+impl<'a> RequestView<'a> {
+    /// The method, as sent (methods are case-sensitive).
+    pub fn method(self) -> &'a [u8] {
+        self.line.method.of(self.bytes)
+    }
+
+    /// The request target, as sent.
+    pub fn target(self) -> &'a [u8] {
+        self.line.target.of(self.bytes)
+    }
+
+    /// The whole request line, as sent (`$request`).
+    pub fn request_line(self) -> &'a [u8] {
+        self.line.line.of(self.bytes)
+    }
+
+    /// The version.
+    pub fn version(self) -> Version {
+        self.line.version
+    }
+
+    /// The first value of the field `name` (any case).
+    #[inline]
+    pub fn field(self, name: impl AsRef<[u8]>) -> Option<&'a [u8]> {
+        let name = name.as_ref();
+        self.fields
+            .iter()
+            .find(|field| {
+                field.name.len() == name.len()
+                    && field.name.of(self.bytes).eq_ignore_ascii_case(name)
+            })
+            .map(|field| field.value.of(self.bytes))
+    }
+
+    /// All values of the field `name` (any case), in order.
+    pub fn field_all<'n>(self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        self.fields()
+            .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// All fields, in order: name as spelt, value.
+    pub fn fields(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        self.fields
+            .iter()
+            .map(move |field| (field.name.of(self.bytes), field.value.of(self.bytes)))
+    }
+}
+
+impl<'a> From<&'a RequestHead> for RequestView<'a> {
+    fn from(head: &'a RequestHead) -> Self {
+        head.view()
+    }
+}

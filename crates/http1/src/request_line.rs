@@ -1,0 +1,160 @@
+//! The first line of a request: method, raw target, version.
+//!
+//! Written here rather than left to a library because targets are kept exactly
+//! as sent and HTTP/0.9 is answered, as nginx does. The target's inner grammar
+//! is checked when it is decoded (`target.rs`); here it is only delimited: it
+//! has no white space and no control characters.
+
+use crate::error::RequestError;
+use crate::span::Span;
+
+/// The HTTP version of a request or response, as far as it changes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// `GET /` and nothing more: the answer is a body without a head.
+    Http09,
+    /// HTTP/1.0.
+    Http10,
+    /// HTTP/1.1, and any later 1.x.
+    Http11,
+}
+
+impl Version {
+    /// As logs and `$server_protocol` show it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Version::Http09 => "HTTP/0.9",
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+        }
+    }
+}
+
+/// Where the parts of a request head are; spans count from the head's first
+/// byte, leading empty lines included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLine {
+    /// Length of the whole head in bytes, up to and with the empty line.
+    pub head_len: usize,
+    /// The method.
+    pub method: Span,
+    /// The request target as sent.
+    pub target: Span,
+    /// What is left of the line after the target, without its line end, is the
+    /// version; this is the place of the whole line (`$request`).
+    pub line: Span,
+    /// The version.
+    pub version: Version,
+    /// Field lines left out because of their names (`ignore_invalid_headers`).
+    pub ignored_fields: usize,
+}
+
+/// Whether `byte` may stand in a method (nginx: `A-Z`, `_`, `-`).
+pub(crate) fn is_method_byte(byte: u8) -> bool {
+    matches!(byte, b'A'..=b'Z' | b'_' | b'-')
+}
+
+/// Parses the line at `start..end` of `buf`, line end excluded. The caller
+/// fills in `head_len` and `ignored_fields`.
+pub(crate) fn parse(buf: &[u8], start: usize, end: usize) -> Result<RequestLine, RequestError> {
+    let line = buf.get(start..end).unwrap_or_default();
+    let method_len = line
+        .iter()
+        .position(|&byte| !is_method_byte(byte))
+        .unwrap_or(line.len());
+    if method_len == 0 || line.get(method_len) != Some(&b' ') {
+        return Err(RequestError::InvalidMethod);
+    }
+    let target_start = skip_spaces(line, method_len);
+    let target_len = line
+        .get(target_start..)
+        .unwrap_or_default()
+        .iter()
+        .position(|&byte| byte <= b' ' || byte == 0x7f);
+    let target_end = target_len.map_or(line.len(), |len| target_start + len);
+    let method = line.get(..method_len).unwrap_or_default();
+    let target = line.get(target_start..target_end).unwrap_or_default();
+    if !is_delimited_target(method, target) {
+        return Err(RequestError::InvalidRequestLine);
+    }
+    let rest = line.get(target_end..).unwrap_or_default();
+    let version = parse_version(rest)?;
+    if version == Version::Http09 && method != b"GET" {
+        return Err(RequestError::InvalidMethodIn09);
+    }
+    Ok(RequestLine {
+        head_len: 0,
+        method: Span::new(start, start + method_len),
+        target: Span::new(start + target_start, start + target_end),
+        line: Span::new(start, end),
+        version,
+        ignored_fields: 0,
+    })
+}
+
+/// Of RFC 9112 §3.2's four forms: origin-form and absolute-form for any method,
+/// authority-form for CONNECT, asterisk-form for OPTIONS.
+fn is_delimited_target(method: &[u8], target: &[u8]) -> bool {
+    match target.first() {
+        Some(b'/') => method != b"CONNECT",
+        Some(b'*') => method == b"OPTIONS" && target.len() == 1,
+        Some(b'a'..=b'z' | b'A'..=b'Z') => true,
+        Some(_) => method == b"CONNECT",
+        None => false,
+    }
+}
+
+/// Reads what follows the target: nothing (HTTP/0.9), or spaces, a version and
+/// perhaps more spaces.
+fn parse_version(rest: &[u8]) -> Result<Version, RequestError> {
+    // The one text nearly every client sends.
+    if rest == b" HTTP/1.1" {
+        return Ok(Version::Http11);
+    }
+    let rest = rest.trim_ascii_end_spaces();
+    let start = skip_spaces(rest, 0);
+    if start == rest.len() {
+        return Ok(Version::Http09);
+    }
+    let number = rest
+        .get(start..)
+        .and_then(|version| version.strip_prefix(b"HTTP/"))
+        .filter(|_| start > 0)
+        .ok_or(RequestError::InvalidRequestLine)?;
+    let dot = memchr::memchr(b'.', number).unwrap_or(number.len());
+    let (major, minor) = number.split_at(dot);
+    let all_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+    match major {
+        [] | [b'0', ..] => return Err(RequestError::InvalidRequestLine),
+        _ if !all_digits(major) => return Err(RequestError::InvalidRequestLine),
+        b"1" => {}
+        _ => return Err(RequestError::UnsupportedVersion),
+    }
+    match minor {
+        b".0" | b".00" => Ok(Version::Http10),
+        // nginx stops at 99; HTTP/1.12 is a later 1.x and reads as 1.1.
+        [b'.', digits @ ..] if matches!(digits.len(), 1..=2) && all_digits(digits) => {
+            Ok(Version::Http11)
+        }
+        _ => Err(RequestError::InvalidRequestLine),
+    }
+}
+
+fn skip_spaces(line: &[u8], from: usize) -> usize {
+    let rest = line.get(from..).unwrap_or_default();
+    from + rest.iter().take_while(|&&byte| byte == b' ').count()
+}
+
+trait TrimSpaces {
+    fn trim_ascii_end_spaces(&self) -> &Self;
+}
+
+impl TrimSpaces for [u8] {
+    fn trim_ascii_end_spaces(&self) -> &[u8] {
+        let mut rest = self;
+        while let [shorter @ .., b' '] = rest {
+            rest = shorter;
+        }
+        rest
+    }
+}

@@ -1,0 +1,274 @@
+//! The head of an upstream's response, as an HTTP client reads it. Bare LF and
+//! a missing reason phrase are harmless and taken; what two readers could read
+//! differently is refused. Framing is asked afterwards (`response_framing`).
+
+use bytes::Bytes;
+
+use crate::error::{Excerpt, ResponseError};
+use crate::field_line::{self, Line};
+use crate::fields::Fields;
+use crate::request_line::Version;
+
+/// A response head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// HTTP/1.0 or HTTP/1.1.
+    pub version: Version,
+    /// 100 to 999.
+    pub status: u16,
+    /// What followed the status, if anything did.
+    pub reason: Option<Bytes>,
+    /// The fields.
+    pub fields: Fields,
+}
+
+/// As many field lines as we take from an upstream: far above any real
+/// response, low enough that one cannot make us keep a list without end.
+const MAX_FIELDS: usize = 1000;
+
+/// Parses the response head at the start of `buf`; with it comes its length, at
+/// which the body begins. `None` when there is no whole head yet; the caller
+/// bounds its buffer (nginx: `proxy_buffer_size`) and treats one that is full
+/// as [`ResponseError::TooLarge`].
+///
+/// # Errors
+/// The upstream's offence.
+pub fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, ResponseError> {
+    let Some((status_line, mut at)) = line_at(buf, 0) else {
+        return check_unfinished_status_line(buf);
+    };
+    let (version, status, reason_start) = parse_status_line(status_line)?;
+    // First only offsets, so that a head in pieces costs no copies.
+    let mut lines = Vec::new();
+    let head_len = loop {
+        let rest = buf.get(at..).unwrap_or_default();
+        let field = match field_line::read(rest) {
+            Line::Field(field) => field,
+            Line::Empty(len) => break at + len,
+            Line::Partial => return Ok(None),
+            Line::Refused => {
+                return Err(ResponseError::InvalidField(Excerpt::of(field_line::text(
+                    rest,
+                ))));
+            }
+        };
+        if lines.len() == MAX_FIELDS {
+            return Err(ResponseError::TooManyFields);
+        }
+        lines.push((at, field));
+        at += field.line_len;
+    };
+    let head = Bytes::copy_from_slice(buf.get(..head_len).unwrap_or_default());
+    let reason =
+        (reason_start < status_line.len()).then(|| head.slice(reason_start..status_line.len()));
+    let fields = lines
+        .iter()
+        .map(|(at, field)| {
+            (
+                head.slice(*at..at + field.name_end),
+                head.slice(at + field.value_start..at + field.value_end),
+            )
+        })
+        .collect();
+    let head = ResponseHead {
+        version,
+        status,
+        reason,
+        fields,
+    };
+    Ok(Some((head, head_len)))
+}
+
+/// The line at `at` without its end, and where the next begins.
+fn line_at(buf: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let lf = at + memchr::memchr(b'\n', buf.get(at..)?)?;
+    let line = buf.get(at..field_line::without_cr(buf, at, lf))?;
+    Some((line, lf + 1))
+}
+
+/// An upstream that does not speak HTTP should not be waited for.
+fn check_unfinished_status_line<T>(buf: &[u8]) -> Result<Option<T>, ResponseError> {
+    let common = buf.iter().zip(b"HTTP/1.").take_while(|(a, b)| a == b);
+    if common.count() == buf.len().min(b"HTTP/1.".len()) {
+        Ok(None)
+    } else {
+        Err(ResponseError::InvalidStatusLine)
+    }
+}
+
+/// `HTTP/1.x SP 3DIGIT [ SP reason ]`; the third value is where the reason
+/// begins.
+fn parse_status_line(line: &[u8]) -> Result<(Version, u16, usize), ResponseError> {
+    let invalid = ResponseError::InvalidStatusLine;
+    let Some((b"HTTP/1.", rest)) = line.split_at_checked(7) else {
+        return Err(invalid);
+    };
+    let minor_len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (minor, rest) = rest.split_at(minor_len);
+    let version = match minor {
+        b"0" => Version::Http10,
+        [_] | [_, _] => Version::Http11,
+        _ => return Err(invalid),
+    };
+    let spaces = rest.iter().take_while(|&&byte| byte == b' ').count();
+    let (status, after) = match rest.get(spaces..) {
+        Some(
+            [
+                a @ b'1'..=b'9',
+                b @ b'0'..=b'9',
+                c @ b'0'..=b'9',
+                after @ ..,
+            ],
+        ) if spaces > 0 => {
+            let digit = |byte: &u8| u16::from(byte - b'0');
+            (digit(a) * 100 + digit(b) * 10 + digit(c), after)
+        }
+        _ => return Err(invalid),
+    };
+    if memchr::memchr2(0, b'\r', after).is_some() {
+        return Err(invalid);
+    }
+    match after {
+        [] => Ok((version, status, line.len())),
+        [b' ', reason @ ..] => Ok((version, status, line.len() - reason.len())),
+        _ => Err(invalid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ResponseFraming, response_framing};
+
+    fn parse(text: &str) -> Result<ResponseHead, ResponseError> {
+        parse_response(text.as_bytes()).map(|head| head.expect("a whole head").0)
+    }
+
+    #[test]
+    fn odd_but_harmless_heads_are_taken() {
+        for (name, text, status, reason) in [
+            ("usual", "HTTP/1.1 200 OK\r\n\r\n", 200, Some("OK")),
+            (
+                "bare LF",
+                "HTTP/1.1 404 Not Found\nA: b\n\n",
+                404,
+                Some("Not Found"),
+            ),
+            ("no reason", "HTTP/1.0 200\r\n\r\n", 200, None),
+            ("space, no reason", "HTTP/1.0 200 \r\n\r\n", 200, None),
+            ("spaces", "HTTP/1.1  204  No\r\n\r\n", 204, Some(" No")),
+            (
+                "odd name",
+                "HTTP/1.1 200 OK\r\nX.y@z: 1\r\n\r\n",
+                200,
+                Some("OK"),
+            ),
+            (
+                "latin-1",
+                "HTTP/1.1 200 \u{e9}\r\nA: \u{e9}\r\n\r\n",
+                200,
+                Some("\u{e9}"),
+            ),
+            ("unknown status", "HTTP/1.1 999 x\r\n\r\n", 999, Some("x")),
+        ] {
+            let head = parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(head.status, status, "{name}");
+            assert_eq!(head.reason.as_deref(), reason.map(str::as_bytes), "{name}");
+        }
+    }
+
+    #[test]
+    fn heads_that_can_be_read_in_two_ways_are_refused() {
+        for text in [
+            "HTTP/2.0 200 OK\r\n\r\n",
+            "HTTP/0.9 200 OK\r\n\r\n",
+            "ICY 200 OK\r\n\r\n",
+            "HTTP/1.1 2000 OK\r\n\r\n",
+            "HTTP/1.1 20 OK\r\n\r\n",
+            "HTTP/1.1 099 OK\r\n\r\n",
+            "HTTP/1.1200 OK\r\n\r\n",
+            "HTTP/1.1 200 O\rK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+        ] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_in_pieces_is_waited_for_unless_it_is_no_http() {
+        let whole = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n";
+        for end in 0..whole.len() {
+            assert_eq!(parse_response(&whole[..end]), Ok(None), "{end}");
+        }
+        assert!(parse_response(b"<html>").is_err());
+    }
+
+    #[test]
+    fn the_body_ends_where_rfc_9112_says() {
+        use ResponseFraming::{Chunked, Length, None, UntilClose};
+        for (name, method, head, expected) in [
+            (
+                "length",
+                "GET",
+                "200 OK\r\nContent-Length: 5",
+                Some(Length(5)),
+            ),
+            (
+                "chunked",
+                "GET",
+                "200 OK\r\nTransfer-Encoding: Chunked",
+                Some(Chunked),
+            ),
+            ("neither", "GET", "200 OK", Some(UntilClose)),
+            ("HEAD", "HEAD", "200 OK\r\nContent-Length: 5", Some(None)),
+            ("204", "GET", "204 x\r\nContent-Length: 5", Some(None)),
+            ("304", "GET", "304 x\r\nContent-Length: 5", Some(None)),
+            ("103", "GET", "103 x", Some(None)),
+            (
+                "bad length",
+                "GET",
+                "200 OK\r\nContent-Length: foo",
+                Option::None,
+            ),
+            (
+                "two lengths",
+                "GET",
+                "200 OK\r\nContent-Length: 0\r\nContent-Length: 0",
+                Option::None,
+            ),
+            (
+                "unknown coding",
+                "GET",
+                "200 OK\r\nTransfer-Encoding: foo",
+                Option::None,
+            ),
+            (
+                "two codings",
+                "GET",
+                "200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+                Option::None,
+            ),
+            (
+                "both",
+                "GET",
+                "200 OK\r\nContent-Length: 0\r\nTransfer-Encoding: chunked",
+                Option::None,
+            ),
+            (
+                "both, HEAD",
+                "HEAD",
+                "200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 0",
+                Option::None,
+            ),
+        ] {
+            let head = parse(&format!("HTTP/1.1 {head}\r\n\r\n")).unwrap();
+            let framing = response_framing(&head, method.as_bytes()).ok();
+            assert_eq!(framing, expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Status codes as nginx words them. Its phrases differ from RFC 9110's in
+//! places, and both people and the public test suite look for them.
+
+/// nginx's reason phrase, or `None` for statuses it sends as digits alone.
+pub fn reason(status: u16) -> Option<&'static str> {
+    Some(match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        103 => "Early Hints",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Moved Temporarily",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Time-out",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Request Entity Too Large",
+        414 => "Request-URI Too Large",
+        415 => "Unsupported Media Type",
+        416 => "Requested Range Not Satisfiable",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Temporarily Unavailable",
+        504 => "Gateway Time-out",
+        505 => "HTTP Version Not Supported",
+        507 => "Insufficient Storage",
+        _ => return None,
+    })
+}
+
+/// The status a client sees: nginx's own 494 (head too large), 495 and 496
+/// (client certificate), 497 (plain HTTP to a TLS port) are 400 on the wire.
+pub fn shown(status: u16) -> u16 {
+    match status {
+        494..=497 => 400,
+        _ => status,
+    }
+}
+
+/// The title of nginx's error page where it says more than the status line.
+pub fn page_title(status: u16) -> Option<&'static str> {
+    Some(match status {
+        494 => "400 Request Header Or Cookie Too Large",
+        495 => "400 The SSL certificate error",
+        496 => "400 No required SSL certificate was sent",
+        497 => "400 The plain HTTP request was sent to HTTPS port",
+        _ => return None,
+    })
+}
