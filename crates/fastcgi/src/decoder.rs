@@ -264,3 +264,129 @@ fn check_protocol_status(status: u8) -> Result<(), Error> {
         other => Err(RecordFault::UnknownProtocolStatus(other).into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::BufMut;
+
+    use super::*;
+    use crate::record::kind;
+
+    fn put_record(out: &mut BytesMut, header: RecordHeader, content: &[u8]) {
+        out.put_slice(&header.encode());
+        out.put_slice(content);
+        out.put_bytes(0xaa, usize::from(header.padding_bytes));
+    }
+
+    fn record(kind: u8, content: &[u8], padding_bytes: u8) -> RecordHeader {
+        RecordHeader {
+            padding_bytes,
+            ..RecordHeader::new(kind, content.len() as u16)
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Vec<Piece>, Error> {
+        let mut decoder = Decoder::default();
+        decoder.buffer().extend_from_slice(bytes);
+        let mut pieces = Vec::new();
+        while let Some(piece) = decoder.next_piece()? {
+            pieces.push(piece);
+        }
+        Ok(pieces)
+    }
+
+    #[test]
+    fn padding_management_records_and_unknown_types_are_skipped() {
+        let mut wire = BytesMut::new();
+        put_record(&mut wire, record(kind::STDOUT, b"out", 5), b"out");
+        let mut values = record(10, b"values", 2);
+        values.request_id = 0;
+        put_record(&mut wire, values, b"values");
+        put_record(
+            &mut wire,
+            record(200, b"later version", 3),
+            b"later version",
+        );
+        put_record(&mut wire, record(kind::STDERR, b"", 1), b"");
+        put_record(&mut wire, record(kind::STDERR, b"err", 255), b"err");
+        put_record(&mut wire, record(kind::STDOUT, b"", 7), b"");
+        let body = [0, 0, 1, 2, 0, 0, 0, 0, 9, 9];
+        put_record(&mut wire, record(kind::END_REQUEST, &body, 4), &body);
+        assert_eq!(
+            decode(&wire).expect("pieces"),
+            [
+                Piece::Stdout(Bytes::from_static(b"out")),
+                Piece::Stderr(Bytes::from_static(b"err")),
+                Piece::StdoutClosed,
+                Piece::EndRequest { app_status: 258 },
+            ]
+        );
+    }
+
+    #[test]
+    fn end_request_waits_for_its_padding_and_does_without_it_at_the_end() {
+        let mut decoder = Decoder::default();
+        let body = [0; 8];
+        put_record(decoder.buffer(), record(kind::END_REQUEST, &body, 4), &body);
+        let whole = decoder.buffer().len();
+        decoder.buffer().truncate(whole - 1);
+        assert_eq!(decoder.next_piece().expect("no error"), None);
+        assert!(!decoder.ended_cleanly());
+        assert_eq!(
+            decoder.end_of_input(),
+            Some(Piece::EndRequest { app_status: 0 })
+        );
+    }
+
+    #[test]
+    fn leftover_after_end_request_is_not_clean() {
+        for (leftover, clean) in [(&b""[..], true), (b"x", false)] {
+            let mut decoder = Decoder::default();
+            record::put_end_request(decoder.buffer(), 0, 0);
+            decoder.buffer().extend_from_slice(leftover);
+            let piece = decoder.next_piece().expect("no error");
+            assert_eq!(piece, Some(Piece::EndRequest { app_status: 0 }));
+            assert_eq!(decoder.ended_cleanly(), clean);
+        }
+    }
+
+    #[test]
+    fn broken_records_are_refused_by_name() {
+        for (bytes, fault) in [
+            (*b"HTTP/1.1", RecordFault::UnsupportedVersion(b'H')),
+            ([1, 0, 0, 1, 0, 0, 0, 0], RecordFault::UnexpectedType(0)),
+            ([1, 1, 0, 1, 0, 0, 0, 0], RecordFault::UnexpectedType(1)),
+            ([1, 5, 0, 1, 0, 0, 0, 0], RecordFault::UnexpectedType(5)),
+            ([1, 8, 0, 1, 0, 0, 0, 0], RecordFault::UnexpectedType(8)),
+            (
+                [1, 6, 0, 2, 0, 0, 0, 0],
+                RecordFault::UnexpectedRequestId(2),
+            ),
+            (
+                [1, 3, 0, 0, 0, 8, 0, 0],
+                RecordFault::UnexpectedRequestId(0),
+            ),
+            ([1, 3, 0, 1, 0, 7, 9, 0], RecordFault::ShortEndRequest(7)),
+        ] {
+            match decode(&bytes) {
+                Err(Error::Malformed(found)) => assert_eq!(found, fault),
+                other => panic!("{fault:?}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn protocol_statuses_are_errors_of_their_own() {
+        for (status, expected) in [
+            (1, "CannotMultiplex"),
+            (2, "Overloaded"),
+            (3, "UnknownRole"),
+            (4, "Malformed(UnknownProtocolStatus(4))"),
+        ] {
+            let mut wire = BytesMut::new();
+            record::put_end_request(&mut wire, 0, status);
+            let error = decode(&wire).expect_err(expected);
+            assert_eq!(format!("{error:?}"), expected);
+        }
+    }
+}

@@ -104,6 +104,8 @@ pub struct Exchange<S, B = NoBody> {
     reader: ResponseReader,
     keep_conn: bool,
     received_bytes: u64,
+    /// The `End` event or an error was delivered.
+    over: bool,
     /// What the `End` event said.
     reusable: bool,
 }
@@ -125,35 +127,42 @@ where
             ),
             keep_conn: spec.keep_conn,
             received_bytes: 0,
+            over: false,
             reusable: false,
         }
     }
 
-    /// The next event of the response; `None` after [`Event::End`].
-    /// Cancel-safe.
+    /// The next event of the response; `None` after [`Event::End`] or an
+    /// error. Only `End` says that the response is complete. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// See [`Error`]. After an error the exchange is over; drop it.
+    /// See [`Error`].
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// [`Exchange::next`] for callers that poll.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
-        if self.reader.has_ended() {
+        if self.over {
             return Poll::Ready(Ok(None));
         }
+        let event = ready!(self.poll_event(cx));
+        self.over = matches!(event, Err(_) | Ok(Event::End { .. }));
+        Poll::Ready(event.map(Some))
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Error>> {
         // Each turn reads at least one byte, or returns.
         loop {
             self.sender.poll_send(cx, &mut self.stream)?;
             if let Some(event) = self.reader.next_event()? {
-                return Poll::Ready(Ok(Some(self.settle(event))));
+                return Poll::Ready(Ok(self.settle(event)));
             }
             match ready!(self.poll_read(cx)) {
-                Ok(0) => return Poll::Ready(self.at_end_of_stream(None).map(Some)),
+                Ok(0) => return Poll::Ready(self.at_end_of_stream(None)),
                 Ok(read) => self.received_bytes += read as u64,
-                Err(error) => return Poll::Ready(self.at_end_of_stream(Some(error)).map(Some)),
+                Err(error) => return Poll::Ready(self.at_end_of_stream(Some(error))),
             }
         }
     }
@@ -191,7 +200,7 @@ where
         let buffer = self.reader.buffer();
         if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
             // Reuses the allocation when nobody holds slices of it.
-            buffer.reserve(READ_BUFFER_BYTES);
+            buffer.reserve(READ_BUFFER_BYTES.saturating_sub(buffer.len()));
         }
         // The future of `read_buf` keeps nothing between polls.
         pin!(self.stream.read_buf(buffer)).poll(cx)

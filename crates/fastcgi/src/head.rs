@@ -217,3 +217,133 @@ fn excerpt(line: &[u8]) -> String {
     let line = line.get(..LOGGED_LINE_BYTES).unwrap_or(line);
     line.escape_ascii().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT_BYTES: usize = 4096;
+
+    fn parse_whole(text: &'static str) -> Result<(ResponseHead, Bytes), Error> {
+        HeadParser::new(LIMIT_BYTES)
+            .push(Bytes::from_static(text.as_bytes()))
+            .map(|found| found.expect("a complete head"))
+    }
+
+    #[test]
+    fn status_comes_from_status_then_location_then_is_200() {
+        for (text, status, reason) in [
+            ("Content-Type: a\n\n", 200, "OK"),
+            ("\n", 200, "OK"),
+            ("Status: 404 Not Found\r\n\r\n", 404, "Not Found"),
+            ("status:503\n\n", 503, ""),
+            ("Location: /there\n\n", 302, "Moved Temporarily"),
+            ("Location: /there\nStatus: 201 Created\n\n", 201, "Created"),
+            ("Status: 500 a\nStatus: 200 b\n\n", 500, "a"),
+            ("HTTP/1.1 404 Not Found\nX: y\n\n", 200, "OK"),
+        ] {
+            let (head, _) = parse_whole(text).expect(text);
+            assert_eq!(head.status, status, "{text}");
+            assert_eq!(head.reason, reason, "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_keep_order_spelling_and_repetitions() {
+        let (head, rest) = parse_whole(
+            "X-B:  two words \t\r\nset-COOKIE: a=1\nx-b: \nSet-Cookie: b:2\r\nBare\n\r\nbody\n\nmore",
+        )
+        .expect("a head");
+        let fields: Vec<(&[u8], &[u8])> =
+            head.fields.iter().map(|(n, v)| (&n[..], &v[..])).collect();
+        assert_eq!(
+            fields,
+            [
+                (&b"X-B"[..], &b"two words"[..]),
+                (b"set-COOKIE", b"a=1"),
+                (b"x-b", b""),
+                (b"Set-Cookie", b"b:2"),
+                (b"Bare", b""),
+            ]
+        );
+        assert_eq!(rest, "body\n\nmore");
+    }
+
+    #[test]
+    fn content_length_is_read_once() {
+        let (head, _) = parse_whole("Content-Length: 8\ncontent-length: 08\n\n").expect("a head");
+        assert_eq!(head.content_length, Some(8));
+        assert_eq!(head.fields.len(), 1, "a client must not see two");
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        let line = |text: &str| HeadFault::InvalidLine(text.to_owned());
+        let byte = |text: &str| HeadFault::ForbiddenByte(text.to_owned());
+        let status = |text: &str| HeadFault::InvalidStatus(text.to_owned());
+        let length = |text: &str| HeadFault::InvalidContentLength(text.to_owned());
+        for (text, fault) in [
+            ("two words\n\n", line("two words")),
+            (": value\n\n", line(": value")),
+            ("Name : value\n\n", line("Name : value")),
+            ("A: b\n folded\n\n", line(" folded")),
+            ("A\u{e9}: b\n\n", line("A\\xc3\\xa9: b")),
+            ("A: b\rC: d\n\n", byte("A: b\\rC: d")),
+            ("A: b\r\r\n\n", byte("A: b\\r")),
+            ("A: b\0\n\n", byte("A: b\\x00")),
+            ("Status: abc\n\n", status("abc")),
+            ("Status: 20\n\n", status("20")),
+            ("Status: 2000\n\n", status("2000")),
+            ("Status: 100 Continue\n\n", status("100 Continue")),
+            ("Status:\n\n", status("")),
+            ("Content-Length: -1\n\n", length("-1")),
+            ("Content-Length: +1\n\n", length("+1")),
+            ("Content-Length:\n\n", length("")),
+            ("Content-Length: 1, 1\n\n", length("1, 1")),
+            (
+                "Content-Length: 99999999999999999999\n\n",
+                length("99999999999999999999"),
+            ),
+            (
+                "Content-Length: 1\nContent-Length: 2\n\n",
+                HeadFault::ConflictingContentLength,
+            ),
+        ] {
+            match parse_whole(text) {
+                Err(Error::InvalidHead(found)) => assert_eq!(found, fault, "{text}"),
+                other => panic!("{text:?}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn head_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
+        let text: &[u8] = b"Name: value\r\n\r\nbody, which does not count";
+        let head_bytes = 15;
+        for in_pieces_of in [1, 2, 7, text.len()] {
+            for (limit_bytes, fits) in [(head_bytes, true), (head_bytes - 1, false)] {
+                let mut parser = HeadParser::new(limit_bytes);
+                let found = text
+                    .chunks(in_pieces_of)
+                    .find_map(|piece| parser.push(Bytes::copy_from_slice(piece)).transpose())
+                    .expect("a head or an error");
+                assert_eq!(found.is_ok(), fits, "{limit_bytes} by {in_pieces_of}");
+            }
+        }
+    }
+
+    #[test]
+    fn endless_line_is_refused_at_the_limit() {
+        let mut parser = HeadParser::new(100);
+        for _ in 0..9 {
+            let found = parser
+                .push(Bytes::from_static(b"xxxxxxxxxx"))
+                .expect("not yet");
+            assert!(found.is_none());
+        }
+        assert!(matches!(
+            parser.push(Bytes::from_static(b"xxxxxxxxxx")),
+            Err(Error::HeadTooLarge { limit_bytes: 100 })
+        ));
+    }
+}

@@ -54,6 +54,8 @@ pub enum FieldOutcome {
 pub struct ParamsEncoder<'a> {
     /// Room for one record header, then the pairs.
     out: BytesMut,
+    /// A pair was left out because of [`MAX_PARAMS_BYTES`].
+    too_large: bool,
     /// Names `HTTP_*` (less the prefix) that replace fields.
     replaced: Vec<Box<[u8]>>,
     fields: Vec<Field<'a>>,
@@ -77,6 +79,7 @@ impl<'a> ParamsEncoder<'a> {
         out.put_bytes(0, HEADER_BYTES);
         ParamsEncoder {
             out,
+            too_large: false,
             replaced: Vec::new(),
             fields: Vec::new(),
         }
@@ -86,7 +89,7 @@ impl<'a> ParamsEncoder<'a> {
     /// that name. `HTTP_PROXY` is sent when pushed here: the operator wrote it.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.replace_http_field(name);
-        put_pair(&mut self.out, name, &[value], b"");
+        self.put_pair(name, &[value], b"");
     }
 
     /// Keeps the request's field out that would become the param `name`,
@@ -117,10 +120,10 @@ impl<'a> ParamsEncoder<'a> {
     /// [`Error::ParamsTooLarge`] above [`MAX_PARAMS_BYTES`].
     pub fn finish(mut self) -> Result<Params, Error> {
         self.put_fields();
-        let content_bytes = self.out.len() - HEADER_BYTES;
-        if content_bytes > MAX_PARAMS_BYTES {
+        if self.too_large {
             return Err(Error::ParamsTooLarge);
         }
+        let content_bytes = self.out.len() - HEADER_BYTES;
         let mut out = self.out;
         match u16::try_from(content_bytes) {
             // An empty record would close the stream twice.
@@ -145,13 +148,11 @@ impl<'a> ParamsEncoder<'a> {
     /// Sorting finds repeated names in n log n, also for a hostile head of
     /// thousands of fields; the sort is stable, so values keep their order.
     fn put_fields(&mut self) {
-        self.fields.sort_by(|a, b| compare_params(a.name, b.name));
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.sort_by(|a, b| compare_params(a.name, b.name));
         let mut name = Vec::new();
         let mut values: Vec<&[u8]> = Vec::new();
-        for group in self
-            .fields
-            .chunk_by(|a, b| compare_params(a.name, b.name).is_eq())
-        {
+        for group in fields.chunk_by(|a, b| compare_params(a.name, b.name).is_eq()) {
             let Some(first) = group.first() else { continue };
             if self.replaced.iter().any(|r| is_param(first.name, r)) {
                 continue;
@@ -166,7 +167,27 @@ impl<'a> ParamsEncoder<'a> {
             } else {
                 b", "
             };
-            put_pair(&mut self.out, &name, &values, separator);
+            self.put_pair(&name, &values, separator);
+        }
+    }
+
+    fn put_pair(&mut self, name: &[u8], values: &[&[u8]], separator: &[u8]) {
+        let joints = values.len().saturating_sub(1) * separator.len();
+        let value_bytes = values.iter().map(|value| value.len()).sum::<usize>() + joints;
+        let pair_bytes = 8 + name.len() + value_bytes;
+        if self.out.len() + pair_bytes > MAX_PARAMS_BYTES {
+            self.too_large = true;
+            return;
+        }
+        self.out.reserve(pair_bytes);
+        put_length(&mut self.out, name.len());
+        put_length(&mut self.out, value_bytes);
+        self.out.put_slice(name);
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                self.out.put_slice(separator);
+            }
+            self.out.put_slice(value);
         }
     }
 }
@@ -190,28 +211,6 @@ fn compare_params(a: &[u8], b: &[u8]) -> Ordering {
     let a = a.iter().map(|byte| param_byte(*byte));
     let b = b.iter().map(|byte| param_byte(*byte));
     a.cmp(b)
-}
-
-/// Nothing past the bound is worth keeping: `finish` will refuse it, so the
-/// pair is cut short here and the length remembered by one byte too many.
-fn put_pair(out: &mut BytesMut, name: &[u8], values: &[&[u8]], separator: &[u8]) {
-    let joints = values.len().saturating_sub(1) * separator.len();
-    let value_bytes = values.iter().map(|value| value.len()).sum::<usize>() + joints;
-    let room = (MAX_PARAMS_BYTES + HEADER_BYTES + 1).saturating_sub(out.len());
-    if name.len() + value_bytes > room {
-        out.put_bytes(0, room);
-        return;
-    }
-    out.reserve(8 + name.len() + value_bytes);
-    put_length(out, name.len());
-    put_length(out, value_bytes);
-    out.put_slice(name);
-    for (index, value) in values.iter().enumerate() {
-        if index > 0 {
-            out.put_slice(separator);
-        }
-        out.put_slice(value);
-    }
 }
 
 /// One byte below 128, else four with the highest bit set.
@@ -247,4 +246,156 @@ fn take_length(stream: &mut &[u8]) -> Option<usize> {
     let (length, rest) = stream.split_first_chunk::<4>()?;
     *stream = rest;
     usize::try_from(u32::from_be_bytes(*length) & 0x7fff_ffff).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks the records' framing and takes the pairs out.
+    fn pairs(params: &Params) -> Vec<(String, String)> {
+        let mut bytes = &params.as_records()[..];
+        let mut stream = Vec::new();
+        loop {
+            let (header, rest) = bytes.split_first_chunk().expect("a header");
+            let header = RecordHeader::decode(*header);
+            let length = usize::from(header.content_bytes);
+            assert_eq!(
+                header,
+                RecordHeader::new(record::kind::PARAMS, length as u16)
+            );
+            stream.extend_from_slice(&rest[..length]);
+            bytes = &rest[length..];
+            if length == 0 {
+                assert!(bytes.is_empty(), "the empty record is the last");
+                break;
+            }
+        }
+        decode_pairs(&stream)
+            .expect("pairs")
+            .into_iter()
+            .map(|(name, value)| {
+                let text = |bytes| String::from_utf8(bytes).expect("text");
+                (text(name), text(value))
+            })
+            .collect()
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn no_params_are_one_empty_record() {
+        let params = ParamsEncoder::new().finish().expect("params");
+        assert_eq!(params.as_records()[..], record::PARAMS_END);
+    }
+
+    #[test]
+    fn lengths_take_one_byte_below_128_and_four_from_there() {
+        for (length, expected) in [
+            (0_usize, &b"\x01\x00N"[..]),
+            (127, b"\x01\x7fN"),
+            (128, b"\x01\x80\x00\x00\x80N"),
+            (70_000, b"\x01\x80\x01\x11\x70N"),
+        ] {
+            let value = "v".repeat(length);
+            let mut encoder = ParamsEncoder::new();
+            encoder.push(b"N", value.as_bytes());
+            let params = encoder.finish().expect("params");
+            assert!(params.as_records()[HEADER_BYTES..].starts_with(expected));
+            assert_eq!(pairs(&params), [pair("N", &value)], "{length}");
+        }
+    }
+
+    #[test]
+    fn content_of_every_size_around_a_record_is_split_whole() {
+        // 1 byte for the name's length, 4 for the value's, 1 for the name.
+        for content in [65_527, 65_528, 65_535, 65_536, 131_056, 131_070, 131_071] {
+            let value = "x".repeat(content - 6);
+            let mut encoder = ParamsEncoder::new();
+            encoder.push(b"N", value.as_bytes());
+            let params = encoder.finish().expect("params");
+            assert_eq!(pairs(&params), [pair("N", &value)], "{content}");
+        }
+    }
+
+    #[test]
+    fn proxy_never_becomes_a_param() {
+        for name in ["Proxy", "proxy", "PROXY", "pRoXy", ""] {
+            let mut encoder = ParamsEncoder::new();
+            let outcome = encoder.push_http_field(name.as_bytes(), b"http://evil/");
+            assert_eq!(outcome, FieldOutcome::Refused, "{name}");
+            assert_eq!(pairs(&encoder.finish().expect("params")), []);
+        }
+        let mut encoder = ParamsEncoder::new();
+        let outcome = encoder.push_http_field(b"Proxy-Authorization", b"x");
+        assert_eq!(outcome, FieldOutcome::Taken);
+    }
+
+    #[test]
+    fn repeated_fields_are_joined_in_their_order() {
+        let mut encoder = ParamsEncoder::new();
+        for (name, value) in [
+            ("X-Forwarded-For", "foo"),
+            ("Cookie", "a=1"),
+            ("Foo", "1"),
+            ("x-forwarded-for", "bar"),
+            ("cookie", "b=2"),
+            ("X-Forwarded_For", "bazz"),
+            ("X-Forwarded", "prefix of another"),
+        ] {
+            encoder.push_http_field(name.as_bytes(), value.as_bytes());
+        }
+        assert_eq!(
+            pairs(&encoder.finish().expect("params")),
+            [
+                pair("HTTP_COOKIE", "a=1; b=2"),
+                pair("HTTP_FOO", "1"),
+                pair("HTTP_X_FORWARDED", "prefix of another"),
+                pair("HTTP_X_FORWARDED_FOR", "foo, bar, bazz"),
+            ]
+        );
+    }
+
+    #[test]
+    fn configured_params_replace_fields() {
+        let mut encoder = ParamsEncoder::new();
+        encoder.push(b"HTTP_X_BLAH", b"blah");
+        encoder.push(b"X_KEPT", b"no prefix");
+        encoder.replace_http_field(b"HTTP_X_EMPTY");
+        for name in ["X-Blah", "X-Blah", "X-Empty", "X-Kept"] {
+            encoder.push_http_field(name.as_bytes(), b"field");
+        }
+        assert_eq!(
+            pairs(&encoder.finish().expect("params")),
+            [
+                pair("HTTP_X_BLAH", "blah"),
+                pair("X_KEPT", "no prefix"),
+                pair("HTTP_X_KEPT", "field"),
+            ]
+        );
+    }
+
+    #[test]
+    fn params_beyond_the_bound_are_refused_and_not_sent_in_part() {
+        let half = vec![b'x'; MAX_PARAMS_BYTES / 2];
+        let mut encoder = ParamsEncoder::new();
+        encoder.push(b"A", &half);
+        encoder.push(b"B", &half);
+        encoder.push(b"C", b"small");
+        assert!(matches!(encoder.finish(), Err(Error::ParamsTooLarge)));
+    }
+
+    #[test]
+    fn cut_pairs_are_not_decoded() {
+        for cut in [
+            &b"\x01"[..],
+            b"\x01\x02N1",
+            b"\x80\x00\x00",
+            b"\xff\xff\xff\xff\x01x",
+        ] {
+            assert_eq!(decode_pairs(cut), None, "{cut:?}");
+        }
+    }
 }

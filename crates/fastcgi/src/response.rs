@@ -76,10 +76,6 @@ impl ResponseReader {
         self.decoder.buffer()
     }
 
-    pub fn has_ended(&self) -> bool {
-        matches!(self.stage, Stage::Ended)
-    }
-
     /// Whether as much body arrived as `Content-Length` promises.
     pub fn has_whole_length(&self) -> bool {
         match &self.stage {
@@ -245,4 +241,273 @@ pub(crate) fn fuzz(data: &[u8]) {
         }
     }
     let _ = reader.end_of_input();
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::{self, kind};
+
+    const HEAD_LIMIT_BYTES: usize = 4096;
+
+    /// A response as a responder would write it.
+    fn response(stdout: &[&[u8]], ended: bool) -> BytesMut {
+        let mut wire = BytesMut::new();
+        for part in stdout {
+            record::put_stream(&mut wire, kind::STDOUT, part);
+        }
+        if ended {
+            record::put_end_request(&mut wire, 0, 0);
+        }
+        wire
+    }
+
+    /// What the caller sees in the end.
+    #[derive(Debug, Default, PartialEq)]
+    struct Seen {
+        status: u16,
+        body: Vec<u8>,
+        stderr: Vec<u8>,
+        end: Option<(Option<u32>, bool)>,
+    }
+
+    /// Reads `wire` in pieces, then meets the end of the stream.
+    fn read(wire: &[u8], head_request: bool, in_pieces_of: usize) -> Result<Seen, (Seen, Error)> {
+        let mut reader = ResponseReader::new(HEAD_LIMIT_BYTES, head_request, BytesMut::new());
+        let mut seen = Seen::default();
+        let mut pieces = wire.chunks(in_pieces_of);
+        loop {
+            let event = match reader.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => match pieces.next() {
+                    Some(piece) => {
+                        reader.buffer().extend_from_slice(piece);
+                        continue;
+                    }
+                    None => match reader.end_of_input() {
+                        Ok(event) => event,
+                        Err(error) => return Err((seen, error)),
+                    },
+                },
+                Err(error) => return Err((seen, error)),
+            };
+            match event {
+                Event::Head(head) => seen.status = head.status,
+                Event::Data(data) => {
+                    assert!(!data.is_empty());
+                    seen.body.extend_from_slice(&data);
+                }
+                Event::Stderr(text) => seen.stderr.extend_from_slice(&text),
+                Event::End {
+                    app_status,
+                    reusable,
+                } => {
+                    seen.end = Some((app_status, reusable));
+                    return Ok(seen);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn complete_responses_end_whatever_the_cuts() {
+        let text: &[u8] = b"Content-Length: 8\n\nSEE-THIS";
+        let ended = Some((Some(0), true));
+        for (name, wire, head_request, body, end) in [
+            ("exact", response(&[text], true), false, "SEE-THIS", ended),
+            (
+                "extra data is cut",
+                response(&[text, b"-BUT-NOT-THIS"], true),
+                false,
+                "SEE-THIS",
+                ended,
+            ),
+            (
+                "zero length with data",
+                response(&[b"Content-Length: 0\n\nNOT-THIS"], true),
+                false,
+                "",
+                ended,
+            ),
+            (
+                "length without END_REQUEST",
+                response(&[text], false),
+                false,
+                "SEE-THIS",
+                Some((None, false)),
+            ),
+            (
+                "no length",
+                response(&[b"A: b\n\n", b"one ", b"two"], true),
+                false,
+                "one two",
+                ended,
+            ),
+            (
+                "304 has no body whatever it says",
+                response(&[b"Status: 304\nContent-Length: 8\n\nSEE"], true),
+                false,
+                "",
+                ended,
+            ),
+            (
+                "HEAD without body",
+                response(&[b"Content-Length: 8\n\n"], true),
+                true,
+                "",
+                ended,
+            ),
+            (
+                "HEAD with body",
+                response(&[text], true),
+                true,
+                "SEE-THIS",
+                ended,
+            ),
+        ] {
+            for in_pieces_of in [1, 2, 3, 7, 8, 9, 1000] {
+                let seen = read(&wire, head_request, in_pieces_of)
+                    .unwrap_or_else(|(_, error)| panic!("{name} by {in_pieces_of}: {error}"));
+                assert_eq!(seen.body, body.as_bytes(), "{name} by {in_pieces_of}");
+                assert_eq!(seen.end, end, "{name} by {in_pieces_of}");
+            }
+        }
+    }
+
+    #[test]
+    fn incomplete_responses_never_end() {
+        let short: &[u8] = b"Content-Length: 100\n\nSHORT";
+        let mut closed = response(&[b"A: b\n\nbody"], false);
+        closed.extend_from_slice(&record::RecordHeader::new(kind::STDOUT, 0).encode());
+        let mut reopened = closed.clone();
+        record::put_stream(&mut reopened, kind::STDOUT, b"more");
+        let mut headless = BytesMut::new();
+        record::put_end_request(&mut headless, 0, 0);
+        for (name, wire, head_request, error) in [
+            (
+                "short, ended",
+                response(&[short], true),
+                false,
+                "upstream prematurely closed FastCGI request after 5 of 100 bytes of the response body",
+            ),
+            (
+                "short, gone",
+                response(&[short], false),
+                false,
+                "upstream prematurely closed connection after 5 of 100 bytes of the response body",
+            ),
+            (
+                "promised, none",
+                response(&[b"Content-Length: 100\n\n"], true),
+                false,
+                "upstream prematurely closed FastCGI request after 0 of 100 bytes of the response body",
+            ),
+            (
+                "HEAD, some but not all",
+                response(&[short], true),
+                true,
+                "upstream prematurely closed FastCGI request after 5 of 100 bytes of the response body",
+            ),
+            (
+                "no length, gone",
+                response(&[b"A: b\n\nbody"], false),
+                false,
+                "upstream prematurely closed connection after 4 bytes of the response body",
+            ),
+            (
+                "stdout closed, then gone",
+                closed,
+                false,
+                "upstream prematurely closed connection after 4 bytes of the response body",
+            ),
+            (
+                "data after the end of stdout",
+                reopened,
+                false,
+                "upstream sent data after it had closed FastCGI stdout",
+            ),
+            (
+                "no head",
+                headless,
+                false,
+                "upstream prematurely closed FastCGI stdout while reading response header",
+            ),
+            (
+                "half a head",
+                response(&[b"BAD"], true),
+                false,
+                "upstream prematurely closed FastCGI stdout while reading response header",
+            ),
+            (
+                "half a head, gone",
+                response(&[b"BAD"], false),
+                false,
+                "upstream prematurely closed connection while reading response header from upstream",
+            ),
+        ] {
+            for in_pieces_of in [1, 5, 1000] {
+                let (_, found) = read(&wire, head_request, in_pieces_of).expect_err(name);
+                assert_eq!(found.to_string(), error, "{name} by {in_pieces_of}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_proper_prefix_of_a_response_without_length_is_an_error() {
+        let wire = response(&[b"Status: 200\n\n", b"body"], true);
+        for cut in 0..wire.len() {
+            assert!(read(&wire[..cut], false, 1000).is_err(), "cut at {cut}");
+        }
+        assert!(read(&wire, false, 1000).is_ok());
+    }
+
+    #[test]
+    fn stderr_before_the_head_and_within_it_is_kept_apart() {
+        let mut wire = BytesMut::new();
+        let text = "sample stderr text".repeat(512);
+        record::put_stream(&mut wire, kind::STDERR, text.as_bytes());
+        record::put_stream(&mut wire, kind::STDOUT, b"A: b");
+        record::put_stream(&mut wire, kind::STDERR, b" again");
+        record::put_stream(&mut wire, kind::STDOUT, b"\n\nSEE-THIS");
+        record::put_end_request(&mut wire, 0, 0);
+        let seen = read(&wire, false, 100).expect("complete");
+        assert_eq!(seen.body, b"SEE-THIS");
+        assert_eq!(seen.stderr, (text + " again").as_bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken_without_panic(data: Vec<u8>) {
+            fuzz(&data);
+        }
+
+        /// Record headers that make sense, with any content: gets deeper
+        /// than plain noise.
+        #[test]
+        fn any_records_read_the_same_whatever_the_cuts(
+            records in prop::collection::vec(
+                (3_u8..12, prop::collection::vec(prop::sample::select(&b"A:1 \r\n\0"[..]), 0..40), 0_u8..9),
+                0..12,
+            ),
+            in_pieces_of in 1_usize..50,
+        ) {
+            let mut wire = BytesMut::new();
+            for (kind, content, padding_bytes) in &records {
+                let header = record::RecordHeader {
+                    padding_bytes: *padding_bytes,
+                    ..record::RecordHeader::new(*kind, content.len() as u16)
+                };
+                wire.extend_from_slice(&header.encode());
+                wire.extend_from_slice(content);
+                wire.extend_from_slice(&[0; 8][..usize::from(*padding_bytes)]);
+            }
+            let whole = format!("{:?}", read(&wire, false, 1_000_000));
+            let cut = format!("{:?}", read(&wire, false, in_pieces_of));
+            // Only what follows the end is seen or not seen, by chance.
+            let settle = |text: String| text.replace("), true))", "), _))").replace("), false))", "), _))");
+            prop_assert_eq!(settle(whole), settle(cut));
+        }
+    }
 }
