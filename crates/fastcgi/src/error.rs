@@ -17,7 +17,8 @@ pub enum Error {
     RequestBody(io::Error),
     /// The params are larger than [`crate::params::MAX_PARAMS_BYTES`].
     ParamsTooLarge,
-    /// The stream to PHP failed.
+    /// The stream to PHP failed before the response head was complete. (A
+    /// worker that dies with input unread resets the connection.)
     Io {
         side: Side,
         /// True when no byte of the response had arrived.
@@ -60,7 +61,7 @@ pub enum Side {
 /// How a response body came to be too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truncation {
-    /// The connection ended without END_REQUEST: a worker died.
+    /// The connection ended or was reset without END_REQUEST: a worker died.
     ConnectionClosed,
     /// END_REQUEST came before `Content-Length` bytes had.
     RequestEnded,

@@ -224,25 +224,24 @@ where
         }
     }
 
-    /// PHP closed, or the stream failed. If writing failed before, that is
-    /// the older and better reason.
+    /// PHP closed, or the stream failed. Within the body that makes it
+    /// truncated, whatever the cause. Within the head the cause is told; if
+    /// writing failed before, that is the older and better one.
     fn at_end_of_stream(&mut self, failure: Option<io::Error>) -> Result<Event, Error> {
         let before_first_byte = self.received_bytes == 0;
-        let ended = self.reader.end_of_input();
-        let io = |side, source| Error::Io {
+        let io_error = |side, source| Error::Io {
             side,
             before_first_byte,
             source,
         };
-        match (ended, std::mem::take(&mut self.sender.state), failure) {
-            (Ok(event), state, _) => {
-                self.sender.state = state;
-                Ok(self.settle(event))
-            }
-            (Err(_), SendState::Failed(source), _) => Err(io(Side::Write, source)),
-            (Err(_), _, Some(source)) => Err(io(Side::Read, source)),
-            (Err(Error::Closed { .. }), _, None) => Err(Error::Closed { before_first_byte }),
-            (Err(error), _, None) => Err(error),
+        match self.reader.end_of_input() {
+            Ok(event) => Ok(self.settle(event)),
+            Err(Error::Closed { .. }) => Err(match (self.sender.take_failure(), failure) {
+                (Some(source), _) => io_error(Side::Write, source),
+                (None, Some(source)) => io_error(Side::Read, source),
+                (None, None) => Error::Closed { before_first_byte },
+            }),
+            Err(error) => Err(error),
         }
     }
 }
@@ -314,6 +313,17 @@ impl<B: BodySource> Sender<B> {
             }
         }
         Ok(())
+    }
+
+    /// Why PHP could not be written to, if so.
+    fn take_failure(&mut self) -> Option<io::Error> {
+        match std::mem::take(&mut self.state) {
+            SendState::Failed(error) => Some(error),
+            state => {
+                self.state = state;
+                None
+            }
+        }
     }
 
     fn is_under_way(&self) -> bool {
