@@ -1,0 +1,513 @@
+//! Pieces of records into the events of a response: head, data, end.
+//!
+//! Here the body is counted. The promise: an [`Event::End`] means that the
+//! response is complete. A body shorter than its `Content-Length`, or one
+//! that no END_REQUEST followed, ends in an error, never in `End`. Data
+//! beyond `Content-Length` is cut off, as nginx does.
+
+use bytes::{Bytes, BytesMut};
+
+use crate::decoder::{Decoder, Piece};
+use crate::error::{Error, HeadFault, RecordFault, Truncation};
+use crate::head::{HeadParser, ResponseHead};
+
+/// What happens in a response, in order: any number of `Stderr` at any place,
+/// one `Head`, any number of `Data`, one `End`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Head(ResponseHead),
+    /// A part of the body; never empty. A slice of the read buffer: copy
+    /// what is kept for long.
+    Data(Bytes),
+    /// A part of what PHP wrote to its error stream; never empty. Cut where
+    /// records and reads are cut, not at lines.
+    Stderr(Bytes),
+    /// The response is complete.
+    End {
+        /// The exit status of the application. `None` when the connection
+        /// ended without END_REQUEST, though with all of `Content-Length`.
+        app_status: Option<u32>,
+        /// Whether the connection may carry another request.
+        reusable: bool,
+    },
+}
+
+/// Bytes in, events out, without I/O.
+#[derive(Debug)]
+pub struct ResponseReader {
+    decoder: Decoder,
+    stage: Stage,
+    head_request: bool,
+    stdout_closed: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Head(HeadParser),
+    Body(Body),
+    Ended,
+}
+
+#[derive(Debug)]
+struct Body {
+    /// What the head promised.
+    expected_bytes: Option<u64>,
+    /// Also right with no body at all: an answer to HEAD.
+    may_be_empty: bool,
+    received_bytes: u64,
+    /// What came with the end of the head.
+    first: Bytes,
+}
+
+impl ResponseReader {
+    /// `head_request`: the request's method is HEAD, so that the response
+    /// has either the body that it promises, or none.
+    pub fn new(head_limit_bytes: usize, head_request: bool, buffer: BytesMut) -> ResponseReader {
+        ResponseReader {
+            decoder: Decoder::with_buffer(buffer),
+            stage: Stage::Head(HeadParser::new(head_limit_bytes)),
+            head_request,
+            stdout_closed: false,
+        }
+    }
+
+    /// Where bytes from PHP are appended.
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        self.decoder.buffer()
+    }
+
+    /// Whether as much body arrived as `Content-Length` promises.
+    pub fn has_whole_length(&self) -> bool {
+        match &self.stage {
+            Stage::Head(_) => false,
+            Stage::Body(body) => body.has_whole_length(),
+            Stage::Ended => true,
+        }
+    }
+
+    /// The next event, or `None` when more bytes are needed, or none are.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]; after one, nothing more may be expected.
+    pub fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        // Every turn consumes a piece.
+        loop {
+            if let Stage::Body(body) = &mut self.stage {
+                let first = std::mem::take(&mut body.first);
+                if let Some(data) = body.take(first) {
+                    return Ok(Some(Event::Data(data)));
+                }
+            }
+            let Some(piece) = self.decoder.next_piece()? else {
+                return Ok(None);
+            };
+            if let Some(event) = self.take_piece(piece)? {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// The stream has ended: the last event, or what is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Closed`] within the head (`before_first_byte` is left to the
+    /// caller to correct), [`Error::Truncated`] within the body.
+    pub fn end_of_input(&mut self) -> Result<Event, Error> {
+        if let Some(piece) = self.decoder.end_of_input()
+            && let Some(event) = self.take_piece(piece)?
+        {
+            return Ok(event);
+        }
+        match &self.stage {
+            Stage::Body(body) if body.has_whole_length() => {
+                self.stage = Stage::Ended;
+                Ok(Event::End {
+                    app_status: None,
+                    reusable: false,
+                })
+            }
+            Stage::Body(body) => Err(body.truncated(Truncation::ConnectionClosed)),
+            Stage::Head(_) | Stage::Ended => Err(Error::Closed {
+                before_first_byte: false,
+            }),
+        }
+    }
+
+    fn take_piece(&mut self, piece: Piece) -> Result<Option<Event>, Error> {
+        match piece {
+            Piece::Stderr(bytes) => Ok(Some(Event::Stderr(bytes))),
+            Piece::Stdout(_) if self.stdout_closed => {
+                Err(RecordFault::DataAfterStdoutClosed.into())
+            }
+            Piece::Stdout(bytes) => self.take_stdout(bytes),
+            Piece::StdoutClosed => {
+                self.stdout_closed = true;
+                match &self.stage {
+                    Stage::Head(_) => Err(HeadFault::Incomplete.into()),
+                    Stage::Body(_) | Stage::Ended => Ok(None),
+                }
+            }
+            Piece::EndRequest { app_status } => {
+                match &self.stage {
+                    Stage::Head(_) => return Err(HeadFault::Incomplete.into()),
+                    Stage::Body(body) if !body.is_complete() => {
+                        return Err(body.truncated(Truncation::RequestEnded));
+                    }
+                    Stage::Body(_) | Stage::Ended => {}
+                }
+                self.stage = Stage::Ended;
+                Ok(Some(Event::End {
+                    app_status: Some(app_status),
+                    reusable: self.decoder.ended_cleanly(),
+                }))
+            }
+        }
+    }
+
+    fn take_stdout(&mut self, bytes: Bytes) -> Result<Option<Event>, Error> {
+        match &mut self.stage {
+            Stage::Head(parser) => {
+                let Some((head, first)) = parser.push(bytes)? else {
+                    return Ok(None);
+                };
+                // A 204 or 304 has no content, whatever it promises (RFC
+                // 9110, sections 15.3.5 and 15.4.5).
+                let expected_bytes = match head.status {
+                    204 | 304 => Some(0),
+                    _ => head.content_length,
+                };
+                self.stage = Stage::Body(Body {
+                    expected_bytes,
+                    may_be_empty: self.head_request,
+                    received_bytes: 0,
+                    first,
+                });
+                Ok(Some(Event::Head(head)))
+            }
+            Stage::Body(body) => Ok(body.take(bytes).map(Event::Data)),
+            Stage::Ended => Ok(None),
+        }
+    }
+}
+
+impl Body {
+    /// Counts `data`, cut to what was promised; `None` when nothing is left.
+    fn take(&mut self, mut data: Bytes) -> Option<Bytes> {
+        if let Some(expected) = self.expected_bytes {
+            let room = expected.saturating_sub(self.received_bytes);
+            data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        }
+        self.received_bytes += data.len() as u64;
+        (!data.is_empty()).then_some(data)
+    }
+
+    fn has_whole_length(&self) -> bool {
+        self.expected_bytes == Some(self.received_bytes)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.expected_bytes.is_none()
+            || self.has_whole_length()
+            || (self.may_be_empty && self.received_bytes == 0)
+    }
+
+    fn truncated(&self, how: Truncation) -> Error {
+        Error::Truncated {
+            how,
+            received_bytes: self.received_bytes,
+            expected_bytes: self.expected_bytes,
+        }
+    }
+}
+
+pub(crate) fn fuzz(data: &[u8]) {
+    /// Small, so that the fuzzer meets the limit.
+    const HEAD_LIMIT_BYTES: usize = 512;
+
+    let Some((&cut, rest)) = data.split_first() else {
+        return;
+    };
+    let mut reader = ResponseReader::new(HEAD_LIMIT_BYTES, cut & 1 == 1, BytesMut::new());
+    for part in rest.chunks(usize::from(cut / 2).max(1)) {
+        reader.buffer().extend_from_slice(part);
+        loop {
+            match reader.next_event() {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+    }
+    let _ = reader.end_of_input();
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::{self, kind};
+
+    const HEAD_LIMIT_BYTES: usize = 4096;
+
+    /// A response as a responder would write it.
+    fn response(stdout: &[&[u8]], ended: bool) -> BytesMut {
+        let mut wire = BytesMut::new();
+        for part in stdout {
+            record::put_stream(&mut wire, kind::STDOUT, part);
+        }
+        if ended {
+            record::put_end_request(&mut wire, 0, 0);
+        }
+        wire
+    }
+
+    /// What the caller sees in the end.
+    #[derive(Debug, Default, PartialEq)]
+    struct Seen {
+        status: u16,
+        body: Vec<u8>,
+        stderr: Vec<u8>,
+        end: Option<(Option<u32>, bool)>,
+    }
+
+    /// Reads `wire` in pieces, then meets the end of the stream.
+    fn read(wire: &[u8], head_request: bool, in_pieces_of: usize) -> Result<Seen, (Seen, Error)> {
+        let mut reader = ResponseReader::new(HEAD_LIMIT_BYTES, head_request, BytesMut::new());
+        let mut seen = Seen::default();
+        let mut pieces = wire.chunks(in_pieces_of);
+        loop {
+            let event = match reader.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => match pieces.next() {
+                    Some(piece) => {
+                        reader.buffer().extend_from_slice(piece);
+                        continue;
+                    }
+                    None => match reader.end_of_input() {
+                        Ok(event) => event,
+                        Err(error) => return Err((seen, error)),
+                    },
+                },
+                Err(error) => return Err((seen, error)),
+            };
+            match event {
+                Event::Head(head) => seen.status = head.status,
+                Event::Data(data) => {
+                    assert!(!data.is_empty());
+                    seen.body.extend_from_slice(&data);
+                }
+                Event::Stderr(text) => seen.stderr.extend_from_slice(&text),
+                Event::End {
+                    app_status,
+                    reusable,
+                } => {
+                    seen.end = Some((app_status, reusable));
+                    return Ok(seen);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn complete_responses_end_whatever_the_cuts() {
+        let text: &[u8] = b"Content-Length: 8\n\nSEE-THIS";
+        let ended = Some((Some(0), true));
+        for (name, wire, head_request, body, end) in [
+            ("exact", response(&[text], true), false, "SEE-THIS", ended),
+            (
+                "extra data is cut",
+                response(&[text, b"-BUT-NOT-THIS"], true),
+                false,
+                "SEE-THIS",
+                ended,
+            ),
+            (
+                "zero length with data",
+                response(&[b"Content-Length: 0\n\nNOT-THIS"], true),
+                false,
+                "",
+                ended,
+            ),
+            (
+                "length without END_REQUEST",
+                response(&[text], false),
+                false,
+                "SEE-THIS",
+                Some((None, false)),
+            ),
+            (
+                "no length",
+                response(&[b"A: b\n\n", b"one ", b"two"], true),
+                false,
+                "one two",
+                ended,
+            ),
+            (
+                "304 has no body whatever it says",
+                response(&[b"Status: 304\nContent-Length: 8\n\nSEE"], true),
+                false,
+                "",
+                ended,
+            ),
+            (
+                "HEAD without body",
+                response(&[b"Content-Length: 8\n\n"], true),
+                true,
+                "",
+                ended,
+            ),
+            (
+                "HEAD with body",
+                response(&[text], true),
+                true,
+                "SEE-THIS",
+                ended,
+            ),
+        ] {
+            for in_pieces_of in [1, 2, 3, 7, 8, 9, 1000] {
+                let seen = read(&wire, head_request, in_pieces_of)
+                    .unwrap_or_else(|(_, error)| panic!("{name} by {in_pieces_of}: {error}"));
+                assert_eq!(seen.body, body.as_bytes(), "{name} by {in_pieces_of}");
+                assert_eq!(seen.end, end, "{name} by {in_pieces_of}");
+            }
+        }
+    }
+
+    #[test]
+    fn incomplete_responses_never_end() {
+        let short: &[u8] = b"Content-Length: 100\n\nSHORT";
+        let mut closed = response(&[b"A: b\n\nbody"], false);
+        closed.extend_from_slice(&record::RecordHeader::new(kind::STDOUT, 0).encode());
+        let mut reopened = closed.clone();
+        record::put_stream(&mut reopened, kind::STDOUT, b"more");
+        let mut headless = BytesMut::new();
+        record::put_end_request(&mut headless, 0, 0);
+        for (name, wire, head_request, error) in [
+            (
+                "short, ended",
+                response(&[short], true),
+                false,
+                "upstream prematurely closed FastCGI request after 5 of 100 bytes of the response body",
+            ),
+            (
+                "short, gone",
+                response(&[short], false),
+                false,
+                "upstream prematurely closed connection after 5 of 100 bytes of the response body",
+            ),
+            (
+                "promised, none",
+                response(&[b"Content-Length: 100\n\n"], true),
+                false,
+                "upstream prematurely closed FastCGI request after 0 of 100 bytes of the response body",
+            ),
+            (
+                "HEAD, some but not all",
+                response(&[short], true),
+                true,
+                "upstream prematurely closed FastCGI request after 5 of 100 bytes of the response body",
+            ),
+            (
+                "no length, gone",
+                response(&[b"A: b\n\nbody"], false),
+                false,
+                "upstream prematurely closed connection after 4 bytes of the response body",
+            ),
+            (
+                "stdout closed, then gone",
+                closed,
+                false,
+                "upstream prematurely closed connection after 4 bytes of the response body",
+            ),
+            (
+                "data after the end of stdout",
+                reopened,
+                false,
+                "upstream sent data after it had closed FastCGI stdout",
+            ),
+            (
+                "no head",
+                headless,
+                false,
+                "upstream prematurely closed FastCGI stdout while reading response header",
+            ),
+            (
+                "half a head",
+                response(&[b"BAD"], true),
+                false,
+                "upstream prematurely closed FastCGI stdout while reading response header",
+            ),
+            (
+                "half a head, gone",
+                response(&[b"BAD"], false),
+                false,
+                "upstream prematurely closed connection while reading response header from upstream",
+            ),
+        ] {
+            for in_pieces_of in [1, 5, 1000] {
+                let (_, found) = read(&wire, head_request, in_pieces_of).expect_err(name);
+                assert_eq!(found.to_string(), error, "{name} by {in_pieces_of}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_proper_prefix_of_a_response_without_length_is_an_error() {
+        let wire = response(&[b"Status: 200\n\n", b"body"], true);
+        for cut in 0..wire.len() {
+            assert!(read(&wire[..cut], false, 1000).is_err(), "cut at {cut}");
+        }
+        assert!(read(&wire, false, 1000).is_ok());
+    }
+
+    #[test]
+    fn stderr_before_the_head_and_within_it_is_kept_apart() {
+        let mut wire = BytesMut::new();
+        let text = "sample stderr text".repeat(512);
+        record::put_stream(&mut wire, kind::STDERR, text.as_bytes());
+        record::put_stream(&mut wire, kind::STDOUT, b"A: b");
+        record::put_stream(&mut wire, kind::STDERR, b" again");
+        record::put_stream(&mut wire, kind::STDOUT, b"\n\nSEE-THIS");
+        record::put_end_request(&mut wire, 0, 0);
+        let seen = read(&wire, false, 100).expect("complete");
+        assert_eq!(seen.body, b"SEE-THIS");
+        assert_eq!(seen.stderr, (text + " again").as_bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken_without_panic(data: Vec<u8>) {
+            fuzz(&data);
+        }
+
+        /// Record headers that make sense, with any content: gets deeper
+        /// than plain noise.
+        #[test]
+        fn any_records_read_the_same_whatever_the_cuts(
+            records in prop::collection::vec(
+                (3_u8..12, prop::collection::vec(prop::sample::select(&b"A:1 \r\n\0"[..]), 0..40), 0_u8..9),
+                0..12,
+            ),
+            in_pieces_of in 1_usize..50,
+        ) {
+            let mut wire = BytesMut::new();
+            for (kind, content, padding_bytes) in &records {
+                let header = record::RecordHeader {
+                    padding_bytes: *padding_bytes,
+                    ..record::RecordHeader::new(*kind, content.len() as u16)
+                };
+                wire.extend_from_slice(&header.encode());
+                wire.extend_from_slice(content);
+                wire.extend_from_slice(&[0; 8][..usize::from(*padding_bytes)]);
+            }
+            let whole = format!("{:?}", read(&wire, false, 1_000_000));
+            let cut = format!("{:?}", read(&wire, false, in_pieces_of));
+            // Only what follows the end is seen or not seen, by chance.
+            let settle = |text: String| text.replace("), true))", "), _))").replace("), false))", "), _))");
+            prop_assert_eq!(settle(whole), settle(cut));
+        }
+    }
+}
