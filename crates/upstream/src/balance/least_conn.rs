@@ -46,23 +46,6 @@ mod tests {
     use crate::peer::Outcome;
     use crate::{Method, TriedSet};
 
-    #[test]
-    fn requests_that_stay_are_spread_by_load_and_ties_by_turn() {
-        let cases: [(&str, &[u32], &[usize]); 3] = [
-            ("equal", &[1, 1], &[0, 1, 0, 1]),
-            ("two to one", &[1, 2], &[1, 0, 1, 1, 0, 1]),
-            ("one to three", &[3, 1], &[0, 1, 0, 0, 0, 1, 0, 0]),
-        ];
-        for (name, weights, expected) in cases {
-            let mut bench = Bench::new(Method::LeastConn, servers(weights));
-            let none = TriedSet::new();
-            for (turn, server) in expected.iter().enumerate() {
-                let pick = bench.next(&none, 0);
-                assert_eq!(pick, Pick::Server(*server), "{name}, turn {turn}");
-            }
-        }
-    }
-
     /// upstream_least_conn.t
     #[test]
     fn a_server_that_holds_a_request_is_left_alone() {

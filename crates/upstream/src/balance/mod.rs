@@ -8,6 +8,8 @@
 mod hash;
 mod ip_hash;
 mod least_conn;
+#[cfg(test)]
+mod nginx_sequences;
 mod random;
 mod round_robin;
 
