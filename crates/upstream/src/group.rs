@@ -77,8 +77,8 @@ pub struct ServerSnapshot {
     pub is_backup: bool,
     /// Requests in flight.
     pub in_flight: usize,
-    /// Their limit; zero: none.
-    pub max_conns: usize,
+    /// Their limit, if any.
+    pub max_conns: Option<usize>,
     /// Connections kept.
     pub idle: usize,
     /// Failures that count now.
@@ -311,9 +311,10 @@ impl Group {
         }
         let evicted = idle.and_then(|parked| state.idle.park(server, parked));
         let excess = state.shed_excess(server);
+        let expired = state.idle.sweep(now);
         let handovers = self.serve_line(&mut state, now);
         drop(state);
-        drop((evicted, excess));
+        drop((evicted, excess, expired));
         hand_over(handovers);
     }
 
@@ -321,8 +322,10 @@ impl Group {
     pub(crate) fn recheck(self: &Arc<Self>, now: Millis) {
         let mut state = self.state.lock();
         let now = state.advance(now);
+        let expired = state.idle.sweep(now);
         let handovers = self.serve_line(&mut state, now);
         drop(state);
+        drop(expired);
         hand_over(handovers);
     }
 
@@ -335,10 +338,11 @@ impl Group {
         waiter.is_some()
     }
 
-    /// Sets how many requests `server` takes at once (zero: no limit), for a
-    /// pool of our own whose workers are counted at run time. Those in flight
+    /// Sets how many requests `server` takes at once, for a pool of our own
+    /// whose workers are counted at run time. `None`: no limit; `Some(0)`: all
+    /// wait in line, as while the pool is being restarted. Those in flight
     /// beyond a lowered limit finish; an unknown server is ignored.
-    pub fn set_max_conns(self: &Arc<Self>, server: usize, max_conns: usize) {
+    pub fn set_max_conns(self: &Arc<Self>, server: usize, max_conns: Option<usize>) {
         let mut state = self.state.lock();
         let now = state.now;
         if let Some(peer) = state.peers.get_mut(server) {
@@ -402,11 +406,8 @@ impl Group {
         taken
     }
 
-    pub(crate) fn is_worth_keeping(&self, requests: u32, born: Millis, now: Millis) -> bool {
-        let Some(limits) = self.keepalive else {
-            return false;
-        };
-        IdlePool::<StdStream>::new(limits).is_worth_keeping(requests, born, now)
+    pub(crate) fn keepalive(&self) -> Option<&Keepalive> {
+        self.keepalive.as_ref()
     }
 }
 
@@ -423,10 +424,10 @@ impl State {
         let Some(peer) = self.peers.get(server) else {
             return Vec::new();
         };
-        if !self.idle.idle_counts() || peer.max_conns == 0 {
+        let Some(limit) = peer.max_conns.filter(|_| self.idle.idle_counts()) else {
             return Vec::new();
-        }
-        let room = peer.max_conns.saturating_sub(peer.in_flight);
+        };
+        let room = limit.saturating_sub(peer.in_flight);
         let excess = self.idle.count(server).saturating_sub(room);
         (0..excess).map_while(|_| self.idle.shed(server)).collect()
     }

@@ -41,14 +41,6 @@ impl<T> IdlePool<T> {
         }
     }
 
-    /// Has this connection a further request in it? Asked when a request ends:
-    /// `keepalive_requests` and `keepalive_time` never cut one short.
-    pub fn is_worth_keeping(&self, requests: u32, born: Millis, now: Millis) -> bool {
-        self.limits.connections != 0
-            && requests < self.limits.requests
-            && now.saturating_sub(born) <= self.limits.time.as_millis() as Millis
-    }
-
     /// Keeps a connection; returns the one that had to go for it, if any.
     pub fn park(&mut self, server: usize, parked: Parked<T>) -> Option<Parked<T>> {
         let later = self
@@ -166,17 +158,14 @@ mod tests {
     #[test]
     fn requests_and_age_decide_whether_a_connection_is_kept() {
         let cases = [
-            ("young and little used", 2, 0, 2_000, true),
-            ("its last request", 3, 0, 0, false),
-            ("older than keepalive_time", 1, 0, 2_001, false),
+            ("young and little used", 8, 2, 2_000, true),
+            ("its last request", 8, 3, 0, false),
+            ("older than keepalive_time", 8, 1, 2_001, false),
+            ("keepalive 0", 0, 1, 0, false),
         ];
-        for (name, requests, born, now, kept) in cases {
-            assert_eq!(
-                pool(1).is_worth_keeping(requests, born, now),
-                kept,
-                "{name}"
-            );
+        for (name, connections, requests, now, kept) in cases {
+            let limits = pool(connections).limits;
+            assert_eq!(limits.allows_another(requests, 0, now), kept, "{name}");
         }
-        assert!(!pool(0).is_worth_keeping(1, 0, 0), "keepalive 0");
     }
 }

@@ -79,8 +79,8 @@ impl Lease {
         }
     }
 
-    /// A new connection, for the second try after a reused one had been closed.
-    /// Idle connections of this server that have gone bad are closed first.
+    /// A new connection, for the second try after a reused one turned out to be
+    /// closed. Drop that one first: together they would be two for one slot.
     pub async fn connect_anew(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
         self.idle = None;
         let stream = self.endpoint().connect(timeout).await?;
@@ -116,7 +116,8 @@ impl Lease {
     /// group's `keepalive` allows. The response must have been read to its end.
     pub fn keep(&mut self, connection: Connection, now: Millis) {
         let requests = connection.requests.saturating_add(1);
-        if !self.group.is_worth_keeping(requests, connection.born, now) {
+        let keepalive = self.group.keepalive();
+        if !keepalive.is_some_and(|limits| limits.allows_another(requests, connection.born, now)) {
             return;
         }
         if let Ok(stream) = connection.stream.into_std() {

@@ -39,7 +39,8 @@ pub(crate) struct Peer {
     pub endpoint: Endpoint,
     pub name: String,
     pub weight: i64,
-    pub max_conns: usize,
+    /// `None`: no limit.
+    pub max_conns: Option<usize>,
     max_fails: u32,
     fail_timeout: Millis,
     pub is_backup: bool,
@@ -66,7 +67,7 @@ impl Peer {
             endpoint: spec.endpoint,
             name: spec.name,
             weight,
-            max_conns: spec.max_conns,
+            max_conns: (spec.max_conns != 0).then_some(spec.max_conns),
             max_fails: if alone { 0 } else { spec.max_fails },
             fail_timeout: spec.fail_timeout.as_millis() as Millis,
             is_backup: spec.backup,
@@ -93,7 +94,7 @@ impl Peer {
     }
 
     pub fn is_full(&self) -> bool {
-        self.max_conns != 0 && self.in_flight >= self.max_conns
+        self.max_conns.is_some_and(|limit| self.in_flight >= limit)
     }
 
     fn has_failed(&self, now: Millis) -> bool {

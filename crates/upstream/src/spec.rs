@@ -7,7 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::Endpoint;
+use crate::{Endpoint, Millis};
 
 /// An `upstream` block, or a single server standing for one.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +127,14 @@ impl Keepalive {
             timeout: Duration::from_secs(60),
             idle_counts: false,
         }
+    }
+
+    /// Has a connection a further request in it? Asked when a request ends, as
+    /// `keepalive_requests` and `keepalive_time` never cut one short.
+    pub fn allows_another(&self, requests: u32, born: Millis, now: Millis) -> bool {
+        self.connections != 0
+            && requests < self.requests
+            && now.saturating_sub(born) <= self.time.as_millis() as Millis
     }
 }
 

@@ -97,7 +97,8 @@ fn held_requests_are_spread_by_least_conn_as_nginx_spreads_them() {
 
 #[test]
 fn failures_shift_turns_as_with_nginx() {
-    let cases: [(Method, Vec<ServerSpec>, &[&[usize]]); 2] = [
+    type Case<'a> = (Method, Vec<ServerSpec>, &'a [&'a [usize]]);
+    let cases: [Case; 2] = [
         (
             Method::RoundRobin,
             servers(&[6, 3, 2], 3, &[]),
