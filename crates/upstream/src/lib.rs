@@ -1,1 +1,41 @@
-//! To be written.
+//! Groups of upstream servers, whatever protocol they speak.
+//!
+//! A request asks its [`Group`] for a [`Lease`]: the right to have one request
+//! in flight at one server. The group chooses the server as nginx does
+//! (`balance`), remembers failures (`peer`), never has more in flight at a
+//! server than its `max_conns`, keeps everybody else in line (`queue`), and
+//! holds the connections that are kept between requests (`idle`).
+//!
+//! ```text
+//! GroupSpec -> Group::acquire -> Lease -> Lease::connect -> Connection
+//!                  ^  |                                        |
+//!             queue+  +--- Lease::report / drop <--- Lease::keep
+//! ```
+//!
+//! A group is shared by all threads. The time is an argument everywhere; the
+//! one timer is the deadline of a request that waits in line. See
+//! `LIFECYCLE.md` beside this crate's manifest for the states.
+
+mod balance;
+mod endpoint;
+mod group;
+mod idle;
+mod lease;
+mod peer;
+mod queue;
+mod spec;
+mod tried;
+
+#[cfg(test)]
+mod tests;
+
+pub use endpoint::{Endpoint, StdStream, Stream};
+pub use group::{AcquireError, Group, PickKey, ServerSnapshot};
+pub use idle::{IdlePool, Parked};
+pub use lease::{Connection, Lease};
+pub use peer::{Outcome, Standing};
+pub use spec::{GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
+pub use tried::TriedSet;
+
+/// Milliseconds since any fixed point, the same for all calls on one group.
+pub type Millis = u64;

@@ -1,0 +1,442 @@
+//! A group of servers, shared by all threads: who may ask which server when.
+//!
+//! `acquire` chooses a server with room or joins the line; `release`, reached
+//! by ending a lease, frees the slot and hands it to the first waiter who can
+//! use it. One lock guards all state; it is held for a choice, never across an
+//! await, and sockets are closed and waiters woken after it is released.
+//! Invariants: no server has more than `max_conns` in flight; no waiter who
+//! could be served stays in line once a call returns.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::balance::{Ask, Balancer, Pick};
+use crate::endpoint::{Endpoint, StdStream};
+use crate::idle::{IdlePool, Parked};
+use crate::lease::Lease;
+use crate::peer::{Outcome, Peer, Standing};
+use crate::queue::{Queue, Ticket, Waiter};
+use crate::spec::{GroupSpec, Keepalive, QueueSpec, SpecError};
+use crate::{Millis, TriedSet};
+
+/// What the method may choose by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PickKey<'a> {
+    /// For `ip_hash`; `None` for a client on a unix socket.
+    pub client_addr: Option<IpAddr>,
+    /// For `hash`: the key's value for this request.
+    pub hash_key: Option<&'a [u8]>,
+}
+
+/// Why there is no lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcquireError {
+    /// All servers are full and so is the line (503).
+    QueueFull,
+    /// No server had room before the deadline (503).
+    QueueTimeout,
+    /// All servers failed lately, are down, or are full where there is no line (502).
+    NoLiveUpstreams,
+    /// Every server was asked by this request already: the last answer stands.
+    Exhausted,
+}
+
+impl AcquireError {
+    /// Too much work rather than broken servers: a later attempt may succeed.
+    pub fn is_overload(self) -> bool {
+        matches!(self, Self::QueueFull | Self::QueueTimeout)
+    }
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::QueueFull => "upstream queue is full",
+            Self::QueueTimeout => "no upstream had room within the queue timeout",
+            Self::NoLiveUpstreams => "no live upstreams",
+            Self::Exhausted => "all upstreams have been tried",
+        })
+    }
+}
+
+impl std::error::Error for AcquireError {}
+
+/// One server at one moment, for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSnapshot {
+    /// Its address.
+    pub endpoint: Endpoint,
+    /// May it be asked?
+    pub standing: Standing,
+    /// A backup server?
+    pub is_backup: bool,
+    /// Requests in flight.
+    pub in_flight: usize,
+    /// Their limit, if any.
+    pub max_conns: Option<usize>,
+    /// Connections kept.
+    pub idle: usize,
+    /// Failures that count now.
+    pub fails: u32,
+}
+
+/// The servers behind one `upstream` name. See the crate's opening.
+#[derive(Debug)]
+pub struct Group {
+    name: String,
+    endpoints: Vec<Endpoint>,
+    balancer: Balancer,
+    queue: Option<QueueSpec>,
+    keepalive: Option<Keepalive>,
+    tries: usize,
+    /// A copy of the line's length that is read without the lock.
+    queue_length: AtomicUsize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    peers: Vec<Peer>,
+    queue: Queue,
+    idle: IdlePool<StdStream>,
+    random: crate::balance::Random,
+    /// The latest time any call has brought: what a dropped lease goes by.
+    now: Millis,
+}
+
+/// A lease for a waiter, to be sent once the lock is released.
+type Handover = (oneshot::Sender<Lease>, Lease);
+
+enum Admission {
+    Granted(Lease),
+    InLine(Ticket, QueueSpec),
+    Refused(AcquireError),
+}
+
+impl Group {
+    /// Builds the group; all servers start healthy.
+    pub fn new(spec: GroupSpec) -> Result<Arc<Self>, SpecError> {
+        let balancer = Balancer::new(&spec)?;
+        let alone = spec.servers.len() == 1;
+        let peers: Vec<Peer> = spec
+            .servers
+            .into_iter()
+            .map(|server| Peer::new(server, alone))
+            .collect();
+        let tries = peers
+            .iter()
+            .filter(|peer| peer.standing(0) != Standing::Down)
+            .count();
+        Ok(Arc::new(Self {
+            name: spec.name,
+            endpoints: peers.iter().map(|peer| peer.endpoint.clone()).collect(),
+            balancer,
+            queue: spec.queue,
+            keepalive: spec.keepalive,
+            tries,
+            queue_length: AtomicUsize::new(0),
+            state: Mutex::new(State {
+                peers,
+                queue: Queue::default(),
+                idle: IdlePool::new(spec.keepalive.unwrap_or(Keepalive::new(0))),
+                random: crate::balance::Random::from_system(),
+                now: 0,
+            }),
+        }))
+    }
+
+    /// The group's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Servers that are not `down`: how many attempts a request has at most.
+    pub fn tries(&self) -> usize {
+        self.tries
+    }
+
+    /// Requests in line. Costs one atomic load.
+    pub fn queue_length(&self) -> usize {
+        self.queue_length.load(Ordering::Relaxed)
+    }
+
+    /// Chooses a server for a request, waiting in line while all are full.
+    ///
+    /// `tried` holds the servers this request has asked before. Dropping the
+    /// future leaves the line.
+    pub async fn acquire(
+        self: &Arc<Self>,
+        key: PickKey<'_>,
+        tried: &TriedSet,
+        now: Millis,
+    ) -> Result<Lease, AcquireError> {
+        match self.admit(key, tried, now, self.queue) {
+            Admission::Granted(lease) => Ok(lease),
+            Admission::InLine(ticket, queue) => ticket.wait(queue.timeout).await,
+            Admission::Refused(error) => Err(error),
+        }
+    }
+
+    /// As [`Self::acquire`], but never waits: full servers are `NoLiveUpstreams`.
+    pub fn try_acquire(
+        self: &Arc<Self>,
+        key: PickKey<'_>,
+        tried: &TriedSet,
+        now: Millis,
+    ) -> Result<Lease, AcquireError> {
+        match self.admit(key, tried, now, None) {
+            Admission::Granted(lease) => Ok(lease),
+            Admission::InLine(..) => Err(AcquireError::NoLiveUpstreams),
+            Admission::Refused(error) => Err(error),
+        }
+    }
+
+    fn admit(
+        self: &Arc<Self>,
+        key: PickKey<'_>,
+        tried: &TriedSet,
+        now: Millis,
+        queue: Option<QueueSpec>,
+    ) -> Admission {
+        let mut state = self.state.lock();
+        let now = state.advance(now);
+        let expired = state.idle.sweep(now);
+        // Whoever waits goes first; a slot still free after that is one that
+        // nobody in line can use.
+        let handovers = self.serve_line(&mut state, now);
+        let ask = Ask {
+            client_addr: key.client_addr,
+            hash_key: key.hash_key,
+            tried,
+            now,
+        };
+        let admission = match self.pick(&mut state, &ask) {
+            Pick::Server(server) => Admission::Granted(self.grant(&mut state, server, now)),
+            Pick::Exhausted => Admission::Refused(AcquireError::Exhausted),
+            Pick::NoneLive => Admission::Refused(AcquireError::NoLiveUpstreams),
+            Pick::AllBusy => match queue {
+                None => Admission::Refused(AcquireError::NoLiveUpstreams),
+                Some(queue) if state.queue.len() >= queue.length => {
+                    Admission::Refused(AcquireError::QueueFull)
+                }
+                Some(queue) => Admission::InLine(self.join_line(&mut state, &ask), queue),
+            },
+        };
+        drop(state);
+        drop(expired);
+        hand_over(handovers);
+        admission
+    }
+
+    fn pick(&self, state: &mut State, ask: &Ask<'_>) -> Pick {
+        self.balancer.pick(&mut state.peers, ask, &mut state.random)
+    }
+
+    /// Reserves a slot, and with it the server's newest idle connection.
+    fn grant(self: &Arc<Self>, state: &mut State, server: usize, now: Millis) -> Lease {
+        if let Some(peer) = state.peers.get_mut(server) {
+            peer.begin(now);
+        }
+        Lease::new(Arc::clone(self), server, state.idle.take(server))
+    }
+
+    fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>) -> Ticket {
+        let (lease_to, lease_from) = oneshot::channel();
+        let number = state.queue.join(Waiter {
+            client_addr: ask.client_addr,
+            hash_key: ask.hash_key.map(Box::from),
+            tried: ask.tried.clone(),
+            lease_to,
+        });
+        self.publish_queue_length(state);
+        Ticket::new(Arc::clone(self), number, lease_from, ask.now)
+    }
+
+    /// Gives leases to those in line, from the front, as far as there is room.
+    fn serve_line(self: &Arc<Self>, state: &mut State, now: Millis) -> Vec<Handover> {
+        let mut handovers = Vec::new();
+        let mut place = 0;
+        while let Some((number, waiter)) = state.queue.at_or_behind(place) {
+            place = number + 1;
+            let ask = Ask {
+                client_addr: waiter.client_addr,
+                hash_key: waiter.hash_key.as_deref(),
+                tried: &waiter.tried,
+                now,
+            };
+            match self
+                .balancer
+                .pick(&mut state.peers, &ask, &mut state.random)
+            {
+                Pick::Server(server) => {
+                    let lease = self.grant(state, server, now);
+                    if let Some(waiter) = state.queue.leave(number) {
+                        handovers.push((waiter.lease_to, lease));
+                    }
+                }
+                // Who may ask any server and finds none with room speaks for all.
+                _ if waiter.tried.is_empty() => break,
+                // This one is waiting for particular servers; others may not be.
+                _ => {}
+            }
+        }
+        if place != 0 {
+            self.publish_queue_length(state);
+        }
+        handovers
+    }
+
+    fn publish_queue_length(&self, state: &State) {
+        self.queue_length
+            .store(state.queue.len(), Ordering::Relaxed);
+    }
+
+    /// Ends a lease. `idle`: a connection to keep.
+    pub(crate) fn release(
+        self: &Arc<Self>,
+        server: usize,
+        outcome: Outcome,
+        idle: Option<Parked<StdStream>>,
+        now: Option<Millis>,
+    ) {
+        let mut state = self.state.lock();
+        let now = state.advance(now.unwrap_or(0));
+        if let Some(peer) = state.peers.get_mut(server) {
+            peer.end(outcome, now);
+        }
+        let evicted = idle.and_then(|parked| state.idle.park(server, parked));
+        let excess = state.shed_excess(server);
+        let expired = state.idle.sweep(now);
+        let handovers = self.serve_line(&mut state, now);
+        drop(state);
+        drop((evicted, excess, expired));
+        hand_over(handovers);
+    }
+
+    /// Serves the line again: a server may have come back by the passing of time.
+    pub(crate) fn recheck(self: &Arc<Self>, now: Millis) {
+        let mut state = self.state.lock();
+        let now = state.advance(now);
+        let expired = state.idle.sweep(now);
+        let handovers = self.serve_line(&mut state, now);
+        drop(state);
+        drop(expired);
+        hand_over(handovers);
+    }
+
+    /// Leaves the line; false when a lease has been assigned already.
+    pub(crate) fn withdraw(&self, number: u64) -> bool {
+        let mut state = self.state.lock();
+        let waiter = state.queue.leave(number);
+        self.publish_queue_length(&state);
+        drop(state);
+        waiter.is_some()
+    }
+
+    /// Sets how many requests `server` takes at once, for a pool of our own
+    /// whose workers are counted at run time. `None`: no limit; `Some(0)`: all
+    /// wait in line, as while the pool is being restarted. Those in flight
+    /// beyond a lowered limit finish; an unknown server is ignored.
+    pub fn set_max_conns(self: &Arc<Self>, server: usize, max_conns: Option<usize>) {
+        let mut state = self.state.lock();
+        let now = state.now;
+        if let Some(peer) = state.peers.get_mut(server) {
+            peer.max_conns = max_conns;
+        }
+        let excess = state.shed_excess(server);
+        let handovers = self.serve_line(&mut state, now);
+        drop(state);
+        drop(excess);
+        hand_over(handovers);
+    }
+
+    /// Closes connections idle for `keepalive_timeout`. To be called now and
+    /// then; an expired connection is never used in any case.
+    pub fn sweep(&self, now: Millis) {
+        let mut state = self.state.lock();
+        let now = state.advance(now);
+        let expired = state.idle.sweep(now);
+        drop(state);
+        drop(expired);
+    }
+
+    /// Closes all idle connections to `server`: its processes are about to be
+    /// replaced, or have been.
+    pub fn close_idle(&self, server: usize) {
+        let mut state = self.state.lock();
+        let closed: Vec<_> = std::iter::from_fn(|| state.idle.shed(server)).collect();
+        drop(state);
+        drop(closed);
+    }
+
+    /// The state of all servers, in the order of the configuration.
+    pub fn snapshot(&self, now: Millis) -> Vec<ServerSnapshot> {
+        let state = self.state.lock();
+        let servers = state.peers.iter().enumerate();
+        servers
+            .map(|(server, peer)| ServerSnapshot {
+                endpoint: peer.endpoint.clone(),
+                standing: peer.standing(now.max(state.now)),
+                is_backup: peer.is_backup,
+                in_flight: peer.in_flight,
+                max_conns: peer.max_conns,
+                idle: state.idle.count(server),
+                fails: peer.fails,
+            })
+            .collect()
+    }
+
+    pub(crate) fn endpoint(&self, server: usize) -> &Endpoint {
+        // A lease's server comes from `pick`, which chooses among the peers.
+        &self.endpoints[server]
+    }
+
+    pub(crate) fn take_idle(&self, server: usize, now: Millis) -> Option<Parked<StdStream>> {
+        let mut state = self.state.lock();
+        let now = state.advance(now);
+        let expired = state.idle.sweep(now);
+        let taken = state.idle.take(server);
+        drop(state);
+        drop(expired);
+        taken
+    }
+
+    pub(crate) fn keepalive(&self) -> Option<&Keepalive> {
+        self.keepalive.as_ref()
+    }
+}
+
+impl State {
+    /// Moves the group's time forward; calls of several threads may come late.
+    fn advance(&mut self, now: Millis) -> Millis {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Where idle connections occupy workers: those that `max_conns` has no
+    /// room for beside the requests in flight.
+    fn shed_excess(&mut self, server: usize) -> Vec<Parked<StdStream>> {
+        let Some(peer) = self.peers.get(server) else {
+            return Vec::new();
+        };
+        let Some(limit) = peer.max_conns.filter(|_| self.idle.idle_counts()) else {
+            return Vec::new();
+        };
+        let room = limit.saturating_sub(peer.in_flight);
+        let excess = self.idle.count(server).saturating_sub(room);
+        (0..excess).map_while(|_| self.idle.shed(server)).collect()
+    }
+}
+
+/// Wakes waiters. A lease whose waiter has gone meanwhile is dropped here,
+/// which frees its slot for the next one.
+fn hand_over(handovers: Vec<Handover>) {
+    for (lease_to, lease) in handovers {
+        drop(lease_to.send(lease));
+    }
+}

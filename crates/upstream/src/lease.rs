@@ -1,0 +1,148 @@
+//! The right to have one request in flight at one server.
+//!
+//! A lease counts against its server's `max_conns` from the moment the group
+//! makes it until it is reported or dropped, on whatever thread. It brings the
+//! idle connection to its server along if there is one, taken in the same
+//! breath: so a slot with an idle connection is never used for a new one.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Millis;
+use crate::endpoint::{Endpoint, StdStream, Stream};
+use crate::group::Group;
+use crate::idle::Parked;
+use crate::peer::Outcome;
+
+/// A chosen server with a slot reserved. Dropping it frees the slot and tells
+/// the group nothing about the server ([`Outcome::Neutral`]).
+#[derive(Debug)]
+#[must_use = "dropping a lease frees its slot"]
+pub struct Lease {
+    group: Arc<Group>,
+    server: usize,
+    /// The connection for this lease's request or the next one's.
+    idle: Option<Parked<StdStream>>,
+    ended: Option<(Outcome, Millis)>,
+}
+
+/// A connection to a lease's server.
+#[derive(Debug)]
+pub struct Connection {
+    /// The bytes.
+    pub stream: Stream,
+    /// Requests it has carried before this one. Above zero, a failure before
+    /// the first byte may only mean that the server closed it meanwhile.
+    pub requests: u32,
+    /// When it was opened.
+    pub born: Millis,
+}
+
+impl Connection {
+    /// Was it kept from an earlier request?
+    pub fn is_reused(&self) -> bool {
+        self.requests != 0
+    }
+}
+
+impl Lease {
+    pub(crate) fn new(group: Arc<Group>, server: usize, idle: Option<Parked<StdStream>>) -> Self {
+        Self {
+            group,
+            server,
+            idle,
+            ended: None,
+        }
+    }
+
+    /// The chosen server's address.
+    pub fn endpoint(&self) -> &Endpoint {
+        self.group.endpoint(self.server)
+    }
+
+    /// The chosen server's place in the configuration, for a [`crate::TriedSet`].
+    pub fn server(&self) -> usize {
+        self.server
+    }
+
+    /// The group that gave the lease.
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// An idle connection if a healthy one is there, or else a new one.
+    pub async fn connect(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
+        match self.take_idle(now) {
+            Some(connection) => Ok(connection),
+            None => self.connect_anew(timeout, now).await,
+        }
+    }
+
+    /// A new connection, for the second try after a reused one turned out to be
+    /// closed. Drop that one first: together they would be two for one slot.
+    pub async fn connect_anew(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
+        self.idle = None;
+        let stream = self.endpoint().connect(timeout).await?;
+        Ok(Connection {
+            stream,
+            requests: 0,
+            born: now,
+        })
+    }
+
+    /// The most recently used idle connection that is still open and silent.
+    pub fn take_idle(&mut self, now: Millis) -> Option<Connection> {
+        // Bounded: each turn takes one connection out of a bounded pool.
+        loop {
+            let parked = match self.idle.take() {
+                Some(parked) => parked,
+                None => self.group.take_idle(self.server, now)?,
+            };
+            if !parked.stream.is_quiet() {
+                continue;
+            }
+            if let Ok(stream) = Stream::from_std(parked.stream) {
+                return Some(Connection {
+                    stream,
+                    requests: parked.requests,
+                    born: parked.born,
+                });
+            }
+        }
+    }
+
+    /// Leaves the connection for later requests once this lease ends, if the
+    /// group's `keepalive` allows. The response must have been read to its end.
+    pub fn keep(&mut self, connection: Connection, now: Millis) {
+        let requests = connection.requests.saturating_add(1);
+        let keepalive = self.group.keepalive();
+        if !keepalive.is_some_and(|limits| limits.allows_another(requests, connection.born, now)) {
+            return;
+        }
+        if let Ok(stream) = connection.stream.into_std() {
+            self.idle = Some(Parked {
+                stream,
+                requests,
+                born: connection.born,
+                parked_at: now,
+            });
+        }
+    }
+
+    /// Ends the lease and tells the group how the server did.
+    pub fn report(mut self, outcome: Outcome, now: Millis) {
+        self.ended = Some((outcome, now));
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (outcome, now) = match self.ended {
+            Some((outcome, now)) => (outcome, Some(now)),
+            None => (Outcome::Neutral, None),
+        };
+        self.group
+            .release(self.server, outcome, self.idle.take(), now);
+    }
+}

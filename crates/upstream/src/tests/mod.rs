@@ -1,0 +1,37 @@
+//! What the group promises as a whole: bounds, order, nobody forgotten.
+
+mod keepalive;
+mod queue;
+mod simulation;
+mod threads;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Endpoint, Group, GroupSpec, Lease, PickKey, QueueSpec, ServerSpec, TriedSet};
+
+/// Servers with these `max_conns` and a line of `length` that waits a minute.
+fn group(max_conns: &[usize], length: usize) -> Arc<Group> {
+    let servers = (8081..).zip(max_conns).map(|(port, max_conns)| ServerSpec {
+        max_conns: *max_conns,
+        ..ServerSpec::new(Endpoint::Tcp(([127, 0, 0, 1], port).into()))
+    });
+    let spec = GroupSpec {
+        servers: servers.collect(),
+        queue: Some(QueueSpec {
+            length,
+            timeout: Duration::from_secs(60),
+        }),
+        ..GroupSpec::single("u", Endpoint::Unix("/unused".into()))
+    };
+    Group::new(spec).unwrap()
+}
+
+fn try_now(group: &Arc<Group>) -> Result<Lease, crate::AcquireError> {
+    group.try_acquire(PickKey::default(), &TriedSet::new(), 0)
+}
+
+fn in_flight(group: &Group) -> usize {
+    let servers = group.snapshot(0);
+    servers.iter().map(|server| server.in_flight).sum()
+}
