@@ -1,1 +1,36 @@
-//! To be written.
+//! `Site` in, running server out: connections, routing, variables, handlers,
+//! responses and logs.
+//!
+//! ```text
+//! connection -> pipeline (route, rewrite, access, content) -> respond -> log
+//!                             content: serve/{files, fastcgi, through_cache}
+//!                             fetch: an upstream is asked, for one client or for the cache
+//! ```
+//!
+//! Nothing here sees the configuration's syntax: `site` has made plain values
+//! of it.
+
+pub mod access;
+pub mod access_log;
+pub mod auth_basic;
+pub mod body;
+pub mod client;
+pub mod clock;
+pub mod connection;
+pub mod error_log;
+pub mod fetch;
+pub mod limit_conn;
+pub mod limit_req;
+pub mod pattern;
+pub mod pipeline;
+pub mod policy;
+pub mod random;
+pub mod reply;
+pub mod request;
+pub mod respond;
+pub mod rewrite;
+pub mod route;
+pub mod runtime;
+pub mod serve;
+pub mod stream;
+pub mod variable;

@@ -52,8 +52,8 @@ pub struct Http {
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
     pub log_formats: Vec<LogFormat>,
-    /// `resolver`, `variables_hash_*` and the like are not kept.
-    pub server_names_in_redirect: bool,
+    /// Some value reads `$sent_http_*`: responses must stay inspectable.
+    pub uses_sent_fields: bool,
 }
 
 macro_rules! ids {

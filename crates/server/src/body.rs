@@ -1,0 +1,416 @@
+//! A request's body: read from the connection as its framing says, kept in
+//! memory or in a file, or handed on while it arrives.
+
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http1::Framing;
+use http1::chunked::{ChunkedDecoder, Progress};
+use parking_lot::Mutex;
+use site::{BodySettings, InFileOnly};
+use tokio::time::Sleep;
+
+use crate::stream::ClientStream;
+
+/// How much is read from a client at once.
+const READ_BYTES: usize = 16 * 1024;
+/// How much of a spooled body is handed on at once.
+const SPOOL_BYTES: usize = 32 * 1024;
+
+/// Where a request's body is.
+pub enum RequestBody {
+    None,
+    /// Not read yet: it is still on the connection.
+    Unread,
+    Memory(Bytes),
+    Spooled(Arc<Spooled>),
+    /// Handed on to the upstream while it arrives.
+    Streamed,
+}
+
+/// A body in a temporary file, which goes when the last user does.
+pub struct Spooled {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    keep: bool,
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl RequestBody {
+    /// The bytes, where they are in memory: `$request_body`.
+    pub fn in_memory(&self) -> Option<&[u8]> {
+        match self {
+            RequestBody::Memory(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// `$request_body_file`
+    pub fn file_name(&self) -> Option<&[u8]> {
+        match self {
+            RequestBody::Spooled(spooled) => {
+                Some(std::os::unix::ffi::OsStrExt::as_bytes(spooled.path.as_os_str()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes in it, where that is known.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            RequestBody::None => Some(0),
+            RequestBody::Memory(bytes) => Some(bytes.len() as u64),
+            RequestBody::Spooled(spooled) => Some(spooled.length),
+            RequestBody::Unread | RequestBody::Streamed => None,
+        }
+    }
+}
+
+/// What is wrong with a body, and what the client is told.
+#[derive(Debug)]
+pub enum BodyError {
+    /// Longer than `client_max_body_size`.
+    TooLarge,
+    /// The chunked coding is broken.
+    Malformed,
+    /// The client closed or the connection failed.
+    Gone(io::Error),
+    /// Nothing came within `client_body_timeout`.
+    TimedOut,
+    /// The temporary file could not be written.
+    Spool(PathBuf, io::Error),
+}
+
+impl BodyError {
+    pub fn status(&self) -> u16 {
+        match self {
+            BodyError::TooLarge => 413,
+            BodyError::Malformed | BodyError::Gone(_) => 400,
+            BodyError::TimedOut => 408,
+            BodyError::Spool(..) => 500,
+        }
+    }
+}
+
+impl std::fmt::Display for BodyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BodyError::TooLarge => f.write_str("client intended to send too large chunked body"),
+            BodyError::Malformed => f.write_str("client sent invalid chunked body"),
+            BodyError::Gone(error) => write!(f, "client prematurely closed connection ({error})"),
+            BodyError::TimedOut => f.write_str("client timed out"),
+            BodyError::Spool(path, error) => {
+                write!(f, "request body could not be kept in {}: {error}", path.display())
+            }
+        }
+    }
+}
+
+/// What is left of the current request's body on the connection.
+enum Rest {
+    Done,
+    Length(u64),
+    Chunked(ChunkedDecoder),
+}
+
+/// The receiving half of a connection: bytes read ahead and the framing of the
+/// body under way.
+pub struct ClientInput {
+    pub stream: Arc<ClientStream>,
+    pub buffer: BytesMut,
+    rest: Rest,
+    /// Decoded bytes of this body so far.
+    received: u64,
+    max_bytes: u64,
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Bytes taken off the wire for this body.
+    pub wire_bytes: u64,
+}
+
+impl ClientInput {
+    pub fn new(stream: Arc<ClientStream>) -> ClientInput {
+        ClientInput {
+            stream,
+            buffer: BytesMut::new(),
+            rest: Rest::Done,
+            received: 0,
+            max_bytes: 0,
+            timeout: Duration::from_secs(60),
+            timer: None,
+            wire_bytes: 0,
+        }
+    }
+
+    /// Begins the body of the next request.
+    pub fn begin(&mut self, framing: Framing) {
+        self.rest = match framing {
+            Framing::None | Framing::Length(0) => Rest::Done,
+            Framing::Length(length) => Rest::Length(length),
+            Framing::Chunked => Rest::Chunked(ChunkedDecoder::default()),
+        };
+        self.received = 0;
+        self.wire_bytes = 0;
+        self.max_bytes = 0;
+    }
+
+    /// Sets limits once the location is known. A zero `max_bytes` is no limit.
+    pub fn limit(&mut self, settings: &BodySettings) {
+        self.max_bytes = settings.max_bytes;
+        self.timeout = settings.timeout;
+    }
+
+    pub fn is_done(&self) -> bool {
+        matches!(self.rest, Rest::Done)
+    }
+
+    /// Length of the rest, where the framing says it.
+    pub fn remaining(&self) -> Option<u64> {
+        match &self.rest {
+            Rest::Done => Some(0),
+            Rest::Length(length) => Some(*length),
+            Rest::Chunked(_) => None,
+        }
+    }
+
+    /// The next bytes of the body; `None` at its end.
+    pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
+        loop {
+            if let Some(bytes) = self.take_buffered()? {
+                self.timer = None;
+                return Poll::Ready(Ok(Some(bytes)));
+            }
+            if self.is_done() {
+                self.timer = None;
+                return Poll::Ready(Ok(None));
+            }
+            self.buffer.reserve(READ_BYTES);
+            match self.stream.poll_read(cx, &mut self.buffer) {
+                Poll::Ready(Ok(0)) => {
+                    return Poll::Ready(Err(BodyError::Gone(io::ErrorKind::UnexpectedEof.into())));
+                }
+                Poll::Ready(Ok(_)) => self.timer = None,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(BodyError::Gone(error))),
+                Poll::Pending => {
+                    let timeout = self.timeout;
+                    let timer =
+                        self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+                    ready!(timer.as_mut().poll(cx));
+                    return Poll::Ready(Err(BodyError::TimedOut));
+                }
+            }
+        }
+    }
+
+    /// Decodes what is buffered already; `None` when more must be read.
+    fn take_buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
+        loop {
+            match &mut self.rest {
+                Rest::Done => return Ok(None),
+                _ if self.buffer.is_empty() => return Ok(None),
+                Rest::Length(length) => {
+                    let take = usize::try_from(*length).unwrap_or(usize::MAX).min(self.buffer.len());
+                    *length -= take as u64;
+                    self.wire_bytes += take as u64;
+                    if *length == 0 {
+                        self.rest = Rest::Done;
+                    }
+                    return self.count(take).map(Some);
+                }
+                Rest::Chunked(decoder) => {
+                    let progress = decoder.decode(&self.buffer).map_err(|_| BodyError::Malformed)?;
+                    match progress {
+                        Progress::Data { start, len } => {
+                            let _ = self.buffer.split_to(start);
+                            self.wire_bytes += (start + len) as u64;
+                            return self.count(len).map(Some);
+                        }
+                        Progress::Done { consumed } => {
+                            let _ = self.buffer.split_to(consumed);
+                            self.wire_bytes += consumed as u64;
+                            self.rest = Rest::Done;
+                        }
+                        Progress::NeedMore { consumed } => {
+                            let _ = self.buffer.split_to(consumed);
+                            self.wire_bytes += consumed as u64;
+                            return Ok(None);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, take: usize) -> Result<Bytes, BodyError> {
+        self.received += take as u64;
+        if self.max_bytes > 0 && self.received > self.max_bytes {
+            return Err(BodyError::TooLarge);
+        }
+        Ok(self.buffer.split_to(take).freeze())
+    }
+
+    pub async fn next_body(&mut self) -> Result<Option<Bytes>, BodyError> {
+        std::future::poll_fn(|cx| self.poll_body(cx)).await
+    }
+
+    /// Reads the whole body: into memory up to `client_body_buffer_size`, past
+    /// that into a file.
+    pub async fn read_whole(&mut self, settings: &BodySettings) -> Result<RequestBody, BodyError> {
+        if self.is_done() {
+            return Ok(RequestBody::None);
+        }
+        let in_memory = usize::try_from(settings.buffer_bytes).unwrap_or(usize::MAX);
+        let mut memory = BytesMut::new();
+        let mut spool: Option<Spool> = (settings.in_file_only != InFileOnly::Off)
+            .then(|| Spool::create(settings))
+            .transpose()?;
+        while let Some(bytes) = self.next_body().await? {
+            if let Some(spool) = &mut spool {
+                spool.write(&bytes)?;
+            } else if memory.len() + bytes.len() > in_memory {
+                let mut file = Spool::create(settings)?;
+                file.write(&memory)?;
+                file.write(&bytes)?;
+                memory = BytesMut::new();
+                spool = Some(file);
+            } else {
+                memory.extend_from_slice(&bytes);
+            }
+        }
+        Ok(match spool {
+            Some(spool) => RequestBody::Spooled(Arc::new(spool.0)),
+            None => RequestBody::Memory(memory.freeze()),
+        })
+    }
+}
+
+struct Spool(Spooled);
+
+impl Spool {
+    fn create(settings: &BodySettings) -> Result<Spool, BodyError> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let directory = &settings.temp_path;
+        let fail = |error| BodyError::Spool(directory.clone(), error);
+        // A leftover of an earlier process may have the name; a few tries pass it.
+        for _ in 0..100 {
+            let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
+            let path = directory.join(format!("{:010}-{}", serial, std::process::id()));
+            let opened = File::options().read(true).write(true).create_new(true).open(&path);
+            match opened {
+                Ok(file) => {
+                    let keep = settings.in_file_only == InFileOnly::On;
+                    return Ok(Spool(Spooled { file, path, length: 0, keep }));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    std::fs::create_dir_all(directory).map_err(fail)?;
+                }
+                Err(error) => return Err(fail(error)),
+            }
+        }
+        Err(fail(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), BodyError> {
+        let spooled = &mut self.0;
+        spooled
+            .file
+            .write_all_at(bytes, spooled.length)
+            .map_err(|error| BodyError::Spool(spooled.path.clone(), error))?;
+        spooled.length += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// Where the receiving half comes back to after it was lent out.
+pub type InputHome = Arc<Mutex<Option<ClientInput>>>;
+
+/// A body on its way to an upstream.
+pub enum OutgoingBody {
+    Memory(Bytes),
+    Spooled { spooled: Arc<Spooled>, offset: u64 },
+    /// The connection's receiving half; it goes home when this is dropped.
+    Streaming { input: Option<ClientInput>, home: InputHome },
+}
+
+impl Drop for OutgoingBody {
+    fn drop(&mut self) {
+        if let OutgoingBody::Streaming { input, home } = self {
+            *home.lock() = input.take();
+        }
+    }
+}
+
+impl OutgoingBody {
+    /// A body that can be sent again, as it is at its beginning.
+    pub fn replay(body: &RequestBody) -> OutgoingBody {
+        match body {
+            RequestBody::Memory(bytes) => OutgoingBody::Memory(bytes.clone()),
+            RequestBody::Spooled(spooled) => {
+                OutgoingBody::Spooled { spooled: spooled.clone(), offset: 0 }
+            }
+            _ => OutgoingBody::Memory(Bytes::new()),
+        }
+    }
+}
+
+impl fastcgi::BodySource for OutgoingBody {
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        match self {
+            OutgoingBody::Memory(bytes) => {
+                let all = std::mem::take(bytes);
+                Poll::Ready((!all.is_empty()).then_some(Ok(all)))
+            }
+            OutgoingBody::Spooled { spooled, offset } => {
+                let left = usize::try_from(spooled.length - *offset).unwrap_or(usize::MAX);
+                if left == 0 {
+                    return Poll::Ready(None);
+                }
+                let mut piece = BytesMut::zeroed(left.min(SPOOL_BYTES));
+                match spooled.file.read_exact_at(&mut piece, *offset) {
+                    Ok(()) => {
+                        *offset += piece.len() as u64;
+                        Poll::Ready(Some(Ok(piece.freeze())))
+                    }
+                    Err(error) => Poll::Ready(Some(Err(error))),
+                }
+            }
+            OutgoingBody::Streaming { input, .. } => match input {
+                None => Poll::Ready(None),
+                Some(input) => ready!(input.poll_body(cx))
+                    .map_err(|error| io::Error::other(ClientFault(error)))
+                    .transpose()
+                    .into(),
+            },
+        }
+    }
+}
+
+/// A client's fault that came up while its body was handed on.
+#[derive(Debug)]
+pub struct ClientFault(pub BodyError);
+
+impl std::fmt::Display for ClientFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for ClientFault {}

@@ -1,0 +1,530 @@
+//! Asking an upstream: choose a server, send the request, read the response
+//! head, try the next server where `*_next_upstream` says so. What comes back
+//! is a head and a body that is read on demand; who reads it (one client, or
+//! the cache for everybody) is not decided here.
+
+mod trace;
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fastcgi::{Event, Params, RequestSpec};
+use parking_lot::Mutex;
+use site::{ErrorLog, FastCgi, LogLevel};
+use tokio::time::timeout;
+use upstream::{AcquireError, Group, Lease, Outcome, PickKey, TriedSet};
+
+use crate::body::{ClientFault, OutgoingBody, RequestBody};
+use crate::clock;
+use crate::error_log;
+use crate::runtime::Runtime;
+
+pub use trace::{Trace, Try};
+
+/// How long a connection attempt to a PHP pool of our own is repeated: a
+/// killed master is back within a second, so this is ample.
+const OWN_POOL_PATIENCE: Duration = Duration::from_secs(10);
+/// Between two attempts. Short, since the socket is on this machine.
+const OWN_POOL_PAUSE: Duration = Duration::from_millis(20);
+/// How often a request that PHP dropped before its first byte is sent again to
+/// a pool of our own.
+const OWN_POOL_RETRIES: usize = 3;
+
+/// Everything that a fetch needs of its request; owns what it holds, so that
+/// it outlives the client.
+pub struct FetchSpec {
+    pub runtime: Arc<Runtime>,
+    pub group: Arc<Group>,
+    pub fastcgi: Arc<FastCgi>,
+    pub params: Params,
+    pub is_head: bool,
+    pub is_idempotent: bool,
+    pub body: RequestBody,
+    /// The body while it arrives; then there is only one try.
+    pub streaming: Option<OutgoingBody>,
+    pub hash_key: Option<Vec<u8>>,
+    pub client: Option<IpAddr>,
+    pub trace: Arc<Mutex<Trace>>,
+    pub log: LogContext,
+    /// The group's servers are PHP pools of our own, restarted when they die.
+    pub own_pool: bool,
+}
+
+/// What error log lines about a fetch say of its request.
+#[derive(Clone)]
+pub struct LogContext {
+    pub logs: Arc<[ErrorLog]>,
+    pub connection: u64,
+    /// `, client: ..., server: ..., request: "..."`
+    pub text: Arc<str>,
+}
+
+impl FetchSpec {
+    fn log(&self, level: LogLevel, message: std::fmt::Arguments<'_>, address: &str) {
+        let upstream = format!(", upstream: \"fastcgi://{address}\"");
+        let context = format!("{}{upstream}", self.log.text);
+        error_log::write(&self.runtime, &self.log.logs, level, self.log.connection, message, &context);
+    }
+}
+
+/// A response head and the body behind it.
+pub struct Fetched {
+    pub status: u16,
+    pub reason: Bytes,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub content_length: Option<u64>,
+    pub body: UpstreamBody,
+}
+
+/// Why there is no response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchError {
+    /// Could not be reached, or broke off.
+    Error,
+    Timeout,
+    InvalidHeader,
+    /// All servers are down or full.
+    NoLiveUpstreams,
+    /// The queue is full or the wait in it too long.
+    Overloaded,
+    /// The client's body was at fault; it gets this status.
+    Client(u16),
+}
+
+impl FetchError {
+    pub fn status(self) -> u16 {
+        match self {
+            FetchError::Error | FetchError::InvalidHeader | FetchError::NoLiveUpstreams => 502,
+            FetchError::Timeout => 504,
+            FetchError::Overloaded => 503,
+            FetchError::Client(status) => status,
+        }
+    }
+}
+
+/// Asks until there is a response to pass on or nobody is left to ask.
+pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
+    let exchange = &spec.fastcgi.exchange;
+    let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
+    let max_tries = match exchange.next_tries {
+        0 => spec.group.tries(),
+        tries => tries.min(spec.group.tries()),
+    };
+    let started = clock::now();
+    let mut tried = TriedSet::new();
+    let mut own_pool_retries = 0;
+    let mut last = FetchError::NoLiveUpstreams;
+    for attempt in 1.. {
+        let queued_at = clock::now();
+        let key = PickKey { client_addr: spec.client, hash_key: spec.hash_key.as_deref() };
+        let lease = match spec.group.acquire(key, &tried, queued_at).await {
+            Ok(lease) => lease,
+            Err(error) => return Err(refused(spec, error, last)),
+        };
+        let queued = clock::now().saturating_sub(queued_at);
+        let server = lease.server();
+        let failure = match attempt_once(spec, lease, queued).await {
+            Ok(fetched) => {
+                let failed = next.has_status(fetched.status);
+                let may_go_on = attempt < max_tries && spec.streaming.is_none();
+                if !failed || !may_go_on || !(spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent) {
+                    return Ok(fetched);
+                }
+                fetched.body.give_up(Outcome::Failure);
+                Failure { error: FetchError::Error, sent: true, retry_own: false, is_named: true }
+            }
+            Err(failure) => failure,
+        };
+        last = failure.error;
+        if spec.own_pool && failure.retry_own && own_pool_retries < OWN_POOL_RETRIES {
+            own_pool_retries += 1;
+            continue;
+        }
+        let named = failure.is_named
+            || match failure.error {
+                FetchError::Error => next.error,
+                FetchError::Timeout => next.timeout,
+                FetchError::InvalidHeader => next.invalid_header,
+                _ => false,
+            };
+        let repeatable =
+            !failure.sent || spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent;
+        let in_time = next_timeout.is_zero()
+            || clock::now().saturating_sub(started) < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
+        let body_is_there = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed);
+        if !(named && repeatable && in_time && body_is_there && attempt < max_tries) {
+            break;
+        }
+        tried.insert(server);
+    }
+    Err(last)
+}
+
+fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchError {
+    if error == AcquireError::Exhausted {
+        return last;
+    }
+    spec.log(
+        LogLevel::Error,
+        format_args!("{error} while connecting to upstream"),
+        spec.group.name(),
+    );
+    spec.trace.lock().tries.push(Try {
+        address: spec.group.name().to_owned(),
+        status: Some(if error.is_overload() { 503 } else { 502 }),
+        ..Try::default()
+    });
+    if error.is_overload() { FetchError::Overloaded } else { FetchError::NoLiveUpstreams }
+}
+
+/// One server did not give a response.
+struct Failure {
+    error: FetchError,
+    /// The request may have reached it.
+    sent: bool,
+    /// Worth asking the same pool of our own again: its master was restarted.
+    retry_own: bool,
+    /// `*_next_upstream` named this very failure.
+    is_named: bool,
+}
+
+impl Failure {
+    fn new(error: FetchError, sent: bool) -> Failure {
+        Failure { error, sent, retry_own: false, is_named: false }
+    }
+}
+
+async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Result<Fetched, Failure> {
+    let address = lease.endpoint().to_string();
+    spec.trace.lock().tries.push(Try {
+        address: address.clone(),
+        queue_ms: Some(queued),
+        started_at: clock::now(),
+        ..Try::default()
+    });
+    let mut allow_reused = true;
+    loop {
+        let connection = match connect(spec, &mut lease, allow_reused).await {
+            Ok(connection) => connection,
+            Err(error) => {
+                let is_timeout = error.kind() == io::ErrorKind::TimedOut;
+                let (kind, status) =
+                    if is_timeout { (FetchError::Timeout, 504) } else { (FetchError::Error, 502) };
+                spec.log(
+                    LogLevel::Error,
+                    if is_timeout {
+                        format_args!("upstream timed out ({}) while connecting to upstream", Os(&error))
+                    } else {
+                        format_args!("connect() to {address} failed ({}) while connecting to upstream", Os(&error))
+                    },
+                    &address,
+                );
+                spec.trace.lock().end_try(Some(status));
+                lease.report(Outcome::Failure, clock::now());
+                return Err(Failure::new(kind, false));
+            }
+        };
+        spec.trace.lock().connected();
+        let is_reused = connection.is_reused();
+        let (requests, born) = (connection.requests, connection.born);
+        let body = spec.streaming.take().unwrap_or_else(|| OutgoingBody::replay(&spec.body));
+        let is_streaming = matches!(body, OutgoingBody::Streaming { .. });
+        if is_streaming {
+            spec.body = RequestBody::Streamed;
+        }
+        let request = RequestSpec {
+            params: spec.params.clone(),
+            keep_conn: spec.fastcgi.keep_conn,
+            head_request: spec.is_head,
+            head_limit_bytes: usize::try_from(spec.fastcgi.exchange.head_bytes).unwrap_or(usize::MAX),
+        };
+        let mut upstream = UpstreamBody {
+            exchange: Some(fastcgi::Exchange::start(connection.stream, request, body)),
+            lease: Some(lease),
+            requests,
+            born,
+            runtime: spec.runtime.clone(),
+            fastcgi: spec.fastcgi.clone(),
+            trace: spec.trace.clone(),
+            log: spec.log.clone(),
+            address: address.clone(),
+            received: 0,
+            expected: None,
+            pending: None,
+            ended: false,
+        };
+        match read_head(&mut upstream).await {
+            Ok(head) => {
+                spec.trace.lock().head(head.status, &head.fields);
+                upstream.expected = head.content_length;
+                return Ok(Fetched {
+                    status: head.status,
+                    reason: head.reason,
+                    fields: head.fields,
+                    content_length: head.content_length,
+                    body: upstream,
+                });
+            }
+            Err(HeadFailure::Php(error)) if is_reused && allow_reused && !is_streaming && error.before_first_byte() => {
+                // The server closed an idle connection as we took it.
+                allow_reused = false;
+                match upstream.lease.take() {
+                    Some(back) => lease = back,
+                    None => return Err(Failure::new(FetchError::Error, true)),
+                }
+            }
+            Err(failure) => return Err(head_failed(spec, upstream, failure, &address)),
+        }
+    }
+}
+
+/// Shows an I/O error as nginx does: `111: Connection refused`.
+struct Os<'a>(&'a io::Error);
+
+impl std::fmt::Display for Os<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = self.0.to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        match self.0.raw_os_error() {
+            Some(code) => write!(f, "{code}: {text}"),
+            None if self.0.kind() == io::ErrorKind::TimedOut => f.write_str("110: Connection timed out"),
+            None => f.write_str(text),
+        }
+    }
+}
+
+async fn connect(
+    spec: &FetchSpec,
+    lease: &mut Lease,
+    allow_reused: bool,
+) -> io::Result<upstream::Connection> {
+    let limit = spec.fastcgi.exchange.connect_timeout;
+    if allow_reused && spec.fastcgi.keep_conn
+        && let Some(connection) = lease.take_idle(clock::now())
+    {
+        return Ok(connection);
+    }
+    let give_up_at = tokio::time::Instant::now() + limit.min(OWN_POOL_PATIENCE);
+    loop {
+        match lease.connect_anew(limit, clock::now()).await {
+            Err(error)
+                if spec.own_pool
+                    && error.kind() != io::ErrorKind::TimedOut
+                    && tokio::time::Instant::now() < give_up_at =>
+            {
+                tokio::time::sleep(OWN_POOL_PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+enum HeadFailure {
+    Php(fastcgi::Error),
+    Timeout { sent: bool },
+    /// stderr held one of `fastcgi_catch_stderr`'s texts.
+    CaughtStderr,
+}
+
+async fn read_head(upstream: &mut UpstreamBody) -> Result<fastcgi::ResponseHead, HeadFailure> {
+    loop {
+        let settings = upstream.fastcgi.exchange.clone();
+        let Some(exchange) = &mut upstream.exchange else {
+            return Err(HeadFailure::Php(fastcgi::Error::Closed { before_first_byte: true }));
+        };
+        let limit = if exchange.is_request_sent() { settings.read_timeout } else { settings.send_timeout.max(settings.read_timeout) };
+        match timeout(limit, exchange.next()).await {
+            Err(_) => return Err(HeadFailure::Timeout { sent: exchange.is_request_sent() }),
+            Ok(Err(error)) => return Err(HeadFailure::Php(error)),
+            Ok(Ok(Some(Event::Head(head)))) => return Ok(head),
+            Ok(Ok(Some(Event::Stderr(text)))) => {
+                upstream.log_stderr(&text, "reading response header from upstream");
+                if upstream.fastcgi.catch_stderr.iter().any(|caught| contains(&text, caught)) {
+                    return Err(HeadFailure::CaughtStderr);
+                }
+            }
+            Ok(Ok(Some(Event::Data(_) | Event::End { .. }) | None)) => {
+                return Err(HeadFailure::Php(fastcgi::Error::Closed { before_first_byte: false }));
+            }
+        }
+    }
+}
+
+fn contains(text: &[u8], wanted: &[u8]) -> bool {
+    memchr::memmem::find(text, wanted).is_some()
+}
+
+fn head_failed(spec: &FetchSpec, mut upstream: UpstreamBody, failure: HeadFailure, address: &str) -> Failure {
+    let (error, sent, status, retry_own) = match failure {
+        HeadFailure::CaughtStderr => (FetchError::InvalidHeader, true, 502, false),
+        HeadFailure::Timeout { sent } => {
+            spec.log(
+                LogLevel::Error,
+                if sent {
+                    format_args!("upstream timed out (110: Connection timed out) while reading response header from upstream")
+                } else {
+                    format_args!("upstream timed out (110: Connection timed out) while sending request to upstream")
+                },
+                address,
+            );
+            (FetchError::Timeout, true, 504, false)
+        }
+        HeadFailure::Php(fastcgi::Error::RequestBody(error)) => {
+            let status = client_status(&error);
+            spec.log(LogLevel::Info, format_args!("{error}"), address);
+            upstream.abandon(Outcome::Neutral, Some(status));
+            return Failure::new(FetchError::Client(status), true);
+        }
+        HeadFailure::Php(error) => {
+            let kind = match &error {
+                fastcgi::Error::Malformed(_)
+                | fastcgi::Error::InvalidHead(_)
+                | fastcgi::Error::HeadTooLarge { .. } => FetchError::InvalidHeader,
+                _ => FetchError::Error,
+            };
+            let retry_own = spec.is_idempotent && error.before_first_byte() && kind == FetchError::Error;
+            spec.log(
+                LogLevel::Error,
+                format_args!("{error} while reading response header from upstream"),
+                address,
+            );
+            (kind, true, 502, retry_own)
+        }
+    };
+    upstream.abandon(Outcome::Failure, Some(status));
+    Failure { error, sent, retry_own, is_named: false }
+}
+
+fn client_status(error: &io::Error) -> u16 {
+    error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<ClientFault>())
+        .map_or(400, |fault| fault.0.status())
+}
+
+/// A response body that is still at the upstream. Dropping it aborts.
+pub struct UpstreamBody {
+    exchange: Option<fastcgi::Exchange<upstream::Stream, OutgoingBody>>,
+    lease: Option<Lease>,
+    requests: u32,
+    born: u64,
+    runtime: Arc<Runtime>,
+    fastcgi: Arc<FastCgi>,
+    trace: Arc<Mutex<Trace>>,
+    log: LogContext,
+    address: String,
+    received: u64,
+    expected: Option<u64>,
+    pending: Option<Bytes>,
+    ended: bool,
+}
+
+/// The body ended before it was complete.
+#[derive(Debug)]
+pub struct BrokenOff;
+
+impl UpstreamBody {
+    /// The next bytes; `None` when the response is complete.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, BrokenOff> {
+        if let Some(bytes) = self.pending.take() {
+            return Ok(Some(bytes));
+        }
+        if self.ended {
+            return Ok(None);
+        }
+        loop {
+            let Some(exchange) = &mut self.exchange else { return Err(BrokenOff) };
+            let limit = self.fastcgi.exchange.read_timeout;
+            match timeout(limit, exchange.next()).await {
+                Ok(Ok(Some(Event::Data(bytes)))) => {
+                    self.received += bytes.len() as u64;
+                    return Ok(Some(bytes));
+                }
+                Ok(Ok(Some(Event::Stderr(text)))) => {
+                    self.log_stderr(&text, "reading upstream");
+                }
+                Ok(Ok(Some(Event::Head(_)))) => {}
+                Ok(Ok(Some(Event::End { .. }) | None)) => {
+                    self.end();
+                    return Ok(None);
+                }
+                Ok(Err(error)) => {
+                    self.report(format_args!("{error} while reading upstream"));
+                    self.abandon(Outcome::Failure, None);
+                    return Err(BrokenOff);
+                }
+                Err(_) => {
+                    self.report(format_args!(
+                        "upstream timed out (110: Connection timed out) while reading upstream"
+                    ));
+                    self.abandon(Outcome::Failure, None);
+                    return Err(BrokenOff);
+                }
+            }
+        }
+    }
+
+    /// All bytes that were promised are there, though PHP may still be at work.
+    pub fn has_whole_length(&self) -> bool {
+        self.ended || self.exchange.as_ref().is_some_and(fastcgi::Exchange::has_whole_length)
+    }
+
+    pub fn settings(&self) -> &site::Exchange {
+        &self.fastcgi.exchange
+    }
+
+    fn report(&self, message: std::fmt::Arguments<'_>) {
+        let context = format!("{}, upstream: \"fastcgi://{}\"", self.log.text, self.address);
+        error_log::write(&self.runtime, &self.log.logs, LogLevel::Error, self.log.connection, message, &context);
+    }
+
+    fn log_stderr(&self, text: &[u8], doing: &str) {
+        let text = String::from_utf8_lossy(text.trim_ascii_end());
+        self.report(format_args!("FastCGI sent in stderr: \"{text}\" while {doing}"));
+    }
+
+    /// The response is complete: the connection may serve the next request.
+    fn end(&mut self) {
+        self.ended = true;
+        self.finish_trace(None);
+        let now = clock::now();
+        let Some(mut lease) = self.lease.take() else { return };
+        if let Some(stream) = self.exchange.take().and_then(fastcgi::Exchange::into_stream) {
+            let connection = upstream::Connection { stream, requests: self.requests, born: self.born };
+            lease.keep(connection, now);
+        }
+        lease.report(Outcome::Success, now);
+    }
+
+    fn abandon(&mut self, outcome: Outcome, status: Option<u16>) {
+        self.finish_trace(status);
+        self.exchange = None;
+        if let Some(lease) = self.lease.take() {
+            lease.report(outcome, clock::now());
+        }
+    }
+
+    /// Ends the exchange in favour of another server.
+    pub fn give_up(mut self, outcome: Outcome) {
+        self.abandon(outcome, None);
+    }
+
+    fn finish_trace(&self, status: Option<u16>) {
+        let mut trace = self.trace.lock();
+        if let Some(exchange) = &self.exchange {
+            trace.count(exchange.sent_bytes(), exchange.received_bytes(), self.received);
+        }
+        trace.end_try(status);
+    }
+}
+
+impl Drop for UpstreamBody {
+    fn drop(&mut self) {
+        if self.lease.is_some() {
+            self.abandon(Outcome::Neutral, None);
+        }
+    }
+}

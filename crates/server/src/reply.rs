@@ -1,0 +1,224 @@
+//! A response before it is framed: what handlers make and `respond` sends.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_cache::StoredResponse;
+use http1::Fields;
+
+use crate::fetch::UpstreamBody;
+use crate::variable::names_field;
+
+/// Head and body of a response.
+pub struct Reply {
+    pub head: ReplyHead,
+    pub body: Body,
+}
+
+/// Status and fields. `Content-Length`, `Transfer-Encoding`, `Connection`,
+/// `Date` and `Server` are not among the fields: `respond` writes them.
+#[derive(Debug, Default)]
+pub struct ReplyHead {
+    pub status: u16,
+    /// Reason phrase of the upstream; otherwise the usual one is sent.
+    pub reason: Option<Bytes>,
+    /// Fields already written as `Name: value\r\n` lines, sent as they are.
+    /// [`ReplyHead::unpack`] turns them into `fields`.
+    pub stored: Option<Arc<http_cache::StoredHead>>,
+    pub fields: Fields,
+    /// Length of the body where it is known.
+    pub content_length: Option<u64>,
+    /// Unix seconds; for conditional requests and `expires modified`.
+    pub last_modified: Option<i64>,
+    /// Ranges of it may be sent.
+    pub accepts_ranges: bool,
+    /// The upstream decided on a charset already (X-Accel-Charset: off).
+    pub keeps_charset: bool,
+    /// Size before and after compression, once it is done.
+    pub compressed: Option<(u64, u64)>,
+    /// What `Connection`, `Keep-Alive` and `Transfer-Encoding` were sent as.
+    pub sent_connection: &'static str,
+    pub sent_keep_alive: Option<u64>,
+    pub sent_chunked: bool,
+    /// `add_header` and `expires` have been applied, or must not be.
+    pub is_final: bool,
+}
+
+impl ReplyHead {
+    pub fn new(status: u16) -> ReplyHead {
+        ReplyHead { status, ..ReplyHead::default() }
+    }
+
+    /// Makes stored fields changeable.
+    pub fn unpack(&mut self) {
+        if let Some(stored) = self.stored.take() {
+            let mut fields = Fields::with_capacity(16);
+            for (name, value) in stored.fields.pairs() {
+                fields.append(name, value);
+            }
+            for (name, value) in self.fields.as_slice() {
+                fields.append(name.clone(), value.clone());
+            }
+            self.fields = fields;
+        }
+    }
+
+    /// The first field called `name`, wherever it is kept.
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields
+            .get(name)
+            .or_else(|| self.stored.as_ref().and_then(|stored| stored.fields.first(name)))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.field(name).is_some()
+    }
+
+    /// Appends `$sent_http_NAME`; false where no such field is sent.
+    pub fn write_sent_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
+        match name {
+            b"content_length" => {
+                let Some(length) = self.content_length.filter(|_| !self.sent_chunked) else {
+                    return false;
+                };
+                out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+                return true;
+            }
+            b"connection" => {
+                out.extend_from_slice(self.sent_connection.as_bytes());
+                return !self.sent_connection.is_empty();
+            }
+            b"keep_alive" => {
+                let Some(seconds) = self.sent_keep_alive else { return false };
+                out.extend_from_slice(format!("timeout={seconds}").as_bytes());
+                return true;
+            }
+            b"transfer_encoding" => {
+                if self.sent_chunked {
+                    out.extend_from_slice(b"chunked");
+                }
+                return self.sent_chunked;
+            }
+            _ => {}
+        }
+        let mut found = false;
+        let stored = self.stored.iter().flat_map(|stored| stored.fields.iter());
+        for (field, value) in stored.chain(self.fields.iter()) {
+            if names_field(name, field) {
+                if found {
+                    out.extend_from_slice(b", ");
+                }
+                out.extend_from_slice(value);
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// How many times smaller compression made the body: `$gzip_ratio`.
+    pub fn gzip_ratio(&self) -> Option<f64> {
+        let (before, after) = self.compressed?;
+        (after > 0).then(|| before as f64 / after as f64)
+    }
+}
+
+/// Where the bytes of a body are.
+pub enum Body {
+    Empty,
+    /// A stored response's body, whole or a part of it.
+    Stored { response: Arc<StoredResponse>, start: u64, end: u64 },
+    /// Pieces that are all there, in order.
+    Segments(VecDeque<Segment>),
+    /// A response that is being stored while it arrives.
+    Filling(Box<http_cache::Reader>),
+    /// A response for this request alone.
+    Upstream(Box<UpstreamBody>),
+}
+
+/// A piece of a body.
+pub enum Segment {
+    Memory(Bytes),
+    File { file: Arc<File>, offset: u64, length: u64 },
+}
+
+impl Body {
+    pub fn bytes(bytes: impl Into<Bytes>) -> Body {
+        let bytes = bytes.into();
+        if bytes.is_empty() {
+            return Body::Empty;
+        }
+        Body::Segments(VecDeque::from([Segment::Memory(bytes)]))
+    }
+
+    pub fn file(file: Arc<File>, length: u64) -> Body {
+        if length == 0 {
+            return Body::Empty;
+        }
+        Body::Segments(VecDeque::from([Segment::File { file, offset: 0, length }]))
+    }
+
+    /// All bytes are there: parts of it can be taken.
+    pub fn is_at_hand(&self) -> bool {
+        matches!(self, Body::Empty | Body::Stored { .. } | Body::Segments(_))
+    }
+
+    /// The pieces of a part of a body that is at hand.
+    pub fn part(&self, start: u64, end: u64) -> VecDeque<Segment> {
+        let mut pieces = VecDeque::new();
+        match self {
+            Body::Stored { response, start: from, .. } => {
+                pieces.extend(response.body.slice(from + start..from + end).map(Segment::Memory));
+            }
+            Body::Segments(segments) => {
+                let mut position = 0;
+                for segment in segments {
+                    let length = segment.len();
+                    let from = start.max(position) - position;
+                    let to = end.min(position + length).saturating_sub(position);
+                    if from < to {
+                        pieces.push_back(segment.slice(from, to));
+                    }
+                    position += length;
+                }
+            }
+            _ => {}
+        }
+        pieces
+    }
+}
+
+impl Segment {
+    pub fn len(&self) -> u64 {
+        match self {
+            Segment::Memory(bytes) => bytes.len() as u64,
+            Segment::File { length, .. } => *length,
+        }
+    }
+
+    /// Bytes `from..to` of it; both lie within.
+    fn slice(&self, from: u64, to: u64) -> Segment {
+        match self {
+            Segment::Memory(bytes) => {
+                let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+                Segment::Memory(bytes.slice(clamp(from)..clamp(to)))
+            }
+            Segment::File { file, offset, .. } => {
+                Segment::File { file: file.clone(), offset: offset + from, length: to - from }
+            }
+        }
+    }
+}
+
+impl Reply {
+    pub fn new(status: u16, content_type: &[u8], body: impl Into<Bytes>) -> Reply {
+        let body = body.into();
+        let mut head = ReplyHead::new(status);
+        head.content_length = Some(body.len() as u64);
+        if !content_type.is_empty() {
+            head.fields.append("Content-Type", Bytes::copy_from_slice(content_type));
+        }
+        Reply { head, body: Body::bytes(body) }
+    }
+}

@@ -1,0 +1,341 @@
+//! A request on its way through the server: what was received, where routing
+//! has brought it, and what has been found out for variables and logs.
+//!
+//! One value lives from the parsed head to the log line; internal redirects
+//! change its path and location in place. Subrequests are further values made
+//! by [`Request::internal`].
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http1::RequestHead;
+use parking_lot::Mutex;
+use site::{LocationId, Server, ServerId, Settings};
+
+use crate::body::RequestBody;
+use crate::fetch::Trace;
+use crate::pattern::Captures;
+use crate::reply::ReplyHead;
+use crate::runtime::Runtime;
+
+/// How often a request may be redirected internally (nginx: 10).
+const MAX_INTERNAL_REDIRECTS: u8 = 10;
+
+/// What is known of the connection that a request came on.
+#[derive(Debug)]
+pub struct ConnectionFacts {
+    /// Serial number: `$connection`.
+    pub serial: u64,
+    /// `None`: a unix socket.
+    pub peer: Option<SocketAddr>,
+    pub local: LocalAddress,
+    /// Unix milliseconds.
+    pub accepted_at: u64,
+    pub proxy: Option<ProxyAddresses>,
+}
+
+#[derive(Debug, Clone)]
+pub enum LocalAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// What the PROXY protocol said.
+#[derive(Debug, Clone, Copy)]
+pub struct ProxyAddresses {
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+}
+
+/// Methods that the server itself tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Options,
+    Patch,
+    Trace,
+    Connect,
+    Purge,
+    Other,
+}
+
+impl Method {
+    pub fn parse(name: &[u8]) -> Method {
+        match name {
+            b"GET" => Method::Get,
+            b"HEAD" => Method::Head,
+            b"POST" => Method::Post,
+            b"PUT" => Method::Put,
+            b"DELETE" => Method::Delete,
+            b"OPTIONS" => Method::Options,
+            b"PATCH" => Method::Patch,
+            b"TRACE" => Method::Trace,
+            b"CONNECT" => Method::Connect,
+            b"PURGE" => Method::Purge,
+            _ => Method::Other,
+        }
+    }
+
+    /// May change something on the origin server (RFC 9110 §9.2.1).
+    pub fn is_write(self) -> bool {
+        matches!(self, Method::Post | Method::Put | Method::Patch | Method::Delete)
+    }
+
+    /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
+    pub fn is_idempotent(self) -> bool {
+        !matches!(self, Method::Post | Method::Patch | Method::Connect | Method::Other)
+    }
+}
+
+/// How variables see a request.
+#[derive(Clone)]
+pub enum View {
+    /// As it is.
+    Plain,
+    /// As the cache does: without the arguments and cookies that do not count.
+    Cache(Arc<site::CacheRules>),
+}
+
+/// A request and everything that variables, handlers and logs ask of it.
+pub struct Request {
+    pub runtime: Arc<Runtime>,
+    pub connection: Arc<ConnectionFacts>,
+    pub head: RequestHead,
+    pub method: Method,
+    /// `Some` where an internal redirect or `convert_head` changed it.
+    pub method_override: Option<&'static str>,
+    /// Current path, decoded and normalised: `$uri`.
+    pub path: Vec<u8>,
+    /// Query string without `?`: `$args`.
+    pub args: Vec<u8>,
+    /// Host without port, lower case; empty where the client named none.
+    pub host: Vec<u8>,
+    pub host_port: Option<u16>,
+    pub server: ServerId,
+    pub location: LocationId,
+    pub settings: Arc<Settings>,
+    /// Client address: the peer's, or what a trusted proxy says.
+    pub client: Option<SocketAddr>,
+    /// Unix milliseconds of the first byte.
+    pub started_at: u64,
+    /// Unix milliseconds at which this request was last looked at.
+    pub now: u64,
+    pub nth_on_connection: u64,
+    pub pipelined: bool,
+    /// Made by the server itself, or redirected internally.
+    pub is_internal: bool,
+    /// A subrequest (background refresh and the like): not the client's own.
+    pub is_subrequest: bool,
+    pub redirects_left: u8,
+    /// The path was changed by `rewrite` since the location was chosen.
+    pub path_changed: bool,
+    /// An error page is being made for this status.
+    pub error_status: Option<u16>,
+    /// Status that the answer carries whatever the page says (`error_page ... =CODE`).
+    pub forced_status: Option<u16>,
+    /// An error page has been tried and may not be tried again.
+    pub error_page_used: bool,
+    pub captures: Captures,
+    /// Values written by `set` and named captures; `None`: not set.
+    pub slots: Vec<Option<Vec<u8>>>,
+    /// Results of maps, remembered for the request.
+    pub map_values: Vec<Option<Vec<u8>>>,
+    pub request_id: Option<[u8; 16]>,
+    pub remote_user: Option<Vec<u8>>,
+    pub limit_rate: Option<u64>,
+    pub invalid_referer: Option<bool>,
+    pub limit_req_status: &'static str,
+    pub limit_conn_status: &'static str,
+    /// Connections counted by `limit_conn` until the request ends.
+    pub limit_guards: Vec<crate::limit_conn::Guard>,
+    pub path_info: Option<PathInfo>,
+    pub view: View,
+    /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
+    pub carried: http1::Fields,
+    pub accel_charset: Option<Vec<u8>>,
+    /// X-Accel-Buffering, where it was sent.
+    pub accel_buffering: Option<bool>,
+    pub body: RequestBody,
+    /// Bytes of head and body received: `$request_length`.
+    pub received_bytes: u64,
+    pub trace: Arc<Mutex<Trace>>,
+    pub cache: CacheFacts,
+    /// Head of the response once it is known: `$sent_http_*`, `$status`.
+    pub reply: Option<ReplyHead>,
+    pub status: u16,
+    pub bytes_sent: u64,
+    pub head_bytes_sent: u64,
+    pub is_complete: bool,
+}
+
+/// The two captures of `fastcgi_split_path_info`.
+#[derive(Debug, Clone)]
+pub struct PathInfo {
+    pub for_path: Vec<u8>,
+    pub script: Vec<u8>,
+    pub info: Vec<u8>,
+}
+
+/// What the cache did with a request, for variables and logs.
+#[derive(Debug, Clone, Default)]
+pub struct CacheFacts {
+    /// Set where a cache zone was in play.
+    pub outcome: Option<http_cache::Outcome>,
+    pub key: Vec<u8>,
+    /// Age of the stored response in seconds.
+    pub age: Option<u64>,
+    pub last_modified: Option<Bytes>,
+    /// Why nothing was stored or looked up, in one word.
+    pub reason: Option<&'static str>,
+    /// The visitor is to get the read-your-writes cookie for so many seconds.
+    pub marks_writer: Option<std::time::Duration>,
+}
+
+impl Request {
+    pub fn server(&self) -> &Server {
+        &self.runtime.site.http.servers[self.server.0]
+    }
+
+    pub fn method_name(&self) -> &[u8] {
+        match self.method_override {
+            Some(name) => name.as_bytes(),
+            None => self.head.method(),
+        }
+    }
+
+    pub fn client_ip(&self) -> Option<IpAddr> {
+        self.client.map(|address| address.ip())
+    }
+
+    /// Makes it a GET from here on, as an error page's request is (HEAD stays).
+    pub fn become_get(&mut self) {
+        if self.method != Method::Head && self.method != Method::Get {
+            self.method = Method::Get;
+            self.method_override = Some("GET");
+        }
+    }
+
+    /// Takes `location` and its settings.
+    pub fn enter(&mut self, location: LocationId) {
+        self.location = location;
+        self.settings = self.runtime.site.http.servers[self.server.0].settings(location).clone();
+    }
+
+    /// Would an `error_page` take this status?
+    pub fn may_intercept(&self, status: u16) -> bool {
+        let pages = &self.settings.error_pages;
+        (!self.error_page_used || self.settings.recursive_error_pages)
+            && pages.iter().any(|page| page.statuses.contains(&status))
+    }
+
+    /// Counts an internal redirect; false when there were too many.
+    pub fn may_redirect(&mut self) -> bool {
+        match self.redirects_left.checked_sub(1) {
+            Some(left) => {
+                self.redirects_left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A new request to be served by the server itself in the place of this
+    /// one's client: same head, same target, no body.
+    pub fn internal(&self) -> Box<Request> {
+        let mut copy = Request::new(
+            self.runtime.clone(),
+            self.connection.clone(),
+            self.head.clone(),
+            self.server,
+            self.now,
+        );
+        copy.method = self.method;
+        copy.method_override = self.method_override;
+        copy.path = self.path.clone();
+        copy.args = self.args.clone();
+        copy.host = self.host.clone();
+        copy.host_port = self.host_port;
+        copy.client = self.client;
+        copy.location = self.location;
+        copy.settings = self.settings.clone();
+        copy.captures = self.captures.clone();
+        copy.slots = self.slots.clone();
+        copy.remote_user = self.remote_user.clone();
+        copy.path_info = self.path_info.clone();
+        copy.is_internal = true;
+        copy.is_subrequest = true;
+        copy.redirects_left = self.redirects_left;
+        copy
+    }
+
+    pub fn new(
+        runtime: Arc<Runtime>,
+        connection: Arc<ConnectionFacts>,
+        head: RequestHead,
+        server: ServerId,
+        now: u64,
+    ) -> Box<Request> {
+        let http = &runtime.site.http;
+        let settings = http.servers[server.0].settings(Server::ROOT).clone();
+        let slots = vec![None; http.slots.len()];
+        let map_values = vec![None; http.maps.len()];
+        let method = Method::parse(head.method());
+        let client = connection.peer;
+        Box::new(Request {
+            runtime,
+            connection,
+            head,
+            method,
+            method_override: None,
+            path: Vec::new(),
+            args: Vec::new(),
+            host: Vec::new(),
+            host_port: None,
+            server,
+            location: Server::ROOT,
+            settings,
+            client,
+            started_at: now,
+            now,
+            nth_on_connection: 1,
+            pipelined: false,
+            is_internal: false,
+            is_subrequest: false,
+            redirects_left: MAX_INTERNAL_REDIRECTS,
+            path_changed: false,
+            error_status: None,
+            forced_status: None,
+            error_page_used: false,
+            captures: Captures::default(),
+            slots,
+            map_values,
+            request_id: None,
+            remote_user: None,
+            limit_rate: None,
+            invalid_referer: None,
+            limit_req_status: "",
+            limit_conn_status: "",
+            limit_guards: Vec::new(),
+            path_info: None,
+            view: View::Plain,
+            carried: http1::Fields::new(),
+            accel_charset: None,
+            accel_buffering: None,
+            body: RequestBody::None,
+            received_bytes: 0,
+            trace: Arc::default(),
+            cache: CacheFacts::default(),
+            reply: None,
+            status: 0,
+            bytes_sent: 0,
+            head_bytes_sent: 0,
+            is_complete: false,
+        })
+    }
+}

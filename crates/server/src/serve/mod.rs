@@ -1,0 +1,6 @@
+//! Who makes the response: one file for each kind of content.
+
+pub mod autoindex;
+pub mod fastcgi;
+pub mod files;
+pub mod through_cache;

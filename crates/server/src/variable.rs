@@ -1,0 +1,626 @@
+//! What variables stand for at this moment of a request. Each `write` appends
+//! to the caller's buffer and says whether the variable has a value at all:
+//! logs show `-` for those without, everything else the empty text.
+
+use std::net::{IpAddr, SocketAddr};
+
+use site::{Builtin, Geo, Map, Part, Root, SplitClients, Template, Variable};
+
+use crate::clock;
+use crate::pattern;
+use crate::policy;
+use crate::request::{LocalAddress, Request, View};
+use crate::serve::files;
+
+/// Versions of nginx whose language and behaviour this server speaks.
+pub const NGINX_VERSION: &str = "1.31.5";
+
+/// The value of a template, in a buffer of its own.
+pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
+    let mut out = Vec::new();
+    append(request, template, &mut out);
+    out
+}
+
+/// Appends the value of a template.
+pub fn append(request: &mut Request, template: &Template, out: &mut Vec<u8>) {
+    for part in &template.parts {
+        match part {
+            Part::Literal(text) => out.extend_from_slice(text),
+            Part::Variable(variable) => {
+                write(request, variable, out);
+            }
+        }
+    }
+}
+
+/// Neither empty nor `0`: how nginx reads conditions.
+pub fn is_true(request: &mut Request, template: &Template) -> bool {
+    if let Some(text) = template.as_constant() {
+        return !text.is_empty() && text != b"0";
+    }
+    let value = evaluate(request, template);
+    !value.is_empty() && value != b"0"
+}
+
+/// A `rewrite` replacement: captures of a decoded path are escaped again where
+/// they land in arguments or in a redirect.
+pub fn write_rewrite(
+    request: &mut Request,
+    replacement: &Template,
+    redirects: bool,
+    out: &mut Vec<u8>,
+) {
+    let was_escaped = {
+        let target = request.head.target();
+        target.contains(&b'%') || target.contains(&b'+')
+    };
+    let mut in_args = false;
+    for part in &replacement.parts {
+        match part {
+            Part::Literal(text) => {
+                in_args |= text.contains(&b'?');
+                out.extend_from_slice(text);
+            }
+            Part::Variable(Variable::Capture(group)) => {
+                let text = request.captures.group(usize::from(*group)).unwrap_or_default();
+                if was_escaped && (in_args || redirects) {
+                    http1::escape_args(text, out);
+                } else {
+                    out.extend_from_slice(text);
+                }
+            }
+            Part::Variable(variable) => {
+                write(request, variable, out);
+            }
+        }
+    }
+}
+
+/// Appends the value of `variable`; false where it has none.
+pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
+    match variable {
+        Variable::Builtin(builtin) => write_builtin(request, *builtin, out),
+        Variable::Capture(group) => put(request.captures.group(usize::from(*group)), out),
+        Variable::Slot(slot) => match request.slots.get(slot.0) {
+            Some(Some(value)) => put(Some(value), out),
+            _ => false,
+        },
+        Variable::Map(id) => {
+            let runtime = request.runtime.clone();
+            let map = &runtime.site.http.maps[id.0];
+            // What the cache sees is not what the rest of the request sees.
+            let remembers = !map.volatile && matches!(request.view, View::Plain);
+            if remembers
+                && let Some(Some(value)) = request.map_values.get(id.0)
+            {
+                return put(Some(value), out);
+            }
+            let start = out.len();
+            write_map(request, map, out);
+            if remembers
+                && let Some(place) = request.map_values.get_mut(id.0)
+            {
+                *place = Some(out[start..].to_vec());
+            }
+            true
+        }
+        Variable::Geo(id) => {
+            let runtime = request.runtime.clone();
+            write_geo(request, &runtime.site.http.geos[id.0], out);
+            true
+        }
+        Variable::SplitClients(id) => {
+            let runtime = request.runtime.clone();
+            write_split(request, &runtime.site.http.split_clients[id.0], out);
+            true
+        }
+        Variable::Argument(name) => put(argument(&request.args, name), out),
+        Variable::RequestField(name) => write_request_field(request, name, out),
+        Variable::SentField(name) => {
+            request.reply.as_ref().is_some_and(|reply| reply.write_sent_field(name, out))
+        }
+        Variable::UpstreamField(name) => request.trace.lock().write_field(name, out),
+        Variable::Cookie(name) => {
+            if let View::Cache(rules) = &request.view
+                && rules.ignored_cookies.iter().any(|glob| policy::matches_glob(glob, name))
+            {
+                return false;
+            }
+            put(http1::cookie::find(request.head.field_all(b"cookie"), name), out)
+        }
+        Variable::UpstreamCookie(name) => request.trace.lock().write_cookie(name, out),
+    }
+}
+
+fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
+    match value {
+        Some(value) => {
+            out.extend_from_slice(value);
+            true
+        }
+        None => false,
+    }
+}
+
+fn put_number(value: impl itoa::Integer, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    true
+}
+
+/// Seconds with milliseconds: `1.234`.
+pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
+    put_number(milliseconds / 1000, out);
+    let thousandths = milliseconds % 1000;
+    out.push(b'.');
+    for divisor in [100, 10, 1] {
+        out.push(b'0' + u8::try_from(thousandths / divisor % 10).unwrap_or(0));
+    }
+    true
+}
+
+fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> bool {
+    use Builtin as B;
+    match builtin {
+        B::Args | B::QueryString => put_args(request, &request.args, out),
+        B::IsArgs => {
+            let mut args = Vec::new();
+            put_args(request, &request.args, &mut args);
+            if !args.is_empty() {
+                out.push(b'?');
+            }
+            true
+        }
+        B::Uri | B::DocumentUri => put(Some(&request.path), out),
+        B::RequestUri => put_request_uri(request, out),
+        B::Request => put(Some(request.head.request_line()), out),
+        B::RequestMethod => put(Some(request.method_name()), out),
+        B::ServerProtocol => put(Some(request.head.version().as_str().as_bytes()), out),
+        B::Scheme => put(Some(b"http"), out),
+        B::Https => true,
+        B::Host => {
+            if request.host.is_empty() {
+                let name = &request.server().name;
+                out.extend_from_slice(name.as_bytes());
+            } else {
+                out.extend_from_slice(&request.host);
+            }
+            true
+        }
+        B::RequestPort => match request.host_port {
+            Some(port) => put_number(port, out),
+            None => true,
+        },
+        B::ServerName => put(Some(request.server().name.as_bytes()), out),
+        B::ContentLength => write_request_field(request, b"content_length", out),
+        B::ContentType => write_request_field(request, b"content_type", out),
+        B::RemoteAddr => write_ip(request.client, out),
+        B::RemotePort => write_port(request.client, out),
+        B::RealipRemoteAddr => write_ip(request.connection.peer, out),
+        B::RealipRemotePort => write_port(request.connection.peer, out),
+        B::BinaryRemoteAddr => write_binary_address(request, out),
+        B::RemoteUser => put(request.remote_user.as_deref().or(Some(b"")).filter(|user| !user.is_empty()), out),
+        B::ServerAddr => match &request.connection.local {
+            LocalAddress::Tcp(address) => write_ip(Some(*address), out),
+            LocalAddress::Unix(path) => {
+                out.extend_from_slice(b"unix:");
+                put(Some(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())), out)
+            }
+        },
+        B::ServerPort => match &request.connection.local {
+            LocalAddress::Tcp(address) => put_number(address.port(), out),
+            LocalAddress::Unix(_) => true,
+        },
+        B::ProxyProtocolAddr => write_ip(request.connection.proxy.map(|p| p.client), out),
+        B::ProxyProtocolPort => write_port(request.connection.proxy.map(|p| p.client), out),
+        B::ProxyProtocolServerAddr => write_ip(request.connection.proxy.map(|p| p.server), out),
+        B::ProxyProtocolServerPort => write_port(request.connection.proxy.map(|p| p.server), out),
+        B::ProxyAddXForwardedFor => write_forwarded_for(request, out),
+        B::ProxyHost | B::ProxyPort => false,
+        B::Connection => put_number(request.connection.serial, out),
+        B::ConnectionRequests => put_number(request.nth_on_connection, out),
+        B::ConnectionTime => {
+            put_seconds(clock::now().saturating_sub(request.connection.accepted_at), out)
+        }
+        B::Pipe => put(Some(if request.pipelined { b"p" } else { b"." }), out),
+        B::Pid => put_number(std::process::id(), out),
+        B::Hostname => put(Some(request.runtime.hostname.as_bytes()), out),
+        B::NginxVersion => put(Some(NGINX_VERSION.as_bytes()), out),
+        B::Msec => put_seconds(clock::now(), out),
+        B::TimeLocal => {
+            clock::put_log_time(clock::now(), out);
+            true
+        }
+        B::TimeIso8601 => {
+            clock::put_iso8601(clock::now(), out);
+            true
+        }
+        B::DateGmt => {
+            let seconds = i64::try_from(clock::now() / 1000).unwrap_or(0);
+            let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+            out.extend_from_slice(now.strftime("%A, %d-%b-%Y %H:%M:%S GMT").to_string().as_bytes());
+            true
+        }
+        B::DateLocal => {
+            let now = clock::local(i64::try_from(clock::now() / 1000).unwrap_or(0));
+            out.extend_from_slice(now.strftime("%A, %d-%b-%Y %H:%M:%S %Z").to_string().as_bytes());
+            true
+        }
+        B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
+        B::RequestLength => put_number(request.received_bytes, out),
+        B::RequestId => write_request_id(request, out),
+        B::RequestCompletion => {
+            put(if request.is_complete { Some(b"OK") } else { Some(b"") }, out)
+        }
+        B::RequestBody => put(request.body.in_memory(), out),
+        B::RequestBodyFile => put(request.body.file_name(), out),
+        B::RequestFilename => put(Some(&files::request_path(request)), out),
+        B::DocumentRoot => write_document_root(request, out),
+        B::RealpathRoot => write_realpath_root(request, out),
+        B::FastcgiScriptName => write_script_name(request, out),
+        B::FastcgiPathInfo => write_path_info(request, out),
+        B::Status => {
+            let status = if request.status == 0 { 0 } else { request.status };
+            if status < 100 {
+                out.extend_from_slice(b"00");
+            }
+            put_number(status, out)
+        }
+        B::BodyBytesSent => {
+            put_number(request.bytes_sent.saturating_sub(request.head_bytes_sent), out)
+        }
+        B::BytesSent => put_number(request.bytes_sent, out),
+        B::GzipRatio => match request.reply.as_ref().and_then(|reply| reply.gzip_ratio()) {
+            Some(ratio) => {
+                out.extend_from_slice(format!("{ratio:.2}").as_bytes());
+                true
+            }
+            None => false,
+        },
+        B::LimitRate => put_number(request.limit_rate.unwrap_or(0), out),
+        B::LimitReqStatus => put(Some(request.limit_req_status.as_bytes()).filter(|s| !s.is_empty()), out),
+        B::LimitConnStatus => put(Some(request.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()), out),
+        B::InvalidReferer => {
+            if crate::access::is_referer_invalid(request) {
+                out.push(b'1');
+            }
+            true
+        }
+        B::UpstreamCacheStatus => match &request.cache.outcome {
+            Some(outcome) => {
+                put(outcome.upstream_cache_status().map(|status| status.as_str().as_bytes()), out)
+            }
+            None => false,
+        },
+        B::CacheStatus => match &request.cache.outcome {
+            Some(outcome) => {
+                out.extend_from_slice(outcome.cache_status("mayfly").to_string().as_bytes());
+                true
+            }
+            None => false,
+        },
+        B::CacheReason => put(request.cache.reason.map(str::as_bytes), out),
+        B::UpstreamCacheAge => match request.cache.age {
+            Some(age) => put_number(age, out),
+            None => false,
+        },
+        B::UpstreamCacheKey => {
+            put(Some(&request.cache.key[..]).filter(|key| !key.is_empty()), out)
+        }
+        B::UpstreamCacheLastModified => put(request.cache.last_modified.as_deref(), out),
+        B::UpstreamAddr
+        | B::UpstreamBytesReceived
+        | B::UpstreamBytesSent
+        | B::UpstreamConnectTime
+        | B::UpstreamHeaderTime
+        | B::UpstreamQueueTime
+        | B::UpstreamResponseLength
+        | B::UpstreamResponseTime
+        | B::UpstreamStatus => request.trace.lock().write(builtin, out),
+    }
+}
+
+/// Appends a query string, for the cache without what does not count.
+fn put_args(request: &Request, args: &[u8], out: &mut Vec<u8>) -> bool {
+    match &request.view {
+        View::Cache(rules) if !rules.ignored_arguments.is_empty() => {
+            policy::put_counted_args(args, &rules.ignored_arguments, out);
+        }
+        _ => out.extend_from_slice(args),
+    }
+    true
+}
+
+fn put_request_uri(request: &Request, out: &mut Vec<u8>) -> bool {
+    let target = request.head.target();
+    match (&request.view, memchr::memchr(b'?', target)) {
+        (View::Cache(rules), Some(mark)) if !rules.ignored_arguments.is_empty() => {
+            let (path, args) = target.split_at(mark);
+            out.extend_from_slice(path);
+            let end = out.len();
+            out.push(b'?');
+            policy::put_counted_args(&args[1..], &rules.ignored_arguments, out);
+            if out.len() == end + 1 {
+                out.truncate(end);
+            }
+        }
+        _ => out.extend_from_slice(target),
+    }
+    true
+}
+
+/// A request field by the name a variable gives it: lower case, `_` for `-`.
+/// Several fields of the name are joined by `, ` (`; ` for Cookie).
+fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
+    if name == b"cookie"
+        && let View::Cache(rules) = &request.view
+        && !rules.ignored_cookies.is_empty()
+    {
+        return policy::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
+    }
+    let separator: &[u8] = if name == b"cookie" { b"; " } else { b", " };
+    let mut found = false;
+    for (field, value) in request.head.fields() {
+        if !names_field(name, field) {
+            continue;
+        }
+        if found {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(value);
+        found = true;
+        // Fields that may stand only once, as nginx reads them.
+        if matches!(name, b"host" | b"content_length" | b"user_agent" | b"content_type") {
+            break;
+        }
+    }
+    found
+}
+
+/// Is `variable` (lower case, `_` for `-`) the variable spelling of `field`?
+pub fn names_field(variable: &[u8], field: &[u8]) -> bool {
+    variable.len() == field.len()
+        && variable.iter().zip(field).all(|(&wanted, &byte)| {
+            let byte = if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+            wanted == byte
+        })
+}
+
+/// The value of the first argument called `name` (no case), as sent.
+pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    args.split(|&byte| byte == b'&').find_map(|pair| {
+        let (key, value) = pair.split_at_checked(name.len())?;
+        if !key.eq_ignore_ascii_case(name) {
+            return None;
+        }
+        value.strip_prefix(b"=")
+    })
+}
+
+/// Appends an address without its port; nginx writes `unix:` for unix sockets.
+fn write_ip(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
+    match address {
+        None => out.extend_from_slice(b"unix:"),
+        Some(address) => put_ip(address.ip(), out),
+    }
+    true
+}
+
+pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
+    use std::io::Write;
+    match address {
+        IpAddr::V4(address) => {
+            for (index, octet) in address.octets().iter().enumerate() {
+                if index > 0 {
+                    out.push(b'.');
+                }
+                put_number(*octet, out);
+            }
+        }
+        IpAddr::V6(address) => {
+            let _ = write!(out, "{address}");
+        }
+    }
+}
+
+fn write_port(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
+    match address {
+        Some(address) => put_number(address.port(), out),
+        None => true,
+    }
+}
+
+fn write_binary_address(request: &Request, out: &mut Vec<u8>) -> bool {
+    match request.client_ip() {
+        Some(IpAddr::V4(address)) => out.extend_from_slice(&address.octets()),
+        Some(IpAddr::V6(address)) => out.extend_from_slice(&address.octets()),
+        None => out.extend_from_slice(b"unix:"),
+    }
+    true
+}
+
+fn write_forwarded_for(request: &Request, out: &mut Vec<u8>) -> bool {
+    if write_request_field(request, b"x_forwarded_for", out) {
+        out.extend_from_slice(b", ");
+    }
+    write_ip(request.client, out)
+}
+
+fn write_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let id = *request.request_id.get_or_insert_with(crate::random::bytes16);
+    for byte in id {
+        for nibble in [byte >> 4, byte & 15] {
+            out.push(b"0123456789abcdef"[usize::from(nibble)]);
+        }
+    }
+    true
+}
+
+fn write_document_root(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let settings = request.settings.clone();
+    match &settings.files.root {
+        Root::Root(template) | Root::Alias(template) => append(request, template, out),
+    }
+    true
+}
+
+fn write_realpath_root(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let mut root = Vec::new();
+    write_document_root(request, &mut root);
+    match std::fs::canonicalize(std::ffi::OsStr::from_bytes(&root)) {
+        Ok(path) => put(Some(path.as_os_str().as_bytes()), out),
+        Err(_) => false,
+    }
+}
+
+fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    split_path_info(request);
+    if let Some(split) = &request.path_info {
+        return put(Some(&split.script), out);
+    }
+    out.extend_from_slice(&request.path);
+    let settings = request.settings.clone();
+    if request.path.last() == Some(&b'/')
+        && let site::Content::FastCgi(fastcgi) = &settings.content
+        && let Some(index) = &fastcgi.index
+    {
+        out.extend_from_slice(index);
+    }
+    true
+}
+
+fn write_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    split_path_info(request);
+    put(request.path_info.as_ref().map(|split| split.info.as_slice()).or(Some(b"")), out)
+}
+
+/// Runs `fastcgi_split_path_info` once for the current path.
+fn split_path_info(request: &mut Request) {
+    let settings = request.settings.clone();
+    let site::Content::FastCgi(fastcgi) = &settings.content else { return };
+    let Some(pattern) = &fastcgi.split_path_info else { return };
+    if request.path_info.as_ref().is_some_and(|split| split.for_path == request.path) {
+        return;
+    }
+    let path = request.path.clone();
+    request.path_info = None;
+    let mut locations = pattern.regex.capture_locations();
+    if let Ok(Some(_)) = pattern.regex.captures_read(&mut locations, &path) {
+        let group = |number| {
+            locations.get(number).and_then(|(start, end)| path.get(start..end)).unwrap_or_default().to_vec()
+        };
+        let (script, info) = (group(1), group(2));
+        request.path_info = Some(crate::request::PathInfo { for_path: path, script, info });
+    }
+}
+
+/// `map`: exact values, host name wildcards, patterns, default.
+fn write_map(request: &mut Request, map: &Map, out: &mut Vec<u8>) {
+    let mut key = Vec::new();
+    append(request, &map.source, &mut key);
+    let found = find_in_map(request, map, &key);
+    append(request, found, out);
+}
+
+fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Template {
+    let lower = key.to_ascii_lowercase();
+    let key_name = if map.hostnames { lower.strip_suffix(b".").unwrap_or(&lower) } else { &lower };
+    if let Some(value) = map.exact.get(key_name) {
+        return value;
+    }
+    if map.hostnames {
+        let by_suffix = |(suffix, _): &&(Box<[u8]>, Template)| {
+            key_name.len() > suffix.len() && key_name.ends_with(suffix)
+        };
+        let by_prefix = |(prefix, _): &&(Box<[u8]>, Template)| {
+            key_name.len() > prefix.len() && key_name.starts_with(prefix)
+        };
+        if let Some((_, value)) = map.leading_wildcard.iter().find(by_suffix) {
+            return value;
+        }
+        if let Some((_, value)) = map.trailing_wildcard.iter().find(by_prefix) {
+            return value;
+        }
+    }
+    for (pattern, value) in &map.patterns {
+        if pattern::matches(request, pattern, key) {
+            return value;
+        }
+    }
+    &map.default
+}
+
+/// `geo`: the longest network that holds the address.
+fn write_geo(request: &mut Request, geo: &Geo, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    write(request, &geo.source, &mut text);
+    let mut address = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<IpAddr>().ok());
+    if address.is_none() && matches!(text.len(), 4 | 16) && !text.starts_with(b"unix:") {
+        address = binary_address(&text);
+    }
+    if !geo.proxies.is_empty() {
+        let chain = request.head.field_all(b"x-forwarded-for");
+        let chain: Vec<&[u8]> = chain.collect();
+        address = crate::access::forwarded_address(address, &chain, &geo.proxies, geo.proxy_recursive);
+    }
+    let address = address.map(|address| address.to_canonical());
+    if !geo.ranges.is_empty() {
+        let found = match address {
+            Some(IpAddr::V4(address)) => {
+                let number = u32::from(address);
+                geo.ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&number))
+            }
+            _ => None,
+        };
+        out.extend_from_slice(found.map_or(&geo.default, |(_, _, value)| value));
+        return;
+    }
+    let found = geo.networks.iter().find(|(network, _)| address.is_some() && network.contains(address));
+    out.extend_from_slice(found.map_or(&geo.default, |(_, value)| value));
+}
+
+fn binary_address(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
+        return Some(IpAddr::from(octets));
+    }
+    <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
+}
+
+/// `split_clients`: MurmurHash2 of the source against the parts' bounds, as
+/// nginx documents it.
+fn write_split(request: &mut Request, split: &SplitClients, out: &mut Vec<u8>) {
+    let mut source = Vec::new();
+    append(request, &split.source, &mut source);
+    let hash = murmur2(&source);
+    for (bound, value) in &split.parts {
+        if *bound == u32::MAX || hash < *bound {
+            append(request, value, out);
+            return;
+        }
+    }
+}
+
+/// MurmurHash2 by Austin Appleby (public domain algorithm), seed = length.
+fn murmur2(data: &[u8]) -> u32 {
+    const M: u32 = 0x5bd1_e995;
+    let mut hash = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let mut blocks = data.chunks_exact(4);
+    for block in &mut blocks {
+        let mut word = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+        word = word.wrapping_mul(M);
+        word ^= word >> 24;
+        word = word.wrapping_mul(M);
+        hash = hash.wrapping_mul(M) ^ word;
+    }
+    let rest = blocks.remainder();
+    if !rest.is_empty() {
+        for (index, &byte) in rest.iter().enumerate() {
+            hash ^= u32::from(byte) << (8 * index);
+        }
+        hash = hash.wrapping_mul(M);
+    }
+    hash ^= hash >> 13;
+    hash = hash.wrapping_mul(M);
+    hash ^ (hash >> 15)
+}
