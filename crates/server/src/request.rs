@@ -158,6 +158,8 @@ pub struct Request {
     pub view: View,
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
     pub carried: http1::Fields,
+    /// Fields of an error that its page is to carry (`WWW-Authenticate`).
+    pub carried_error: http1::Fields,
     pub accel_charset: Option<Vec<u8>>,
     /// X-Accel-Buffering, where it was sent.
     pub accel_buffering: Option<bool>,
@@ -325,6 +327,7 @@ impl Request {
             path_info: None,
             view: View::Plain,
             carried: http1::Fields::new(),
+            carried_error: http1::Fields::new(),
             accel_charset: None,
             accel_buffering: None,
             body: RequestBody::None,

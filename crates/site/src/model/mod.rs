@@ -54,6 +54,8 @@ pub struct Http {
     pub log_formats: Vec<LogFormat>,
     /// Some value reads `$sent_http_*`: responses must stay inspectable.
     pub uses_sent_fields: bool,
+    /// Some value reads `$upstream_cache_last_modified`.
+    pub uses_cache_last_modified: bool,
 }
 
 macro_rules! ids {

@@ -1,0 +1,117 @@
+//! What a handler may ask of the client while it works: the request's body,
+//! and whether the client is still there.
+
+use std::sync::Arc;
+
+use site::LogLevel;
+
+use crate::body::{ClientInput, InputHome, OutgoingBody, RequestBody};
+use crate::error_log;
+use crate::request::Request;
+use crate::stream::ClientStream;
+
+/// The client of a request; subrequests have none.
+pub struct ClientSide {
+    input: Option<ClientInput>,
+    /// Where the receiving half waits after it was lent to an upstream.
+    home: InputHome,
+    stream: Option<Arc<ClientStream>>,
+    /// `Expect: 100-continue` has not been answered yet.
+    pub expects_continue: bool,
+}
+
+impl ClientSide {
+    pub fn new(input: ClientInput) -> ClientSide {
+        let stream = input.stream.clone();
+        ClientSide {
+            input: Some(input),
+            home: InputHome::default(),
+            stream: Some(stream),
+            expects_continue: false,
+        }
+    }
+
+    /// Nobody: for requests that the server makes itself.
+    pub fn none() -> ClientSide {
+        ClientSide { input: None, home: InputHome::default(), stream: None, expects_continue: false }
+    }
+
+    pub fn stream(&self) -> Option<Arc<ClientStream>> {
+        self.stream.clone()
+    }
+
+    /// The receiving half, back from whomever it was lent to.
+    pub fn input(&mut self) -> Option<&mut ClientInput> {
+        if self.input.is_none() {
+            self.input = self.home.lock().take();
+        }
+        self.input.as_mut()
+    }
+
+    pub fn into_input(mut self) -> Option<ClientInput> {
+        self.input();
+        self.input
+    }
+
+    /// Lends the receiving half to an upstream's request.
+    pub fn lend_input(&mut self) -> Option<OutgoingBody> {
+        let input = self.input.take()?;
+        Some(OutgoingBody::Streaming { input: Some(input), home: self.home.clone() })
+    }
+
+    /// Limits for the body, once the location is known, and the go-ahead for a
+    /// client that waits for one.
+    pub async fn begin_body(&mut self, request: &Request) {
+        let settings = &request.settings.body;
+        let expects = std::mem::take(&mut self.expects_continue);
+        if let Some(input) = self.input() {
+            input.limit(settings);
+            // Part of the body being here already says that the client did not wait.
+            if expects && input.buffer.is_empty() {
+                send_continue(&input.stream).await;
+            }
+        }
+    }
+
+    /// Reads the whole body into the request.
+    pub async fn read_body(&mut self, request: &mut Request) -> Result<(), u16> {
+        self.begin_body(request).await;
+        let settings = request.settings.clone();
+        let Some(input) = self.input() else {
+            request.body = RequestBody::None;
+            return Ok(());
+        };
+        let read = input.read_whole(&settings.body).await;
+        request.received_bytes += input.wire_bytes;
+        match read {
+            Ok(body) => {
+                request.body = body;
+                Ok(())
+            }
+            Err(error) => {
+                let level =
+                    if error.status() == 500 { LogLevel::Crit } else { LogLevel::Info };
+                let status = error.status();
+                error_log::request(request, level, format_args!("{error}"));
+                Err(status)
+            }
+        }
+    }
+}
+
+/// `HTTP/1.1 100 Continue` (RFC 9110 §10.1.1). A client that cannot take
+/// these few bytes will not take the response either; that shows there.
+async fn send_continue(stream: &ClientStream) {
+    let mut rest: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    while !rest.is_empty() {
+        match stream.try_write_vectored(&[std::io::IoSlice::new(rest)]) {
+            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if stream.writable().await.is_err() {
+                    return;
+                }
+            }
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! A request's way: server, location, rewriting, limits, access, content; and
+//! round again for internal redirects and error pages.
+//!
+//! ```text
+//!            ┌────────────── internal redirect, error page ──────────────┐
+//!            ▼                                                            │
+//! server rewrite ─► locate ─► rewrite ─► limits ─► access ─► content ─► Handled ─► Reply
+//!                     ▲          │
+//!                     └─ `last` ─┘
+//! ```
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http1::Fields;
+use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Satisfy, Server, TryFallback};
+
+use crate::client::ClientSide;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::respond;
+use crate::rewrite::{self, Rewritten};
+use crate::route::{self, Located};
+use crate::serve::{fastcgi, files};
+use crate::{access, auth_basic, error_log, limit_conn, limit_req, variable};
+
+/// How often `rewrite ... last` may start the search for a location over.
+const MAX_REWRITE_CYCLES: usize = 10;
+
+/// What a stage of the way came to.
+pub enum Handled {
+    Reply(Box<Reply>),
+    /// No content, only a status: an error page or the built-in one.
+    Status(u16),
+    /// Likewise, with fields that go along (`WWW-Authenticate`, `Retry-After`).
+    StatusWith(u16, Fields),
+    /// Start over with another path.
+    Redirect { path: Vec<u8>, args: Vec<u8> },
+    /// Go on in `location @name`.
+    Named(Vec<u8>),
+    /// The client left; there is nobody to answer.
+    ClientGone,
+    /// Close without an answer (`return 444`).
+    Close,
+}
+
+/// Where a round begins.
+enum Entry {
+    /// With the server's own rewrite program.
+    Server,
+    /// In a location that was named.
+    Location(site::LocationId),
+}
+
+/// Serves `request`; `None` when nothing is to be sent.
+pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Reply> {
+    let mut entry = Entry::Server;
+    loop {
+        let handled = run(request, client, entry).await;
+        match settle(request, handled) {
+            Settled::Reply(reply) => return Some(reply),
+            Settled::Again(next) => entry = next,
+            Settled::Nothing => return None,
+        }
+    }
+}
+
+/// As [`serve`] for a request that is wrong in itself: straight to its error page.
+pub async fn refuse(request: &mut Request, client: &mut ClientSide, status: u16) -> Option<Reply> {
+    match settle(request, Handled::Status(status)) {
+        Settled::Reply(reply) => Some(reply),
+        Settled::Nothing => None,
+        Settled::Again(mut entry) => loop {
+            let handled = run(request, client, entry).await;
+            match settle(request, handled) {
+                Settled::Reply(reply) => return Some(reply),
+                Settled::Again(next) => entry = next,
+                Settled::Nothing => return None,
+            }
+        },
+    }
+}
+
+enum Settled {
+    Reply(Reply),
+    Again(Entry),
+    Nothing,
+}
+
+/// Turns what came out of a round into a reply or the next round.
+fn settle(request: &mut Request, handled: Handled) -> Settled {
+    match handled {
+        Handled::Reply(reply) => Settled::Reply(*reply),
+        Handled::ClientGone => {
+            request.status = 499;
+            Settled::Nothing
+        }
+        Handled::Close => {
+            request.status = 444;
+            Settled::Nothing
+        }
+        Handled::Redirect { path, args } => {
+            if !request.may_redirect() {
+                error_log::request(
+                    request,
+                    LogLevel::Error,
+                    format_args!("rewrite or internal redirection cycle"),
+                );
+                return Settled::Reply(respond::status_page(request, 500));
+            }
+            request.path = path;
+            request.args = args;
+            begin_internal(request);
+            Settled::Again(Entry::Server)
+        }
+        Handled::Named(name) => named(request, &name),
+        Handled::Status(status) => error(request, status, Fields::new()),
+        Handled::StatusWith(status, fields) => error(request, status, fields),
+    }
+}
+
+fn begin_internal(request: &mut Request) {
+    request.is_internal = true;
+    request.path_info = None;
+    request.path_changed = false;
+    request.enter(Server::ROOT);
+}
+
+fn named(request: &mut Request, name: &[u8]) -> Settled {
+    let location = request.server().top.named.get(name).copied();
+    let Some(location) = location else {
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!("could not find named location \"@{}\"", String::from_utf8_lossy(name)),
+        );
+        return Settled::Reply(respond::status_page(request, 500));
+    };
+    if !request.may_redirect() {
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!("rewrite or internal redirection cycle while redirecting to named location"),
+        );
+        return Settled::Reply(respond::status_page(request, 500));
+    }
+    request.is_internal = true;
+    Settled::Again(Entry::Location(location))
+}
+
+/// An error's page: `error_page` where one is given, else the built-in text.
+fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
+    let settings = request.settings.clone();
+    let may_use_page = !request.error_page_used || settings.recursive_error_pages;
+    let page = settings.error_pages.iter().find(|page| page.statuses.contains(&status));
+    let Some(page) = page.filter(|_| may_use_page) else {
+        let mut reply = respond::status_page(request, status);
+        for (name, value) in fields.as_slice() {
+            reply.head.fields.append(name.clone(), value.clone());
+        }
+        return Settled::Reply(reply);
+    };
+    request.error_page_used = true;
+    request.error_status = Some(status);
+    for (name, value) in fields.as_slice() {
+        request.carried_error.append(name.clone(), value.clone());
+    }
+    let target = variable::evaluate(request, &page.target);
+    if let Some(name) = target.strip_prefix(b"@") {
+        request.forced_status = match page.answer {
+            ErrorAnswer::Same => Some(status),
+            ErrorAnswer::Status(status) => Some(status),
+            ErrorAnswer::OfPage => None,
+        };
+        return named(request, name);
+    }
+    if target.first() == Some(&b'/') {
+        request.forced_status = match page.answer {
+            ErrorAnswer::Same => Some(status),
+            ErrorAnswer::Status(status) => Some(status),
+            ErrorAnswer::OfPage => None,
+        };
+        request.become_get();
+        let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
+        let (path, args) = target.split_at(mark);
+        let args = args.get(1..).map_or_else(|| Vec::new(), <[u8]>::to_vec);
+        return settle(request, Handled::Redirect { path: path.to_vec(), args });
+    }
+    // Elsewhere: an external redirect.
+    let status = match page.answer {
+        ErrorAnswer::Status(status @ (301 | 302 | 303 | 307 | 308)) => status,
+        _ => 302,
+    };
+    let mut reply = respond::status_page(request, status);
+    reply.head.fields.set("Location", Bytes::from(target));
+    Settled::Reply(reply)
+}
+
+async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Handled {
+    let runtime = request.runtime.clone();
+    let server = &runtime.site.http.servers[request.server.0];
+    let location = match entry {
+        Entry::Location(location) => Some(location),
+        Entry::Server => match rewritten(request, &server.rewrite) {
+            Ok(_) => None,
+            Err(handled) => return handled,
+        },
+    };
+    if let Err(handled) = settle_location(request, server, location, client) {
+        return handled;
+    }
+    if let Some(handled) = precede_content(request, client).await {
+        return handled;
+    }
+    content(request, client).await
+}
+
+/// Runs a rewrite program; what ends the way is the error.
+fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, Handled> {
+    if program.is_empty() {
+        return Ok(Rewritten::Continue);
+    }
+    match rewrite::run(request, program) {
+        Rewritten::Return { status, value } => Err(returned(request, status, value)),
+        Rewritten::Redirect { permanent, location } => {
+            let status = if permanent { 301 } else { 302 };
+            Err(respond::redirect(request, status, location))
+        }
+        goes_on => Ok(goes_on),
+    }
+}
+
+/// `return CODE [TEXT | URL]`.
+fn returned(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> Handled {
+    match (status, value) {
+        (444, _) => Handled::Close,
+        (301 | 302 | 303 | 307 | 308, Some(location)) => respond::redirect(request, status, location),
+        (_, Some(text)) => {
+            let content_type = files::media_type(request, &request.path.clone());
+            Handled::Reply(Box::new(Reply::new(status, &content_type, text)))
+        }
+        (200 | 204, None) => Handled::Reply(Box::new(Reply::new(status, b"", Bytes::new()))),
+        (status, None) => Handled::Status(status),
+    }
+}
+
+/// Finds the location, as often as rewriting asks for it.
+fn settle_location(
+    request: &mut Request,
+    server: &Server,
+    mut given: Option<site::LocationId>,
+    client: &mut ClientSide,
+) -> Result<(), Handled> {
+    for _ in 0..=MAX_REWRITE_CYCLES {
+        let location = match given.take() {
+            Some(location) => location,
+            None => match route::locate(request) {
+                Located::Location(location) => location,
+                Located::AddSlash => return Err(respond::add_slash(request)),
+            },
+        };
+        request.enter(location);
+        let place = server.location(location);
+        if place.internal && !request.is_internal {
+            return Err(Handled::Status(404));
+        }
+        if is_body_too_large(request, client) {
+            return Err(Handled::Status(413));
+        }
+        if location == Server::ROOT || place.rewrite.is_empty() {
+            return Ok(());
+        }
+        match rewritten(request, &place.rewrite)? {
+            Rewritten::Relocate => {
+                if request.path.is_empty() {
+                    error_log::request(
+                        request,
+                        LogLevel::Error,
+                        format_args!("the rewritten URI has a zero length"),
+                    );
+                    return Err(Handled::Status(500));
+                }
+            }
+            _ => return Ok(()),
+        }
+    }
+    error_log::request(
+        request,
+        LogLevel::Error,
+        format_args!("rewrite or internal redirection cycle while processing \"{}\"", String::from_utf8_lossy(&request.path)),
+    );
+    Err(Handled::Status(500))
+}
+
+fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
+    let max = request.settings.body.max_bytes;
+    if max == 0 || request.is_internal {
+        return false;
+    }
+    let Some(length) = client.input().and_then(|input| input.remaining()) else { return false };
+    if length > max {
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!("client intended to send too large body: {length} bytes"),
+        );
+        return true;
+    }
+    false
+}
+
+/// Limits, access and `try_files`: whatever may end the way before content.
+async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
+    let settings = request.settings.clone();
+    if !request.is_subrequest {
+        if !settings.limits.connections.is_empty() {
+            let runtime = request.runtime.clone();
+            if let Err(status) = limit_conn::check(request, &runtime.limit_conn) {
+                return Some(Handled::Status(status));
+            }
+        }
+        if !settings.limits.requests.is_empty() {
+            let runtime = request.runtime.clone();
+            match limit_req::check(request, &runtime.limit_req) {
+                limit_req::Verdict::Pass => {}
+                limit_req::Verdict::Reject(status) => return Some(Handled::Status(status)),
+                limit_req::Verdict::Delay(pause) => {
+                    if !pause_for(pause, client).await {
+                        return Some(Handled::ClientGone);
+                    }
+                    request.now = crate::clock::now();
+                }
+            }
+        }
+        if let Some(handled) = check_access(request).await {
+            return Some(handled);
+        }
+    }
+    let try_files = settings.files.try_files.as_ref()?;
+    match files::try_files(request, try_files) {
+        files::TryOutcome::Found => None,
+        files::TryOutcome::Fallback => match &try_files.fallback {
+            TryFallback::Status(status) => Some(Handled::Status(*status)),
+            TryFallback::Uri(target) => {
+                let target = variable::evaluate(request, target);
+                Some(match target.strip_prefix(b"@") {
+                    Some(name) => Handled::Named(name.to_vec()),
+                    None => {
+                        let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
+                        let (path, args) = target.split_at(mark);
+                        let args = args.get(1..).map_or_else(|| request.args.clone(), <[u8]>::to_vec);
+                        Handled::Redirect { path: path.to_vec(), args }
+                    }
+                })
+            }
+        },
+    }
+}
+
+/// Waits unless the client leaves meanwhile.
+async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
+    match client.stream() {
+        Some(stream) => tokio::select! {
+            () = tokio::time::sleep(pause) => true,
+            () = stream.closed() => false,
+        },
+        None => {
+            tokio::time::sleep(pause).await;
+            true
+        }
+    }
+}
+
+/// `allow`/`deny` and `auth_basic`, together as `satisfy` says.
+async fn check_access(request: &mut Request) -> Option<Handled> {
+    let settings = request.settings.clone();
+    let has_rules = !settings.access.is_empty();
+    let allowed = !has_rules || access::is_allowed(request);
+    if settings.satisfy == Satisfy::Any && has_rules && allowed {
+        return None;
+    }
+    let denied = has_rules && !allowed;
+    if denied && (settings.satisfy == Satisfy::All || settings.auth.is_none()) {
+        error_log::request(request, LogLevel::Error, format_args!("access forbidden by rule"));
+        return Some(Handled::Status(403));
+    }
+    settings.auth.as_ref()?;
+    let handled = match auth_basic::check(request) {
+        auth_basic::Verdict::Pass => return None,
+        auth_basic::Verdict::Challenge { realm } => {
+            let mut value = b"Basic realm=\"".to_vec();
+            value.extend_from_slice(&realm);
+            value.push(b'"');
+            let mut fields = Fields::new();
+            fields.append("WWW-Authenticate", Bytes::from(value));
+            Handled::StatusWith(401, fields)
+        }
+        auth_basic::Verdict::Forbidden => Handled::Status(403),
+        auth_basic::Verdict::Failed(status) => Handled::Status(status),
+    };
+    if matches!(handled, Handled::StatusWith(401, _)) && !settings.limits.auth_delay.is_zero() {
+        tokio::time::sleep(settings.limits.auth_delay).await;
+    }
+    Some(handled)
+}
+
+async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
+    let settings = request.settings.clone();
+    match &settings.content {
+        Content::Files => files::serve(request).await,
+        Content::FastCgi(fastcgi) => {
+            let fastcgi: Arc<site::FastCgi> = fastcgi.clone();
+            Box::pin(fastcgi::serve(request, fastcgi, client)).await
+        }
+        Content::EmptyGif => crate::serve::small::empty_gif(request),
+        Content::StubStatus => crate::serve::small::stub_status(request),
+    }
+}
