@@ -92,6 +92,8 @@ enum State {
     /// After the last chunk.
     Trailers,
     Done,
+    /// Refused once, refused for good.
+    Failed(ChunkedError),
 }
 
 /// Decodes one body.
@@ -147,13 +149,18 @@ impl ChunkedDecoder {
     /// input. Call again with the rest after [`Decoded::Data`].
     ///
     /// # Errors
-    /// [`ChunkedError`]; decoding again gives the same or another error, never
-    /// data from beyond it.
+    /// [`ChunkedError`], and the same again from then on.
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, ChunkedError> {
+        self.advance(input)
+            .inspect_err(|&error| self.state = State::Failed(error))
+    }
+
+    fn advance(&mut self, input: &[u8]) -> Result<Decoded, ChunkedError> {
         let mut at = 0;
         while let Some(&byte) = input.get(at) {
             match self.state {
                 State::Done => break,
+                State::Failed(error) => return Err(error),
                 State::Data { left } => {
                     let available = input.len() - at;
                     let len = usize::try_from(left).map_or(available, |left| left.min(available));
@@ -177,6 +184,7 @@ impl ChunkedDecoder {
             }
         }
         match self.state {
+            State::Failed(error) => Err(error),
             State::Done => Ok(Decoded::Done { consumed: at }),
             _ => Ok(Decoded::NeedMore),
         }
@@ -303,8 +311,10 @@ impl AsRef<[u8]> for ChunkHead {
 mod tests {
     use super::*;
 
+    type BodyAndRest = Option<(Vec<u8>, Vec<u8>)>;
+
     /// The body and what was left over; in steps of `step` bytes.
-    fn decode(input: &[u8], step: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, ChunkedError> {
+    fn decode(input: &[u8], step: usize) -> Result<BodyAndRest, ChunkedError> {
         let mut decoder = ChunkedDecoder::keeping_trailers();
         let mut body = Vec::new();
         let mut at = 0;
@@ -398,6 +408,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_was_refused_once_stays_refused() {
+        let mut decoder = ChunkedDecoder::new();
+        assert!(decoder.decode(b"1\r\na").is_ok());
+        assert_eq!(decoder.decode(b"X"), Err(ChunkedError::InvalidChunkEnd));
+        assert_eq!(
+            decoder.decode(b"\r\n1\r\na\r\n"),
+            Err(ChunkedError::InvalidChunkEnd)
+        );
+        assert_eq!(decoder.decode(b""), Err(ChunkedError::InvalidChunkEnd));
     }
 
     #[test]

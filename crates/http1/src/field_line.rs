@@ -45,10 +45,11 @@ pub(crate) enum NameKind {
     Odd,
 }
 
-const COLON: u8 = 3;
-const REFUSED: u8 = 4;
+const COLON: u8 = 4;
+const REFUSED: u8 = 8;
 
-/// For each byte: 0 to 2 as in [`NameKind`], or [`COLON`], or [`REFUSED`].
+/// For each byte: a bit for each kind in [`NameKind`] but plain, or [`COLON`], or
+/// [`REFUSED`]; so that a name's bytes can be summed up with `|`.
 static NAME_BYTES: [u8; 256] = {
     let mut table = [2; 256];
     let mut byte = 0;
@@ -78,7 +79,7 @@ pub(crate) fn read(buf: &[u8]) -> Line {
             name_end = at;
             break;
         }
-        kind = kind.max(class);
+        kind |= class;
     }
     if name_end == buf.len() {
         return Line::Partial;

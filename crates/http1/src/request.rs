@@ -8,6 +8,8 @@
 //! Invariant: for any way of cutting a head in pieces, the verdict on the whole
 //! is the same, and a piece is refused only if the whole would be (fuzzed).
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use crate::error::{Excerpt, RequestError};
@@ -248,6 +250,11 @@ impl RequestHead {
         self.view().field_all(name)
     }
 
+    /// All values of the field `name` in one; see [`RequestView::field_joined`].
+    pub fn field_joined(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        self.view().field_joined(name)
+    }
+
     /// All fields, in order: name as spelt, value.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.view().fields()
@@ -293,6 +300,27 @@ impl<'a> RequestView<'a> {
         self.fields()
             .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
+    }
+
+    /// All values of the field `name` in one, as nginx's `$http_name` shows
+    /// them: joined with `; ` for Cookie, with `, ` for others. Borrowed when
+    /// there is only one.
+    pub fn field_joined(self, name: &[u8]) -> Option<Cow<'a, [u8]>> {
+        let mut values = self.field_all(name);
+        let first = values.next()?;
+        let Some(second) = values.next() else {
+            return Some(Cow::Borrowed(first));
+        };
+        let separator = match name.eq_ignore_ascii_case(b"cookie") {
+            true => b"; ",
+            false => b", ",
+        };
+        let mut joined = [first, separator, second].concat();
+        for value in values {
+            joined.extend_from_slice(separator);
+            joined.extend_from_slice(value);
+        }
+        Some(Cow::Owned(joined))
     }
 
     /// All fields, in order: name as spelt, value.

@@ -148,6 +148,23 @@ fn fields_lose_the_space_around_them_and_keep_their_spelling() {
 }
 
 #[test]
+fn repeated_fields_join_as_nginx_variables_do() {
+    let head = parse(
+        "GET / HTTP/1.0\r\nFoo: a\r\nCookie: b\r\nfoo: c\r\ncookie: d\r\nFOO:\r\nX: y\r\n\r\n",
+    )
+    .unwrap();
+    for (name, value) in [
+        ("foo", Some("a, c, ")),
+        ("cookie", Some("b; d")),
+        ("x", Some("y")),
+        ("z", None),
+    ] {
+        let joined = head.field_joined(name.as_bytes());
+        assert_eq!(joined.as_deref(), value.map(str::as_bytes), "{name}");
+    }
+}
+
+#[test]
 fn odd_field_names_are_left_out_kept_or_refused() {
     let names = |text: &str, ignore: bool, underscores: bool| {
         let limits = HeadLimits {

@@ -1,6 +1,16 @@
 //! Requests in which two readers could see different ends. Each is refused with
 //! the status named here, from head or body; then the connection is closed, so
-//! whatever was smuggled is never read as a request.
+//! whatever was smuggled is never read as a request. The same corpus is put to
+//! hyper: we take nothing that it refuses.
+
+use std::convert::Infallible;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use http1::chunked::{ChunkedDecoder, Decoded};
 use http1::{Framing, HeadLimits, RequestError, RequestHead, body_framing};
@@ -367,4 +377,66 @@ fn heads_that_hide_their_framing_are_refused() {
     ] {
         assert_eq!(verdict(text.as_bytes()), status, "{name}");
     }
+}
+
+/// Where we are stricter than hyper, and why.
+const STRICTER_THAN_HYPER: &[(&str, &str)] = &[
+    (
+        "two lengths that agree",
+        "RFC 9112 §6.3 lets us refuse; nginx does",
+    ),
+    (
+        "CL.TE",
+        "RFC 9112 §6.1: ought to be handled as an error; nginx does",
+    ),
+    ("TE.CL", "as CL.TE"),
+    ("CL.TE, length zero", "as CL.TE"),
+    (
+        "two codings",
+        "chunked must not be applied twice, RFC 9112 §6.1",
+    ),
+    ("gzip, chunked", "we undo no gzip, so 501"),
+    ("chunked twice in a list", "as two codings"),
+    (
+        "coding with comma",
+        "only exactly `chunked` is read the same by everybody",
+    ),
+    ("two hosts", "RFC 9112 §3.2"),
+];
+
+#[tokio::test]
+async fn nothing_is_taken_that_hyper_refuses() {
+    let mut stricter = Vec::new();
+    for (name, rest, status) in CORPUS {
+        let text = format!("POST / HTTP/1.1\r\nHost: x\r\n{rest}");
+        let hyper_takes = hyper_takes(text.as_bytes()).await;
+        assert!(hyper_takes || *status != 200, "{name}: hyper refuses");
+        if hyper_takes && *status != 200 {
+            stricter.push(*name);
+        }
+    }
+    let listed: Vec<_> = STRICTER_THAN_HYPER.iter().map(|(name, _)| *name).collect();
+    assert_eq!(stricter, listed);
+}
+
+/// Whether hyper reads `text` as a request with a whole body.
+async fn hyper_takes(text: &[u8]) -> bool {
+    let (mut client, server) = tokio::io::duplex(64 * 1024);
+    client.write_all(text).await.unwrap();
+    client.shutdown().await.unwrap();
+    let service = service_fn(|request: Request<Incoming>| async {
+        let mut response = Response::new(Empty::<Bytes>::new());
+        if request.into_body().collect().await.is_err() {
+            *response.status_mut() = StatusCode::BAD_REQUEST;
+        }
+        Ok::<_, Infallible>(response)
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .half_close(true)
+        .serve_connection(TokioIo::new(server), service);
+    // A broken connection shows in the answer, or in there being none.
+    let _ = connection.await;
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).await.unwrap();
+    answer.starts_with(b"HTTP/1.1 200")
 }
