@@ -318,17 +318,6 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// Serves the line again: a server may have come back by the passing of time.
-    pub(crate) fn recheck(self: &Arc<Self>, now: Millis) {
-        let mut state = self.state.lock();
-        let now = state.advance(now);
-        let expired = state.idle.sweep(now);
-        let handovers = self.serve_line(&mut state, now);
-        drop(state);
-        drop(expired);
-        hand_over(handovers);
-    }
-
     /// Leaves the line; false when a lease has been assigned already.
     pub(crate) fn withdraw(&self, number: u64) -> bool {
         let mut state = self.state.lock();
@@ -355,14 +344,18 @@ impl Group {
         hand_over(handovers);
     }
 
-    /// Closes connections idle for `keepalive_timeout`. To be called now and
-    /// then; an expired connection is never used in any case.
-    pub fn sweep(&self, now: Millis) {
+    /// What the passing of time asks for: closes connections idle for
+    /// `keepalive_timeout`, and lets those in line go to a server that came
+    /// back. To be called now and then; waiters call it themselves, and an
+    /// expired connection is never used in any case.
+    pub fn sweep(self: &Arc<Self>, now: Millis) {
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
+        let handovers = self.serve_line(&mut state, now);
         drop(state);
         drop(expired);
+        hand_over(handovers);
     }
 
     /// Closes all idle connections to `server`: its processes are about to be
@@ -398,7 +391,8 @@ impl Group {
 
     pub(crate) fn take_idle(&self, server: usize, now: Millis) -> Option<Parked<StdStream>> {
         let mut state = self.state.lock();
-        let now = state.advance(now);
+        // The group's time stays: whoever moves it has to serve the line.
+        let now = now.max(state.now);
         let expired = state.idle.sweep(now);
         let taken = state.idle.take(server);
         drop(state);
@@ -413,6 +407,7 @@ impl Group {
 
 impl State {
     /// Moves the group's time forward; calls of several threads may come late.
+    /// Servers may have come back by that: `serve_line` must follow.
     fn advance(&mut self, now: Millis) -> Millis {
         self.now = self.now.max(now);
         self.now

@@ -98,7 +98,7 @@ impl Ticket {
             }
             if Instant::now() < deadline {
                 let waited = began.elapsed().as_millis() as Millis;
-                self.group.recheck(self.joined_at.saturating_add(waited));
+                self.group.sweep(self.joined_at.saturating_add(waited));
             } else if self.group.withdraw(self.number) {
                 self.is_settled = true;
                 return Err(AcquireError::QueueTimeout);

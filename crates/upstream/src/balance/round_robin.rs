@@ -121,6 +121,98 @@ mod tests {
         assert_eq!(bench.next(&none, 100_000), Pick::NoneLive);
     }
 
+    /// upstream_max_conns.t: requests that stay, one after the other.
+    #[test]
+    fn held_requests_fill_servers_up_to_max_conns_and_then_backups() {
+        let hash = |consistent| Method::Hash { consistent };
+        type Case<'a> = (
+            &'a str,
+            Method,
+            &'a [(u32, usize, bool)],
+            usize,
+            &'a [usize],
+        );
+        let cases: [Case; 10] = [
+            ("u_lim", Method::RoundRobin, &[(1, 3, false)], 4, &[3]),
+            ("u_two", Method::RoundRobin, &[(1, 1, false); 2], 4, &[1, 1]),
+            (
+                "u_some",
+                Method::RoundRobin,
+                &[(1, 1, false), (1, 0, false)],
+                4,
+                &[1, 3],
+            ),
+            (
+                "u_weight",
+                Method::RoundRobin,
+                &[(2, 1, false), (1, 0, false)],
+                4,
+                &[1, 3],
+            ),
+            (
+                "u_backup",
+                Method::RoundRobin,
+                &[(1, 2, false), (1, 0, true)],
+                6,
+                &[2, 4],
+            ),
+            (
+                "u_backup_lim",
+                Method::RoundRobin,
+                &[(1, 2, false), (1, 3, true)],
+                6,
+                &[2, 3],
+            ),
+            (
+                "u_lc_backup_lim",
+                Method::LeastConn,
+                &[(1, 2, false), (1, 3, true)],
+                6,
+                &[2, 3],
+            ),
+            (
+                "u_ih",
+                Method::IpHash,
+                &[(1, 1, false), (1, 2, false)],
+                4,
+                &[1, 2],
+            ),
+            (
+                "u_hash",
+                hash(false),
+                &[(1, 1, false), (1, 2, false)],
+                4,
+                &[1, 2],
+            ),
+            (
+                "u_chash",
+                hash(true),
+                &[(1, 1, false), (1, 2, false)],
+                4,
+                &[1, 2],
+            ),
+        ];
+        for (name, method, list, requests, expected) in cases {
+            let list = (8081..).zip(list).map(|(port, of)| ServerSpec {
+                weight: of.0,
+                max_conns: of.1,
+                backup: of.2,
+                ..server(port)
+            });
+            let mut bench = Bench::new(method, list.collect());
+            for _ in 0..requests {
+                bench.ask(&super::Ask {
+                    client_addr: Some([127, 0, 0, 1].into()),
+                    hash_key: Some(b"127.0.0.1"),
+                    tried: &TriedSet::new(),
+                    now: 0,
+                });
+            }
+            let held: Vec<usize> = bench.peers.iter().map(|peer| peer.in_flight).collect();
+            assert_eq!(held, expected, "{name}");
+        }
+    }
+
     #[test]
     fn a_lone_server_is_asked_whatever_it_does() {
         let mut bench = Bench::new(Method::RoundRobin, servers(&[1]));
