@@ -61,6 +61,30 @@ impl<'a> HeadWriter<'a> {
         Ok(HeadWriter { out })
     }
 
+    /// With the upstream's own reason phrase where it has one that can be
+    /// sent, else with the usual one.
+    pub fn with_reason_or_usual(out: &'a mut Vec<u8>, status: u16, reason: Option<&[u8]>) -> Self {
+        match reason.filter(|reason| check_value(reason).is_ok()) {
+            Some(reason) => {
+                put_status(out, status);
+                out.extend_from_slice(reason);
+                out.extend_from_slice(b"\r\n");
+                HeadWriter { out }
+            }
+            None => HeadWriter::new(out, status),
+        }
+    }
+
+    /// Goes on with a head that was begun before.
+    pub fn resume(out: &'a mut Vec<u8>) -> Self {
+        HeadWriter { out }
+    }
+
+    /// The buffer, for fields that are known to be well formed.
+    pub fn into_inner(self) -> &'a mut Vec<u8> {
+        self.out
+    }
+
     /// Appends a field.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http1::Framing;
-use http1::chunked::{ChunkedDecoder, Progress};
+use http1::chunked::{ChunkedDecoder, Decoded};
 use parking_lot::Mutex;
 use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
@@ -164,7 +164,7 @@ impl ClientInput {
         self.rest = match framing {
             Framing::None | Framing::Length(0) => Rest::Done,
             Framing::Length(length) => Rest::Length(length),
-            Framing::Chunked => Rest::Chunked(ChunkedDecoder::default()),
+            Framing::Chunked => Rest::Chunked(ChunkedDecoder::new()),
         };
         self.received = 0;
         self.wire_bytes = 0;
@@ -232,24 +232,28 @@ impl ClientInput {
                     if *length == 0 {
                         self.rest = Rest::Done;
                     }
-                    return self.count(take).map(Some);
+                    self.count(take)?;
+                    return Ok(Some(self.buffer.split_to(take).freeze()));
                 }
                 Rest::Chunked(decoder) => {
-                    let progress = decoder.decode(&self.buffer).map_err(|_| BodyError::Malformed)?;
-                    match progress {
-                        Progress::Data { start, len } => {
-                            let _ = self.buffer.split_to(start);
-                            self.wire_bytes += (start + len) as u64;
-                            return self.count(len).map(Some);
+                    let decoded = decoder.decode(&self.buffer).map_err(|_| BodyError::Malformed)?;
+                    match decoded {
+                        Decoded::Data { consumed, data } => {
+                            self.wire_bytes += consumed as u64;
+                            let mut piece = self.buffer.split_to(consumed);
+                            let _ = piece.split_to(data.start);
+                            piece.truncate(data.len());
+                            self.count(data.len())?;
+                            return Ok(Some(piece.freeze()));
                         }
-                        Progress::Done { consumed } => {
+                        Decoded::Done { consumed } => {
                             let _ = self.buffer.split_to(consumed);
                             self.wire_bytes += consumed as u64;
                             self.rest = Rest::Done;
                         }
-                        Progress::NeedMore { consumed } => {
-                            let _ = self.buffer.split_to(consumed);
-                            self.wire_bytes += consumed as u64;
+                        Decoded::NeedMore => {
+                            self.wire_bytes += self.buffer.len() as u64;
+                            self.buffer.clear();
                             return Ok(None);
                         }
                     }
@@ -258,12 +262,12 @@ impl ClientInput {
         }
     }
 
-    fn count(&mut self, take: usize) -> Result<Bytes, BodyError> {
+    fn count(&mut self, take: usize) -> Result<(), BodyError> {
         self.received += take as u64;
         if self.max_bytes > 0 && self.received > self.max_bytes {
             return Err(BodyError::TooLarge);
         }
-        Ok(self.buffer.split_to(take).freeze())
+        Ok(())
     }
 
     pub async fn next_body(&mut self) -> Result<Option<Bytes>, BodyError> {

@@ -160,6 +160,8 @@ pub struct Request {
     pub carried: http1::Fields,
     /// Fields of an error that its page is to carry (`WWW-Authenticate`).
     pub carried_error: http1::Fields,
+    /// Text of the `Server` field, where it is configured with variables.
+    pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,
     /// X-Accel-Buffering, where it was sent.
     pub accel_buffering: Option<bool>,
@@ -328,6 +330,7 @@ impl Request {
             view: View::Plain,
             carried: http1::Fields::new(),
             carried_error: http1::Fields::new(),
+            server_text: None,
             accel_charset: None,
             accel_buffering: None,
             body: RequestBody::None,

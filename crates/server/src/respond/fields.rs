@@ -1,0 +1,215 @@
+//! Fields that directives add: `expires`, `add_header`, `charset`.
+
+use bytes::Bytes;
+use site::Expires;
+
+use crate::clock;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::variable;
+
+/// Statuses for which `add_header` without `always` and `expires` count.
+const ADDED_TO: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
+
+/// Furthest `Expires` and longest `max-age` of `expires max`, as nginx writes them.
+const MAX_EXPIRES: &str = "Thu, 31 Dec 2037 23:55:55 GMT";
+const MAX_AGE: &str = "max-age=315360000";
+const EPOCH: &str = "Thu, 01 Jan 1970 00:00:01 GMT";
+
+/// Applies the directives of the request's location.
+pub fn add(request: &mut Request, reply: &mut Reply) {
+    super::evaluate_server_text(request);
+    if reply.head.is_final {
+        return;
+    }
+    let settings = request.settings.clone();
+    let headers = &settings.headers;
+    let is_usual = ADDED_TO.contains(&reply.head.status);
+    if is_usual && headers.expires != Expires::Off {
+        expires(request, reply, &headers.expires);
+    }
+    if !headers.add.is_empty() {
+        request.status = reply.head.status;
+        for added in &headers.add {
+            if !is_usual && !added.always {
+                continue;
+            }
+            let value = match added.value.as_constant() {
+                Some(text) => Bytes::copy_from_slice(text),
+                None => {
+                    request.reply = Some(std::mem::take(&mut reply.head));
+                    let value = variable::evaluate(request, &added.value);
+                    reply.head = request.reply.take().unwrap_or_default();
+                    Bytes::from(value)
+                }
+            };
+            put(reply, &added.name, value);
+        }
+    }
+    charset(request, reply, &settings.charset);
+}
+
+/// nginx replaces these two and adds everything else; nothing is sent for an
+/// empty value.
+fn put(reply: &mut Reply, name: &[u8], value: Bytes) {
+    let name_bytes = Bytes::copy_from_slice(name);
+    if name.eq_ignore_ascii_case(b"last-modified") || name.eq_ignore_ascii_case(b"etag") {
+        reply.head.unpack();
+        if name.eq_ignore_ascii_case(b"last-modified") {
+            reply.head.last_modified = http1::date::parse(&value);
+        }
+        if value.is_empty() {
+            reply.head.fields.remove(name);
+        } else {
+            reply.head.fields.set(name_bytes, value);
+        }
+        return;
+    }
+    if !value.is_empty() {
+        reply.head.fields.append(name_bytes, value);
+    }
+}
+
+fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
+    let now = i64::try_from(request.now / 1000).unwrap_or(0);
+    let rule = match rule {
+        Expires::Variable { value, modified } => {
+            let value = variable::evaluate(request, value);
+            match parse(&value, *modified) {
+                Some(rule) => rule,
+                None => return,
+            }
+        }
+        known => known.clone(),
+    };
+    let (date, cache_control) = match rule {
+        Expires::Off | Expires::Variable { .. } => return,
+        Expires::Epoch => (EPOCH.to_owned(), "no-cache".to_owned()),
+        Expires::Max => (MAX_EXPIRES.to_owned(), MAX_AGE.to_owned()),
+        Expires::Daily(at) => {
+            let local = clock::local(now);
+            let midnight = local.start_of_day().map_or(now, |day| day.timestamp().as_second());
+            let mut expires = midnight + i64::try_from(at).unwrap_or(0);
+            if expires <= now {
+                expires += 24 * 60 * 60;
+            }
+            (http_date(expires), format!("max-age={}", expires - now))
+        }
+        Expires::Access(seconds) => relative(now + seconds, seconds),
+        Expires::Modified(seconds) => {
+            let modified = reply
+                .head
+                .last_modified
+                .or_else(|| reply.head.field("last-modified").and_then(http1::date::parse));
+            match modified {
+                Some(modified) => relative(modified + seconds, modified + seconds - now),
+                None => relative(now + seconds, seconds),
+            }
+        }
+    };
+    reply.head.unpack();
+    reply.head.fields.set("Expires", date);
+    reply.head.fields.remove("cache-control");
+    reply.head.fields.append("Cache-Control", cache_control);
+}
+
+fn relative(date: i64, seconds: i64) -> (String, String) {
+    let cache_control =
+        if seconds < 0 { "no-cache".to_owned() } else { format!("max-age={seconds}") };
+    (http_date(date), cache_control)
+}
+
+fn http_date(seconds: i64) -> String {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+}
+
+/// The words of `expires`, met at run time.
+fn parse(value: &[u8], modified: bool) -> Option<Expires> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    match text {
+        "" | "off" => return Some(Expires::Off),
+        "epoch" => return Some(Expires::Epoch),
+        "max" => return Some(Expires::Max),
+        _ => {}
+    }
+    if let Some(at) = text.strip_prefix('@') {
+        return Some(Expires::Daily(seconds(at)?.unsigned_abs()));
+    }
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let seconds = seconds(rest)? * sign;
+    Some(if modified { Expires::Modified(seconds) } else { Expires::Access(seconds) })
+}
+
+/// `1h30m` and the like, in seconds.
+fn seconds(text: &str) -> Option<i64> {
+    let mut total = 0i64;
+    let mut number: Option<i64> = None;
+    for character in text.chars() {
+        if let Some(digit) = character.to_digit(10) {
+            number = Some(number.unwrap_or(0).checked_mul(10)?.checked_add(i64::from(digit))?);
+            continue;
+        }
+        let unit = match character {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            'd' => 86_400,
+            'w' => 7 * 86_400,
+            'M' => 30 * 86_400,
+            'y' => 365 * 86_400,
+            _ => return None,
+        };
+        total = total.checked_add(number.take()?.checked_mul(unit)?)?;
+    }
+    total.checked_add(number.unwrap_or(0))
+}
+
+/// Adds `; charset=...` to the media types that `charset_types` names.
+fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSettings) {
+    let wanted = match request.accel_charset.take() {
+        Some(charset) => charset,
+        None if settings.charset.is_empty() || reply.head.keeps_charset => return,
+        None => variable::evaluate(request, &settings.charset),
+    };
+    if wanted.is_empty() || wanted == b"off" {
+        return;
+    }
+    let Some(content_type) = reply.head.field("content-type") else { return };
+    let has_charset = content_type.to_ascii_lowercase().windows(8).any(|part| part == b"charset=");
+    let is_upstream = matches!(reply.body, crate::reply::Body::Upstream(_) | crate::reply::Body::Filling(_) | crate::reply::Body::Stored { .. });
+    if has_charset && !(settings.overrides && is_upstream) {
+        return;
+    }
+    if !settings.types.contains(content_type) && !content_type.starts_with(b"text/html") {
+        return;
+    }
+    let end = content_type.iter().position(|&byte| byte == b';').unwrap_or(content_type.len());
+    let mut value = content_type[..end].trim_ascii_end().to_vec();
+    value.extend_from_slice(b"; charset=");
+    value.extend_from_slice(&wanted);
+    reply.head.unpack();
+    reply.head.fields.set("Content-Type", Bytes::from(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expires_words_are_read_at_run_time_as_in_the_file() {
+        for (text, wanted) in [
+            ("off", Some(Expires::Off)),
+            ("epoch", Some(Expires::Epoch)),
+            ("1h30m", Some(Expires::Access(5400))),
+            ("-10", Some(Expires::Access(-10))),
+            ("@15h30m", Some(Expires::Daily(55_800))),
+            ("soon", None),
+        ] {
+            assert_eq!(parse(text.as_bytes(), false), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! From a reply to bytes on the wire: conditions, added fields, charset,
+//! ranges, framing; then head and body leave together.
+//!
+//! The order is nginx's: what is decided later sees what was added earlier.
+
+mod fields;
+mod pages;
+mod ranges;
+mod send;
+
+use bytes::Bytes;
+use http1::conditional::{self, Validators, Verdict};
+use http1::{HeadWriter, Version};
+use site::{IfModifiedSince, ServerTokens};
+
+use crate::clock;
+use crate::reply::{Body, Reply};
+use crate::request::{Method, Request};
+use crate::stream::ClientStream;
+use crate::variable;
+
+pub use pages::{add_slash, local_redirect, redirect, status_page};
+pub use send::{SendError, Sender};
+
+/// What happens to the connection once the response is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    KeepAlive,
+    Close,
+}
+
+/// How the body's end is told to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyFraming {
+    /// There is none, whatever the fields say.
+    None,
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// Statuses after which the connection is not used again (as nginx does):
+/// what follows on it cannot be trusted to be a request.
+const CLOSING_STATUSES: [u16; 10] = [400, 413, 414, 494, 495, 496, 497, 500, 501, 505];
+
+/// Sends `reply`; tells whether the connection may go on. The request's
+/// status and byte counts are filled in for the log.
+pub async fn send(
+    request: &mut Request,
+    mut reply: Reply,
+    stream: &ClientStream,
+    may_keep_alive: bool,
+) -> Result<After, SendError> {
+    if request.head.version() == Version::Http09 {
+        return send_simple(request, reply, stream).await;
+    }
+    prepare(request, &mut reply);
+    let framing = framing(request, &reply);
+    let closes = !may_keep_alive
+        || framing == BodyFraming::UntilClose
+        || (CLOSING_STATUSES.contains(&reply.head.status) && request.error_status.is_none_or(|status| CLOSING_STATUSES.contains(&status)));
+    let mut head = take_buffer();
+    let Reply { head: mut reply_head, body } = reply;
+    reply_head.sent_connection = if closes { "close" } else { "keep-alive" };
+    reply_head.sent_chunked = framing == BodyFraming::Chunked;
+    let keep_alive = request.settings.connection.keepalive_header;
+    reply_head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
+    request.status = reply_head.status;
+    write_head(request, &reply_head, framing, &mut head);
+    request.reply = Some(reply_head);
+    let has_body = request.method != Method::Head && framing != BodyFraming::None;
+    let body = if has_body { body } else { drain_unsent(body) };
+    let mut sender = Sender::new(request, stream);
+    let sent = sender.send(head, body, framing).await;
+    let (bytes, head_bytes, head) = sender.into_counts();
+    give_buffer(head);
+    request.bytes_sent += bytes;
+    request.head_bytes_sent += head_bytes;
+    sent?;
+    request.is_complete = true;
+    Ok(if closes { After::Close } else { After::KeepAlive })
+}
+
+/// HTTP/0.9: the body alone, then the end.
+async fn send_simple(
+    request: &mut Request,
+    reply: Reply,
+    stream: &ClientStream,
+) -> Result<After, SendError> {
+    request.status = reply.head.status;
+    let Reply { head, body } = reply;
+    request.reply = Some(head);
+    let mut sender = Sender::new(request, stream);
+    let sent = sender.send(Vec::new(), body, BodyFraming::UntilClose).await;
+    let (bytes, _, _) = sender.into_counts();
+    request.bytes_sent += bytes;
+    sent?;
+    request.is_complete = true;
+    Ok(After::Close)
+}
+
+/// A body that a HEAD request or a status has no use for. One that is being
+/// stored goes on arriving without this reader.
+fn drain_unsent(_body: Body) -> Body {
+    Body::Empty
+}
+
+thread_local! {
+    static BUFFERS: std::cell::RefCell<Vec<Vec<u8>>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Buffers kept per thread: responses of one thread that are under way at once
+/// and share them are few, since most are written in one go.
+const KEPT_BUFFERS: usize = 16;
+const KEPT_BUFFER_BYTES: usize = 16 * 1024;
+
+fn take_buffer() -> Vec<u8> {
+    BUFFERS.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(1024))
+}
+
+fn give_buffer(mut buffer: Vec<u8>) {
+    if buffer.capacity() > 0 && buffer.capacity() <= KEPT_BUFFER_BYTES {
+        buffer.clear();
+        BUFFERS.with_borrow_mut(|buffers| {
+            if buffers.len() < KEPT_BUFFERS {
+                buffers.push(buffer);
+            }
+        });
+    }
+}
+
+/// Everything that may change the reply before it is framed.
+fn prepare(request: &mut Request, reply: &mut Reply) {
+    carry_over(request, reply);
+    if let Some(status) = request.forced_status {
+        reply.head.status = status;
+        reply.head.reason = None;
+    }
+    if reply.head.status == 200 && !request.is_subrequest {
+        check_conditions(request, reply);
+    }
+    fields::add(request, reply);
+    if reply.head.status == 200 && reply.head.accepts_ranges {
+        ranges::apply(request, reply);
+    }
+}
+
+/// Fields of a response that another one took the place of.
+fn carry_over(request: &mut Request, reply: &mut Reply) {
+    for (name, value) in request.carried_error.as_slice() {
+        reply.head.fields.append(name.clone(), value.clone());
+    }
+    if request.carried.is_empty() {
+        return;
+    }
+    reply.head.unpack();
+    for (name, value) in std::mem::take(&mut request.carried).as_slice() {
+        if name.eq_ignore_ascii_case(b"set-cookie") {
+            reply.head.fields.append(name.clone(), value.clone());
+        } else {
+            reply.head.fields.set(name.clone(), value.clone());
+        }
+    }
+}
+
+/// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
+fn check_conditions(request: &Request, reply: &mut Reply) {
+    let head = &request.head;
+    let asked = head.field("if-none-match").is_some()
+        || head.field("if-modified-since").is_some()
+        || head.field("if-match").is_some()
+        || head.field("if-unmodified-since").is_some();
+    if !asked {
+        return;
+    }
+    let last_modified = last_modified(reply);
+    let rule = match request.settings.files.if_modified_since {
+        IfModifiedSince::Off => conditional::IfModifiedSince::Off,
+        IfModifiedSince::Exact => conditional::IfModifiedSince::Exact,
+        IfModifiedSince::Before => conditional::IfModifiedSince::Before,
+    };
+    let verdict = {
+        let etag = reply.head.field("etag");
+        if last_modified.is_none() && etag.is_none() {
+            return;
+        }
+        conditional::evaluate(head, Validators { etag, last_modified }, rule)
+    };
+    match verdict {
+        Verdict::Proceed => {}
+        Verdict::NotModified => {
+            reply.head.status = 304;
+            reply.head.reason = None;
+            reply.head.content_length = None;
+            reply.head.accepts_ranges = false;
+            reply.head.unpack();
+            reply.head.fields.remove("content-type");
+            reply.head.fields.remove("content-encoding");
+            reply.body = Body::Empty;
+        }
+        Verdict::PreconditionFailed => *reply = pages::status_page(request, 412),
+    }
+}
+
+/// `Last-Modified` in unix seconds, read from stored fields only when needed.
+fn last_modified(reply: &Reply) -> Option<i64> {
+    reply
+        .head
+        .last_modified
+        .or_else(|| reply.head.field("last-modified").and_then(http1::date::parse))
+}
+
+fn framing(request: &Request, reply: &Reply) -> BodyFraming {
+    match reply.head.status {
+        100..=199 | 204 | 304 => return BodyFraming::None,
+        _ => {}
+    }
+    if let Some(length) = reply.head.content_length {
+        return BodyFraming::Length(length);
+    }
+    if matches!(reply.body, Body::Empty) {
+        return if request.method == Method::Head { BodyFraming::None } else { BodyFraming::Length(0) };
+    }
+    if request.head.version() >= Version::Http11
+        && request.settings.connection.chunked_transfer_encoding
+    {
+        BodyFraming::Chunked
+    } else {
+        BodyFraming::UntilClose
+    }
+}
+
+fn write_head(
+    request: &mut Request,
+    reply: &crate::reply::ReplyHead,
+    framing: BodyFraming,
+    out: &mut Vec<u8>,
+) {
+    // Values with line breaks or NUL are refused by the writer and left out:
+    // they can only come from variables, and no response may be split by them.
+    let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
+    match &request.settings.headers.server_tokens {
+        ServerTokens::On | ServerTokens::Build => {
+            let _ = writer.put_field("Server", concat!("mayfly/", env!("CARGO_PKG_VERSION")));
+        }
+        ServerTokens::Off => {
+            let _ = writer.put_field("Server", "mayfly");
+        }
+        ServerTokens::Text(_) => {
+            if let Some(text) = &request.server_text {
+                let _ = writer.put_field("Server", text);
+            }
+        }
+    }
+    let out = writer.into_inner();
+    out.extend_from_slice(b"Date: ");
+    clock::put_http_date(request.now, out);
+    match framing {
+        BodyFraming::Length(length) => {
+            out.extend_from_slice(b"\r\nContent-Length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        }
+        BodyFraming::Chunked => out.extend_from_slice(b"\r\nTransfer-Encoding: chunked"),
+        BodyFraming::None | BodyFraming::UntilClose => {}
+    }
+    out.extend_from_slice(b"\r\nConnection: ");
+    out.extend_from_slice(reply.sent_connection.as_bytes());
+    if let Some(seconds) = reply.sent_keep_alive {
+        out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
+        out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
+    }
+    out.extend_from_slice(b"\r\n");
+    if let Some(stored) = &reply.stored {
+        out.extend_from_slice(stored.fields.block());
+    }
+    let mut writer = HeadWriter::resume(out);
+    for (name, value) in reply.fields.iter() {
+        let _ = writer.put_field(name, value);
+    }
+    if let Some(age) = request.cache.age.filter(|_| request.cache.outcome.as_ref().is_some_and(|outcome| outcome.served != http_cache::Served::No)) {
+        let _ = writer.put_number("Age", age);
+    }
+    if request.settings.headers.cache_status
+        && let Some(outcome) = &request.cache.outcome
+    {
+        use std::io::Write;
+        let out = writer.into_inner();
+        let _ = write!(out, "Cache-Status: {}\r\n", outcome.cache_status("mayfly"));
+        writer = HeadWriter::resume(out);
+    }
+    if let Some(lifetime) = request.cache.marks_writer {
+        let cookie = writer_cookie(request, lifetime);
+        let _ = writer.put_field("Set-Cookie", cookie);
+    }
+    writer.finish();
+}
+
+/// The cookie by which a browser sees its own write past the cache.
+fn writer_cookie(request: &Request, lifetime: std::time::Duration) -> Bytes {
+    let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+    let until = request.now.saturating_add(milliseconds);
+    let seconds = milliseconds.div_ceil(1000);
+    let name = String::from_utf8_lossy(crate::policy::WRITER_COOKIE);
+    Bytes::from(format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax"))
+}
+
+/// The text of `server_tokens`, where it holds variables.
+pub(crate) fn evaluate_server_text(request: &mut Request) {
+    let settings = request.settings.clone();
+    if let ServerTokens::Text(template) = &settings.headers.server_tokens {
+        request.server_text = Some(variable::evaluate(request, template));
+    }
+}

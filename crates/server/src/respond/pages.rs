@@ -1,0 +1,89 @@
+//! Responses of the server's own: status pages and redirects.
+
+use bytes::Bytes;
+use http1::status;
+
+use crate::pipeline::Handled;
+use crate::reply::Reply;
+use crate::request::{LocalAddress, Request};
+
+/// The built-in page for a status.
+pub fn status_page(request: &Request, code: u16) -> Reply {
+    let title = status::page_title(code);
+    let Some(title) = title else {
+        let mut reply = Reply::new(code, b"", Bytes::new());
+        if code >= 300 && code != 304 {
+            reply.head.content_length = Some(0);
+        }
+        return reply;
+    };
+    let product = match request.settings.headers.server_tokens {
+        site::ServerTokens::On | site::ServerTokens::Build => {
+            concat!("mayfly/", env!("CARGO_PKG_VERSION"))
+        }
+        _ => "mayfly",
+    };
+    let page = format!(
+        "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n\
+         <center><h1>{title}</h1></center>\r\n<hr><center>{product}</center>\r\n</body>\r\n</html>\r\n"
+    );
+    Reply::new(code, b"text/html", page)
+}
+
+/// A redirect to `location`, made absolute as the directives say.
+pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> Handled {
+    let location = if location.first() == Some(&b'/') && request.settings.redirects.absolute {
+        let mut absolute = origin(request);
+        absolute.extend_from_slice(&location);
+        absolute
+    } else {
+        location
+    };
+    let mut fields = http1::Fields::new();
+    if !location.is_empty() {
+        fields.append("Location", Bytes::from(location));
+    }
+    Handled::StatusWith(code, fields)
+}
+
+/// A redirect within this site; `target` is an escaped path with arguments.
+pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> Handled {
+    redirect(request, code, target)
+}
+
+/// To the same path with a slash.
+pub fn add_slash(request: &mut Request) -> Handled {
+    let mut target = http1::escape::escape_uri(&request.path).into_owned();
+    target.push(b'/');
+    if !request.args.is_empty() {
+        target.push(b'?');
+        target.extend_from_slice(&request.args);
+    }
+    redirect(request, 301, target)
+}
+
+/// `http://host[:port]` as this request should be told to come back.
+fn origin(request: &Request) -> Vec<u8> {
+    let settings = &request.settings.redirects;
+    let server = request.server();
+    let mut out = b"http://".to_vec();
+    if settings.server_name && !server.name.is_empty() {
+        out.extend_from_slice(server.name.as_bytes());
+    } else if !request.host.is_empty() {
+        out.extend_from_slice(&request.host);
+    } else {
+        match &request.connection.local {
+            LocalAddress::Tcp(address) => crate::variable::put_ip(address.ip(), &mut out),
+            LocalAddress::Unix(_) => out.extend_from_slice(server.name.as_bytes()),
+        }
+    }
+    let port = match &request.connection.local {
+        LocalAddress::Tcp(address) => address.port(),
+        LocalAddress::Unix(_) => 80,
+    };
+    if settings.port && port != 80 {
+        out.push(b':');
+        out.extend_from_slice(port.to_string().as_bytes());
+    }
+    out
+}

@@ -1,0 +1,104 @@
+//! Byte ranges (RFC 9110 §14): one as it is, several as multipart/byteranges.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http1::conditional::{self, Validators};
+use http1::range::{self, Ranges};
+
+use crate::reply::{Body, Reply, Segment};
+use crate::request::Request;
+
+/// Cuts the reply to what the client asked for.
+pub fn apply(request: &mut Request, reply: &mut Reply) {
+    let Some(length) = reply.head.content_length else { return };
+    let settings = &request.settings.files;
+    if settings.max_ranges == Some(0) {
+        return;
+    }
+    let asked = request.head.field("range").filter(|_| range_applies(request, reply));
+    let ranges = match asked {
+        Some(value) => range::parse_ranges(value, length, settings.max_ranges),
+        None => Ranges::Ignore,
+    };
+    match ranges {
+        Ranges::Ignore => {
+            if !reply.head.has("accept-ranges") {
+                reply.head.fields.append("Accept-Ranges", "bytes");
+            }
+        }
+        Ranges::NotSatisfiable => {
+            let mut page = super::status_page(request, 416);
+            page.head.fields.append("Content-Range", format!("bytes */{length}"));
+            page.head.is_final = true;
+            *reply = page;
+        }
+        Ranges::Satisfiable(ranges) if ranges.len() == 1 => {
+            let (start, end) = ranges.first().copied().unwrap_or((0, length));
+            if !single(reply, start, end) {
+                return;
+            }
+            partial(reply, end - start);
+            reply.head.fields.set("Content-Range", format!("bytes {start}-{}/{length}", end - 1));
+        }
+        Ranges::Satisfiable(ranges) if reply.body.is_at_hand() => multiple(reply, &ranges, length),
+        Ranges::Satisfiable(_) => {}
+    }
+}
+
+fn range_applies(request: &Request, reply: &Reply) -> bool {
+    let last_modified = super::last_modified(reply);
+    let validators = Validators { etag: reply.head.field("etag"), last_modified };
+    conditional::range_applies(&request.head, validators)
+}
+
+fn partial(reply: &mut Reply, length: u64) {
+    reply.head.unpack();
+    reply.head.fields.remove("accept-ranges");
+    reply.head.status = 206;
+    reply.head.reason = None;
+    reply.head.content_length = Some(length);
+}
+
+/// Cuts the body to one range; false where its bytes are not at hand.
+fn single(reply: &mut Reply, start: u64, end: u64) -> bool {
+    if !reply.body.is_at_hand() {
+        return false;
+    }
+    reply.body = match std::mem::replace(&mut reply.body, Body::Empty) {
+        Body::Stored { response, start: from, .. } => {
+            Body::Stored { response, start: from + start, end: from + end }
+        }
+        body => Body::Segments(body.part(start, end)),
+    };
+    true
+}
+
+fn multiple(reply: &mut Reply, ranges: &[(u64, u64)], length: u64) {
+    static SERIAL: AtomicU64 = AtomicU64::new(1);
+    let boundary = format!("{:020}", SERIAL.fetch_add(1, Ordering::Relaxed));
+    let content_type = reply.head.field("content-type").map(<[u8]>::to_vec);
+    let mut pieces = VecDeque::new();
+    for &(start, end) in ranges {
+        let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
+        if let Some(content_type) = &content_type {
+            head.extend_from_slice(b"Content-Type: ");
+            head.extend_from_slice(content_type);
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(
+            format!("Content-Range: bytes {start}-{}/{length}\r\n\r\n", end - 1).as_bytes(),
+        );
+        pieces.push_back(Segment::Memory(Bytes::from(head)));
+        pieces.extend(reply.body.part(start, end));
+    }
+    pieces.push_back(Segment::Memory(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
+    let total = pieces.iter().map(Segment::len).sum();
+    partial(reply, total);
+    reply
+        .head
+        .fields
+        .set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
+    reply.body = Body::Segments(pieces);
+}

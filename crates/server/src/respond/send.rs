@@ -1,0 +1,440 @@
+//! Writing head and body to the client: together where the body is at hand,
+//! as it comes where it is not, never faster than `limit_rate`, and never
+//! waiting longer than `send_timeout` for a client that takes nothing.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use http_cache::Reader;
+use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
+use tokio::time::{Instant, timeout_at};
+
+use super::BodyFraming;
+use crate::fetch::UpstreamBody;
+use crate::reply::{Body, Segment};
+use crate::request::Request;
+use crate::rewrite::parse_rate;
+use crate::stream::ClientStream;
+use crate::variable;
+
+/// Pieces handed to one `writev`: a head and a page in a few pieces fit.
+const MAX_SLICES: usize = 64;
+/// What one `sendfile` takes, so that one client cannot keep the thread.
+const FILE_PIECE_BYTES: usize = 512 * 1024;
+
+/// Why a response could not be sent whole. The connection must close.
+#[derive(Debug)]
+pub enum SendError {
+    /// The client left or the connection failed.
+    Client(io::Error),
+    /// The client took nothing for `send_timeout`.
+    TimedOut,
+    /// The upstream's response broke off after the head was sent.
+    BrokenOff,
+}
+
+impl From<io::Error> for SendError {
+    fn from(error: io::Error) -> Self {
+        SendError::Client(error)
+    }
+}
+
+/// One response on its way out.
+pub struct Sender<'a> {
+    stream: &'a ClientStream,
+    timeout: Duration,
+    pace: Option<Pace>,
+    head: Vec<u8>,
+    /// Of the head, already written.
+    head_written: usize,
+    sent: u64,
+    buffering: Buffering,
+}
+
+/// How much of an upstream's response is taken off its hands before the
+/// client has it.
+struct Buffering {
+    enabled: bool,
+}
+
+/// `limit_rate`: bytes per second past the first `free` ones.
+struct Pace {
+    bytes_per_second: u64,
+    free: u64,
+    started: Instant,
+}
+
+impl<'a> Sender<'a> {
+    pub fn new(request: &mut Request, stream: &'a ClientStream) -> Sender<'a> {
+        let settings = request.settings.clone();
+        let rate = request.limit_rate.or_else(|| {
+            let template = &settings.limit_rate;
+            if template.is_empty() {
+                return None;
+            }
+            parse_rate(&variable::evaluate(request, template))
+        });
+        let pace = rate.filter(|&rate| rate > 0).map(|bytes_per_second| Pace {
+            bytes_per_second,
+            free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
+            started: Instant::now(),
+        });
+        let by_directive = match &settings.content {
+            site::Content::FastCgi(fastcgi) => fastcgi.exchange.buffering,
+            _ => true,
+        };
+        Sender {
+            stream,
+            timeout: settings.connection.send_timeout,
+            pace,
+            head: Vec::new(),
+            head_written: 0,
+            sent: 0,
+            buffering: Buffering { enabled: request.accel_buffering.unwrap_or(by_directive) },
+        }
+    }
+
+    /// Bytes sent, bytes of head sent, and the head's buffer.
+    pub fn into_counts(self) -> (u64, u64, Vec<u8>) {
+        (self.sent, self.head_written as u64, self.head)
+    }
+
+    pub async fn send(
+        &mut self,
+        head: Vec<u8>,
+        body: Body,
+        framing: BodyFraming,
+    ) -> Result<(), SendError> {
+        self.head = head;
+        match body {
+            Body::Empty => {
+                let mut pieces = VecDeque::new();
+                if framing == BodyFraming::Chunked {
+                    pieces.push_back(Bytes::from_static(LAST_CHUNK));
+                }
+                self.write(&mut pieces).await
+            }
+            Body::Stored { response, start, end } => {
+                if start == 0 && end == response.body.len() {
+                    return self.write_stored(&response).await;
+                }
+                let mut pieces: VecDeque<Bytes> = response.body.slice(start..end).collect();
+                self.write(&mut pieces).await
+            }
+            Body::Segments(segments) => self.write_segments(segments).await,
+            Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
+            Body::Upstream(upstream) => Box::pin(self.write_upstream(*upstream, framing)).await,
+        }
+    }
+
+    /// The hit: head and all pieces of the body in one system call, if the
+    /// socket takes them.
+    async fn write_stored(&mut self, response: &http_cache::StoredResponse) -> Result<(), SendError> {
+        let chunks = response.body.chunks();
+        if self.pace.is_none() && chunks.len() < MAX_SLICES {
+            let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+            slices[0] = IoSlice::new(&self.head);
+            for (slice, chunk) in slices[1..].iter_mut().zip(chunks) {
+                *slice = IoSlice::new(chunk);
+            }
+            let written = match self.stream.try_write_vectored(&slices[..=chunks.len()]) {
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => return Err(error.into()),
+            };
+            self.sent += written as u64;
+            self.head_written = written.min(self.head.len());
+            let of_body = written - self.head_written;
+            if of_body as u64 == response.body.len() && self.head_written == self.head.len() {
+                return Ok(());
+            }
+            let mut pieces: VecDeque<Bytes> =
+                response.body.slice(of_body as u64..response.body.len()).collect();
+            return self.write(&mut pieces).await;
+        }
+        let mut pieces: VecDeque<Bytes> = chunks.iter().cloned().collect();
+        self.write(&mut pieces).await
+    }
+
+    async fn write_segments(&mut self, segments: VecDeque<Segment>) -> Result<(), SendError> {
+        let mut pieces = VecDeque::new();
+        for segment in segments {
+            match segment {
+                Segment::Memory(bytes) => pieces.push_back(bytes),
+                Segment::File { file, offset, length } => {
+                    self.write(&mut pieces).await?;
+                    self.write_file(&file, offset, length).await?;
+                }
+            }
+        }
+        self.write(&mut pieces).await
+    }
+
+    async fn write_file(&mut self, file: &std::fs::File, mut offset: u64, length: u64) -> Result<(), SendError> {
+        let end = offset + length;
+        while offset < end {
+            let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(FILE_PIECE_BYTES);
+            let piece = self.allowance(left).await;
+            match self.stream.try_sendfile(file, offset, piece) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(sent) => {
+                    offset += sent as u64;
+                    self.sent += sent as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait().await?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads along with a response that is being stored.
+    async fn write_filling(&mut self, mut reader: Reader, framing: BodyFraming) -> Result<(), SendError> {
+        let mut pieces = VecDeque::new();
+        let mut left = match framing {
+            BodyFraming::Length(length) => Some(length),
+            _ => None,
+        };
+        loop {
+            // What has arrived already goes out together with the head.
+            let mut ended = false;
+            while pieces.len() < MAX_SLICES / 4 {
+                match reader.try_next_chunk() {
+                    Some(Ok(Some(bytes))) => add_piece(&mut pieces, bytes, framing, &mut left),
+                    Some(Ok(None)) => {
+                        ended = true;
+                        break;
+                    }
+                    Some(Err(_)) => {
+                        self.write(&mut pieces).await?;
+                        return Err(SendError::BrokenOff);
+                    }
+                    None => break,
+                }
+            }
+            if ended {
+                return self.finish(pieces, framing, left).await;
+            }
+            if pieces.is_empty() && self.head_written == self.head.len() {
+                match reader.next_chunk().await {
+                    Ok(Some(bytes)) => add_piece(&mut pieces, bytes, framing, &mut left),
+                    Ok(None) => return self.finish(pieces, framing, left).await,
+                    Err(_) => return Err(SendError::BrokenOff),
+                }
+            }
+            self.write(&mut pieces).await?;
+        }
+    }
+
+    async fn finish(&mut self, mut pieces: VecDeque<Bytes>, framing: BodyFraming, left: Option<u64>) -> Result<(), SendError> {
+        if framing == BodyFraming::Chunked {
+            pieces.push_back(Bytes::from_static(LAST_CHUNK));
+        }
+        self.write(&mut pieces).await?;
+        if left.is_some_and(|left| left > 0) {
+            return Err(SendError::BrokenOff);
+        }
+        Ok(())
+    }
+
+    /// A response for this client alone: PHP's pace where buffering is off,
+    /// else PHP is read as fast as memory and disk allow.
+    async fn write_upstream(&mut self, mut upstream: UpstreamBody, framing: BodyFraming) -> Result<(), SendError> {
+        let mut left = match framing {
+            BodyFraming::Length(length) => Some(length),
+            _ => None,
+        };
+        let mut spool = super::super::spool::Spool::new(upstream.settings(), self.buffering.enabled);
+        let mut pieces: VecDeque<Bytes> = VecDeque::new();
+        let mut upstream_ended = false;
+        // A head without a body at hand yet: say it at once where nothing is buffered.
+        let mut first = true;
+        loop {
+            if !upstream_ended && spool.has_room() {
+                let may_write = !pieces.is_empty() || !spool.is_empty() || (self.head_written < self.head.len() && !(first && self.buffering.enabled));
+                let step = if may_write && self.pace.is_none() {
+                    tokio::select! {
+                        biased;
+                        read = upstream.next() => Step::Read(read),
+                        ready = self.stream.writable() => { ready?; Step::Writable }
+                    }
+                } else if may_write {
+                    Step::Writable
+                } else {
+                    Step::Read(upstream.next().await)
+                };
+                match step {
+                    Step::Read(Ok(Some(bytes))) => {
+                        first = false;
+                        if !spool.push(bytes) {
+                            return Err(SendError::BrokenOff);
+                        }
+                    }
+                    Step::Read(Ok(None)) => upstream_ended = true,
+                    Step::Read(Err(_)) => {
+                        // What was received is the client's; the end shows the cut.
+                        while let Some(bytes) = spool.pop() {
+                            add_piece(&mut pieces, bytes, framing, &mut left);
+                            self.write(&mut pieces).await?;
+                        }
+                        self.write(&mut pieces).await?;
+                        return Err(SendError::BrokenOff);
+                    }
+                    Step::Writable => {}
+                }
+                if !upstream_ended && self.buffering.enabled && self.pace.is_none() && pieces.is_empty() && spool.is_small() && self.head_written < self.head.len() {
+                    // More may be on its way already: one write is better than two.
+                    if upstream.has_whole_length() {
+                        upstream_ended = upstream_ended || matches!(upstream.next().await, Ok(None));
+                    }
+                }
+            }
+            while pieces.len() < MAX_SLICES / 4 {
+                match spool.pop() {
+                    Some(bytes) => add_piece(&mut pieces, bytes, framing, &mut left),
+                    None => break,
+                }
+            }
+            if upstream_ended && spool.is_empty() {
+                return self.finish(pieces, framing, left).await;
+            }
+            if upstream_ended || !spool.has_room() || self.pace.is_some() {
+                self.write(&mut pieces).await?;
+            } else {
+                self.write_some(&mut pieces)?;
+            }
+        }
+    }
+
+    /// Writes all of `pieces`, after what is left of the head.
+    async fn write(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
+        while self.head_written < self.head.len() || !pieces.is_empty() {
+            if self.pace.is_some() {
+                self.write_paced(pieces).await?;
+                continue;
+            }
+            if !self.write_some(pieces)? {
+                self.wait().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what the socket takes now; false when it takes nothing.
+    fn write_some(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<bool, SendError> {
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        let mut used = 0;
+        let head = self.head.get(self.head_written..).unwrap_or_default();
+        if !head.is_empty() {
+            slices[0] = IoSlice::new(head);
+            used = 1;
+        }
+        for (slice, piece) in slices[used..].iter_mut().zip(pieces.iter()) {
+            *slice = IoSlice::new(piece);
+            used += 1;
+        }
+        if used == 0 {
+            return Ok(true);
+        }
+        match self.stream.try_write_vectored(&slices[..used]) {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+            Ok(written) => {
+                self.advance(written, pieces);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn advance(&mut self, written: usize, pieces: &mut VecDeque<Bytes>) {
+        self.sent += written as u64;
+        let of_head = written.min(self.head.len() - self.head_written);
+        self.head_written += of_head;
+        let mut rest = written - of_head;
+        while let Some(piece) = pieces.front_mut() {
+            if rest < piece.len() {
+                piece.advance(rest);
+                return;
+            }
+            rest -= piece.len();
+            pieces.pop_front();
+        }
+    }
+
+    async fn write_paced(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
+        let head_left = self.head.len() - self.head_written;
+        let next = pieces.front().map_or(0, Bytes::len);
+        let allowed = if head_left > 0 { head_left } else { self.allowance(next).await };
+        let mut now: VecDeque<Bytes> = VecDeque::new();
+        if head_left == 0
+            && let Some(piece) = pieces.front_mut()
+        {
+            now.push_back(piece.split_to(allowed.min(piece.len())));
+            if piece.is_empty() {
+                pieces.pop_front();
+            }
+        }
+        loop {
+            if !self.write_some(&mut now)? {
+                self.wait().await?;
+            }
+            if now.is_empty() && (head_left == 0 || self.head_written == self.head.len()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How many of `wanted` bytes may be sent now; waits until it is some.
+    async fn allowance(&mut self, wanted: usize) -> usize {
+        let Some(pace) = &self.pace else { return wanted };
+        let body_sent = self.sent - self.head_written as u64;
+        loop {
+            let elapsed = pace.started.elapsed().as_millis();
+            // As nginx counts: the second that has begun may be used.
+            let earned = u128::from(pace.bytes_per_second) * (elapsed + 1000) / 1000 + u128::from(pace.free);
+            let allowed = earned.saturating_sub(u128::from(body_sent));
+            if allowed > 0 {
+                return usize::try_from(allowed).unwrap_or(usize::MAX).min(wanted.max(1));
+            }
+            let missing = u128::from(body_sent).saturating_sub(earned) + 1;
+            let wait = missing * 1000 / u128::from(pace.bytes_per_second) + 1;
+            tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(1000))).await;
+        }
+    }
+
+    async fn wait(&self) -> Result<(), SendError> {
+        match timeout_at(Instant::now() + self.timeout, self.stream.writable()).await {
+            Ok(ready) => Ok(ready?),
+            Err(_) => Err(SendError::TimedOut),
+        }
+    }
+}
+
+enum Step {
+    Read(Result<Option<Bytes>, crate::fetch::BrokenOff>),
+    Writable,
+}
+
+/// Puts a piece of the body in line, framed. What goes beyond the declared
+/// length is cut off.
+fn add_piece(pieces: &mut VecDeque<Bytes>, mut bytes: Bytes, framing: BodyFraming, left: &mut Option<u64>) {
+    if let Some(left) = left {
+        let keep = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+        bytes.truncate(keep);
+        *left -= keep as u64;
+    }
+    if bytes.is_empty() {
+        return;
+    }
+    if framing == BodyFraming::Chunked {
+        pieces.push_back(Bytes::copy_from_slice(ChunkHead::new(bytes.len() as u64).as_bytes()));
+        pieces.push_back(bytes);
+        pieces.push_back(Bytes::from_static(CHUNK_END));
+    } else {
+        pieces.push_back(bytes);
+    }
+}

@@ -1,0 +1,299 @@
+//! Worker threads: each has a runtime of its own, accepts from the listening
+//! sockets, and serves what it accepted. They share the configuration in force
+//! and the cache, nothing else.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use site::ListenAddress;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+
+use crate::request::LocalAddress;
+use crate::runtime::Runtime;
+use crate::stream::ClientStream;
+use crate::{access_log, clock, connection, error_log};
+
+/// How long accepting pauses when the process has no more file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// Between two rounds of housekeeping.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a buffered log is looked at for its `flush` time.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A bound and listening socket.
+#[derive(Debug)]
+pub enum Listening {
+    Tcp(std::net::TcpListener),
+    Unix(StdUnixListener),
+}
+
+impl Listening {
+    fn try_clone(&self) -> io::Result<Listening> {
+        Ok(match self {
+            Listening::Tcp(listener) => Listening::Tcp(listener.try_clone()?),
+            Listening::Unix(listener) => Listening::Unix(listener.try_clone()?),
+        })
+    }
+}
+
+/// The listening sockets in force; with `reuseport` there is one per worker.
+pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
+
+/// What all workers share.
+pub struct Shared {
+    runtime: ArcSwap<Runtime>,
+    sockets: watch::Sender<Arc<Sockets>>,
+    stopping: AtomicBool,
+    stop: watch::Sender<bool>,
+    connections: AtomicUsize,
+    registry: Mutex<Registry>,
+}
+
+/// Connections, so that a graceful stop can close the idle ones.
+#[derive(Default)]
+struct Registry {
+    streams: HashMap<usize, Weak<ClientStream>>,
+    next: usize,
+}
+
+/// Keeps a connection in the registry while it lives.
+pub struct Registration {
+    shared: Arc<Shared>,
+    key: usize,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.shared.registry.lock().streams.remove(&self.key);
+        self.shared.connections.fetch_sub(1, Ordering::AcqRel);
+        self.shared.runtime.load().stats.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    pub fn new(runtime: Arc<Runtime>, sockets: Sockets) -> Arc<Shared> {
+        Arc::new(Shared {
+            runtime: ArcSwap::new(runtime),
+            sockets: watch::Sender::new(Arc::new(sockets)),
+            stopping: AtomicBool::new(false),
+            stop: watch::Sender::new(false),
+            connections: AtomicUsize::new(0),
+            registry: Mutex::default(),
+        })
+    }
+
+    /// The configuration in force.
+    pub fn runtime(&self) -> Arc<Runtime> {
+        self.runtime.load_full()
+    }
+
+    /// Puts another configuration in force. Requests under way finish with
+    /// theirs.
+    pub fn replace(&self, runtime: Arc<Runtime>, sockets: Sockets) {
+        self.runtime.store(runtime);
+        self.sockets.send_replace(Arc::new(sockets));
+    }
+
+    pub fn sockets(&self) -> Arc<Sockets> {
+        self.sockets.borrow().clone()
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Graceful stop: no new connections, idle ones are closed, the others
+    /// finish what they do.
+    pub fn stop_gracefully(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.stop.send_replace(true);
+        for stream in self.registry.lock().streams.values() {
+            if let Some(stream) = stream.upgrade() {
+                stream.close_if_idle();
+            }
+        }
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn register(self: &Arc<Self>, stream: &Arc<ClientStream>) -> Registration {
+        let mut registry = self.registry.lock();
+        let key = registry.next;
+        registry.next = registry.next.wrapping_add(1);
+        // Weak: a strong one would keep the stream from being used exclusively.
+        let _ = stream;
+        registry.streams.insert(key, Arc::downgrade(stream));
+        drop(registry);
+        self.connections.fetch_add(1, Ordering::AcqRel);
+        self.runtime.load().stats.active.fetch_add(1, Ordering::Relaxed);
+        Registration { shared: self.clone(), key }
+    }
+}
+
+/// Starts `count` workers. The threads end after a graceful stop, once their
+/// connections have ended.
+pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
+    (0..count)
+        .map(|index| {
+            let shared = shared.clone();
+            std::thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .spawn(move || run(&shared, index, count))
+        })
+        .collect()
+}
+
+fn run(shared: &Arc<Shared>, index: usize, count: usize) {
+    let built = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .event_interval(61)
+        .on_thread_park(access_log::flush_thread)
+        .build();
+    let runtime = match built {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            error_log::emergency(&shared.runtime(), format_args!("worker {index} could not start: {error}"));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        let housekeeping = tokio::spawn(housekeeping(shared.clone(), index));
+        accept_all(shared, index, count).await;
+        drained(shared).await;
+        housekeeping.abort();
+    });
+    access_log::flush_all_thread();
+}
+
+/// Accepts from all sockets in force until the graceful stop.
+async fn accept_all(shared: &Arc<Shared>, index: usize, _count: usize) {
+    let mut sockets = shared.sockets.subscribe();
+    let mut stop = shared.stop.subscribe();
+    let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> = HashMap::new();
+    loop {
+        let current = sockets.borrow_and_update().clone();
+        accepting.retain(|address, (listening, task)| {
+            let stays = current.get(address).is_some_and(|sockets| {
+                sockets.get(index % sockets.len().max(1)).is_some_and(|socket| Arc::ptr_eq(socket, listening))
+            });
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for (address, group) in current.iter() {
+            let Some(listening) = group.get(index % group.len().max(1)) else { continue };
+            if accepting.contains_key(address) {
+                continue;
+            }
+            match listening.try_clone() {
+                Ok(own) => {
+                    let task = tokio::spawn(accept(shared.clone(), own, address.clone()));
+                    accepting.insert(address.clone(), (listening.clone(), task));
+                }
+                Err(error) => {
+                    error_log::emergency(&shared.runtime(), format_args!("{address:?}: {error}"));
+                }
+            }
+        }
+        tokio::select! {
+            changed = sockets.changed() => if changed.is_err() { break },
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    for (_, (_, task)) in accepting.drain() {
+        task.abort();
+    }
+}
+
+async fn accept(shared: Arc<Shared>, listening: Listening, place: ListenAddress) {
+    let failed = |error: io::Error| {
+        error_log::emergency(&shared.runtime(), format_args!("accept() on {place:?} failed: {error}"));
+    };
+    match listening {
+        Listening::Tcp(listener) => match TcpListener::from_std(listener) {
+            Ok(listener) => loop {
+                match listener.accept().await {
+                    Ok((stream, peer)) => {
+                        let _ = stream.set_nodelay(true);
+                        let local = match (stream.local_addr(), &place) {
+                            (Ok(address), _) => LocalAddress::Tcp(address),
+                            (Err(_), ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
+                            (Err(_), ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
+                        };
+                        begin(&shared, stream.into(), Some(peer), local, &place);
+                    }
+                    Err(error) => pause(error, &failed).await,
+                }
+            },
+            Err(error) => failed(error),
+        },
+        Listening::Unix(listener) => match UnixListener::from_std(listener) {
+            Ok(listener) => loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        let local = match &place {
+                            ListenAddress::Unix(path) => LocalAddress::Unix(path.clone()),
+                            ListenAddress::Tcp(address) => LocalAddress::Tcp(*address),
+                        };
+                        begin(&shared, stream.into(), None, local, &place);
+                    }
+                    Err(error) => pause(error, &failed).await,
+                }
+            },
+            Err(error) => failed(error),
+        },
+    }
+}
+
+fn begin(
+    shared: &Arc<Shared>,
+    stream: ClientStream,
+    peer: Option<std::net::SocketAddr>,
+    local: LocalAddress,
+    place: &ListenAddress,
+) {
+    shared.runtime.load().stats.accepted.fetch_add(1, Ordering::Relaxed);
+    tokio::spawn(connection::serve(shared.clone(), stream, peer, local, place.clone()));
+}
+
+/// A connection that broke before it was accepted is nothing; running out of
+/// descriptors needs a pause, or the thread would spin.
+async fn pause(error: io::Error, failed: &impl Fn(io::Error)) {
+    if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) {
+        failed(error);
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+/// Waits until the last connection of the process has ended.
+async fn drained(shared: &Arc<Shared>) {
+    // Bounded by the program's own deadline (`worker_shutdown_timeout`).
+    while shared.connections() > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn housekeeping(shared: Arc<Shared>, index: usize) {
+    let mut flush = tokio::time::interval(FLUSH_INTERVAL);
+    let mut since_sweep = Duration::ZERO;
+    loop {
+        flush.tick().await;
+        access_log::flush_thread();
+        since_sweep += FLUSH_INTERVAL;
+        if index == 0 && since_sweep >= SWEEP_INTERVAL {
+            since_sweep = Duration::ZERO;
+            shared.runtime().sweep(clock::now());
+        }
+    }
+}
