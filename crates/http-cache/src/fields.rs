@@ -158,7 +158,8 @@ impl StoredFields {
 
     /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
     /// replaces all stored ones of that name; the others stay. What describes the stored body
-    /// (`Content-Encoding`, `Content-Type`, `Content-Range`) stays as stored.
+    /// (`Content-Encoding`, `Content-Type`, `Content-Range`) stays as stored. A stored `Date` goes
+    /// when the 304 has none: it would make the freshened response old.
     #[must_use]
     pub fn freshened(&self, fresher: &[Field]) -> StoredFields {
         let replaces = |name: &[u8]| {
@@ -167,7 +168,8 @@ impl StoredFields {
                 .any(|f| name.eq_ignore_ascii_case(f.as_bytes()))
         };
         let replaced = |name: &[u8]| {
-            replaces(name) && fresher.iter().any(|(n, _)| n.eq_ignore_ascii_case(name))
+            let in_both = || fresher.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+            name.eq_ignore_ascii_case(b"date") || replaces(name) && in_both()
         };
         let fields: Vec<Field> = self
             .pairs()

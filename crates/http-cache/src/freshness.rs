@@ -168,7 +168,9 @@ pub(crate) fn lifetime(
     match says {
         Says::Nothing => Err(NoStore::NoLifetime),
         Says::Never(reason) => Err(reason),
-        Says::For(Duration::ZERO, _) => Err(NoStore::ZeroLifetime),
+        Says::For(Duration::ZERO, source) if source != LifetimeSource::AccelExpires => {
+            Err(NoStore::ZeroLifetime)
+        }
         Says::For(lifetime, source) => Ok(Lifetime {
             lifetime,
             source,
@@ -207,6 +209,9 @@ fn accel_expires(fields: &[Field], now: Millis) -> Says {
         return Says::Nothing;
     };
     let lifetime = match absolute {
+        _ if millis == 0 => return Says::Never(NoStore::ZeroLifetime),
+        // A moment that has passed is stored all the same, stale (as in nginx): the application
+        // asks for a copy that is refreshed on each use.
         true => Millis(millis).since(now),
         false => Duration::from_millis(millis),
     };

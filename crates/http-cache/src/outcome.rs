@@ -37,7 +37,7 @@ pub enum UpstreamCacheStatus {
     Bypass,
     /// Found stale, and the upstream's new response was sent.
     Expired,
-    /// Served stale because the upstream failed.
+    /// Served stale because the upstream failed, or by the request that began a refresh.
     Stale,
     /// Served stale while a refresh is under way.
     Updating,
@@ -71,7 +71,9 @@ pub enum Served {
     No,
     /// Fresh.
     Fresh,
-    /// Stale while a refresh is under way.
+    /// Stale, and this request began the refresh in the background.
+    StaleRefreshing,
+    /// Stale while a refresh begun by somebody else is under way.
     StaleUpdating,
     /// Stale because the upstream failed.
     StaleError,
@@ -127,7 +129,7 @@ impl Outcome {
         Some(match (self.served, self.fwd) {
             (Served::Fresh, _) => UpstreamCacheStatus::Hit,
             (Served::StaleUpdating, _) => UpstreamCacheStatus::Updating,
-            (Served::StaleError, _) => UpstreamCacheStatus::Stale,
+            (Served::StaleRefreshing | Served::StaleError, _) => UpstreamCacheStatus::Stale,
             (Served::Revalidated, _) => UpstreamCacheStatus::Revalidated,
             (Served::No, Some(Forward::Bypass)) => UpstreamCacheStatus::Bypass,
             (Served::No, Some(Forward::Stale)) => UpstreamCacheStatus::Expired,

@@ -231,7 +231,7 @@ fn storable(
         true => initial_age(response.fields, now),
         false => Duration::ZERO,
     };
-    if found.lifetime <= age_at_receipt {
+    if found.source.counts_age() && found.lifetime <= age_at_receipt {
         return Err(NoStore::ZeroLifetime);
     }
     Ok(Storable {

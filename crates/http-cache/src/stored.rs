@@ -167,6 +167,17 @@ impl StoredResponse {
         response
     }
 
+    /// The fields after a 304 with `fields` (RFC 9111 §3.2), for [`crate::decide`].
+    #[must_use]
+    pub fn fields_after(&self, fields: &[Field]) -> Vec<Field> {
+        let merged = self.head.fields.freshened(fields);
+        let stated_age = fields
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(b"age"))
+            .cloned();
+        merged.pairs().chain(stated_age).collect()
+    }
+
     /// Bytes of memory the response takes: body, fields and bookkeeping as the allocator rounds
     /// them. The zone adds the key and the index.
     #[must_use]

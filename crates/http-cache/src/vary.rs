@@ -118,6 +118,17 @@ impl VaryKey {
         }))
     }
 
+    /// The values of a request for what a response is known to vary on.
+    #[must_use]
+    pub(crate) fn for_request(spec: Arc<VarySpec>, request: &dyn RequestFields) -> VaryKey {
+        let mut values = Vec::new();
+        spec.values(request, &mut values);
+        VaryKey {
+            spec,
+            values: values.into(),
+        }
+    }
+
     /// What the response varies on.
     #[must_use]
     pub fn spec(&self) -> &Arc<VarySpec> {
@@ -132,9 +143,9 @@ impl VaryKey {
 
     /// Whether a request with these fields selects it.
     #[must_use]
-    pub fn matches(&self, request: &dyn RequestFields) -> bool {
+    pub fn matches<F: RequestFields + ?Sized>(&self, request: &F) -> bool {
         let mut values = Vec::new();
-        self.spec.values(request, &mut values);
+        self.spec.values(&Borrowed(request), &mut values);
         *values == *self.values
     }
 
@@ -179,6 +190,15 @@ impl VarySpec {
                 mark[1..].copy_from_slice(&len.to_be_bytes());
             }
         }
+    }
+}
+
+/// Lets a generic caller use the functions over `dyn`.
+struct Borrowed<'a, F: ?Sized>(&'a F);
+
+impl<F: RequestFields + ?Sized> RequestFields for Borrowed<'_, F> {
+    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        self.0.each_value(name, visit);
     }
 }
 
