@@ -152,3 +152,81 @@ fn class_below(len: usize) -> usize {
 fn class_step(len: usize) -> usize {
     (1usize << len.ilog2()) / 4
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(len: usize) -> Vec<u8> {
+        (0..len).map(|i| (i % 251) as u8).collect()
+    }
+
+    #[test]
+    fn a_page_of_21_kb_wastes_nothing() {
+        let body = Body::pack(&[Bytes::from(numbered(21504))]);
+        let lens: Vec<usize> = body.chunks().iter().map(Bytes::len).collect();
+        assert_eq!(lens, [20480, 1024]);
+    }
+
+    #[test]
+    fn size_classes_are_the_allocators() {
+        for (len, class) in [
+            (0, 0),
+            (1, 16),
+            (16, 16),
+            (17, 32),
+            (128, 128),
+            (129, 160),
+            (160, 160),
+            (161, 192),
+            (256, 256),
+            (257, 320),
+            (1025, 1280),
+            (16385, 20480),
+            (20480, 20480),
+            (65537, 81920),
+        ] {
+            assert_eq!(allocated(len), class, "{len}");
+        }
+    }
+
+    #[test]
+    fn packing_keeps_the_bytes_and_little_more_memory() {
+        for len in (0..200).chain((200..300_000).step_by(997)) {
+            let bytes = numbered(len);
+            let received: Vec<Bytes> = bytes.chunks(1000).map(Bytes::copy_from_slice).collect();
+            let body = Body::pack(&received);
+            assert_eq!(body.len(), len as u64);
+            assert_eq!(body.chunks().concat(), bytes);
+            if len > 4096 {
+                assert!(
+                    body.size_bytes() * 100 < len * 112,
+                    "{len}: {}",
+                    body.size_bytes()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_the_bytes_of_the_range() {
+        let bytes = numbered(100_000);
+        let body = Body::pack(&[Bytes::from(bytes.clone())]);
+        for (from, to) in [
+            (0, 100_000),
+            (0, 1),
+            (65_535, 65_537),
+            (99_999, 100_000),
+            (5, 5),
+            (10, 90_000),
+        ] {
+            let cut: Vec<u8> = body.slice(from..to).flatten().collect();
+            assert_eq!(cut, bytes[from as usize..to as usize], "{from}..{to}");
+        }
+        assert_eq!(body.slice(100_000..u64::MAX).count(), 0);
+        assert_eq!(
+            body.slice(0..u64::MAX).map(|c| c.len()).sum::<usize>(),
+            100_000
+        );
+    }
+}

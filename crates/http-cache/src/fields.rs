@@ -212,3 +212,52 @@ fn is_stored(name: &[u8], fields: &[Field]) -> bool {
             .flat_map(|value| value.split(|&b| b == b','))
             .any(|named| named.trim_ascii().eq_ignore_ascii_case(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fields;
+
+    #[test]
+    fn fields_of_the_connection_are_not_stored() {
+        let stored = StoredFields::new(&fields(&[
+            "Content-Type: text/html",
+            "Connection: close, X-Hop",
+            "x-hop: 1",
+            "Age: 3",
+            "Content-Length: 5",
+            "Transfer-Encoding: chunked",
+            "ETag: \"a\"",
+            "Link: </a>",
+            "Link: </b>",
+        ]));
+        let expected = "Content-Type: text/html\r\nETag: \"a\"\r\nLink: </a>\r\nLink: </b>\r\n";
+        assert_eq!(stored.block(), expected);
+        assert_eq!(stored.first("etag"), Some(&b"\"a\""[..]));
+        assert_eq!(stored.iter().count(), 4);
+        assert_eq!(
+            StoredFields::new(&stored.pairs().collect::<Vec<_>>()).block(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_304_replaces_the_fields_it_carries() {
+        let stored = StoredFields::new(&fields(&[
+            "Content-Type: text/html",
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT",
+            "X-A: 1",
+            "X-A: 2",
+            "X-B: 1",
+        ]));
+        let freshened = stored.freshened(&fields(&[
+            "Content-Type: text/plain",
+            "x-a: 3",
+            "Connection: close",
+        ]));
+        assert_eq!(
+            freshened.block(),
+            "Content-Type: text/html\r\nX-B: 1\r\nx-a: 3\r\n"
+        );
+    }
+}

@@ -27,6 +27,9 @@ pub mod stored;
 pub mod time;
 pub mod vary;
 
+#[cfg(test)]
+mod testing;
+
 pub use body::Body;
 pub use collapse::{
     Alone, Filling, Followed, Follower, Join, JoinRequest, Leader, Pushed, Reader, Truncated,

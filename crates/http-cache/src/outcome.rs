@@ -226,3 +226,98 @@ impl Forward {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_speaks_both_languages() {
+        let forwarded = Outcome::forwarded;
+        let stale = |served| Outcome {
+            served,
+            ttl_secs: Some(-3),
+            ..Outcome::default()
+        };
+        let cases = [
+            (
+                Outcome::hit(Duration::from_millis(1900)),
+                "m; hit; ttl=1",
+                Some("HIT"),
+            ),
+            (forwarded(Forward::Bypass), "m; fwd=bypass", Some("BYPASS")),
+            (
+                Outcome {
+                    stored: true,
+                    ttl_secs: Some(60),
+                    ..forwarded(Forward::UriMiss)
+                },
+                "m; fwd=uri-miss; ttl=60; stored",
+                Some("MISS"),
+            ),
+            (
+                Outcome {
+                    collapsed: true,
+                    ..forwarded(Forward::VaryMiss)
+                },
+                "m; fwd=vary-miss; collapsed",
+                Some("MISS"),
+            ),
+            (forwarded(Forward::Stale), "m; fwd=stale", Some("EXPIRED")),
+            (
+                Outcome {
+                    served: Served::Revalidated,
+                    fwd_status: Some(304),
+                    ..forwarded(Forward::Stale)
+                },
+                "m; fwd=stale; fwd-status=304",
+                Some("REVALIDATED"),
+            ),
+            (
+                stale(Served::StaleUpdating),
+                "m; hit; ttl=-3",
+                Some("UPDATING"),
+            ),
+            (
+                stale(Served::StaleRefreshing),
+                "m; hit; ttl=-3",
+                Some("STALE"),
+            ),
+            (
+                Outcome {
+                    served: Served::StaleError,
+                    fwd_status: Some(503),
+                    ..forwarded(Forward::Stale)
+                },
+                "m; fwd=stale; fwd-status=503",
+                Some("STALE"),
+            ),
+            (
+                Outcome {
+                    no_store: Some(NoStore::SetCookie),
+                    ..forwarded(Forward::Method)
+                },
+                "m; fwd=method; detail=set-cookie",
+                None,
+            ),
+            (
+                Outcome {
+                    key: Some("a\"b\\\n".into()),
+                    ..forwarded(Forward::Miss)
+                },
+                "m; fwd=miss; key=\"a\\\"b\\\\?\"",
+                Some("MISS"),
+            ),
+        ];
+        for (outcome, field, word) in cases {
+            assert_eq!(outcome.cache_status("m").to_string(), field);
+            assert_eq!(
+                outcome
+                    .upstream_cache_status()
+                    .map(UpstreamCacheStatus::as_str),
+                word,
+                "{field}"
+            );
+        }
+    }
+}

@@ -74,10 +74,10 @@ impl Groups {
         let Some(members) = table.get_mut(&group) else {
             return;
         };
-        if let Some(at) = members.members.iter().position(|member| member.id == id) {
-            if let Some(member) = members.members.remove(at) {
-                members.bytes = members.bytes.saturating_sub(member.size_bytes);
-            }
+        if let Some(at) = members.members.iter().position(|member| member.id == id)
+            && let Some(member) = members.members.remove(at)
+        {
+            members.bytes = members.bytes.saturating_sub(member.size_bytes);
         }
         if members.members.is_empty() {
             table.remove(&group);

@@ -154,10 +154,10 @@ impl Log {
     }
 
     fn add_prefix(&mut self, prefix: &[u8], stamp: u64) {
-        if self.prefixes.len() == PREFIXES {
-            if let Some((_, oldest)) = self.prefixes.pop_front() {
-                self.floor = self.floor.max(oldest);
-            }
+        if self.prefixes.len() == PREFIXES
+            && let Some((_, oldest)) = self.prefixes.pop_front()
+        {
+            self.floor = self.floor.max(oldest);
         }
         self.prefixes.push_back((prefix.into(), stamp));
     }

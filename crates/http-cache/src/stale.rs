@@ -82,3 +82,89 @@ fn by_response(reason: StaleReason, stale: &StaleInfo) -> bool {
     };
     stale.past_expiry < window
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFO: StaleInfo = StaleInfo {
+        past_expiry: Duration::from_secs(5),
+        stale_while_revalidate: Duration::ZERO,
+        stale_if_error: Duration::ZERO,
+        must_revalidate: false,
+    };
+
+    #[test]
+    fn operator_or_response_allow_serving_stale_unless_revalidation_is_a_must() {
+        let off = UseStale::default();
+        let some = UseStale {
+            updating: true,
+            error: true,
+            statuses: vec![404],
+            ..off.clone()
+        };
+        let over = UseStale {
+            override_must_revalidate: true,
+            ..some.clone()
+        };
+        let swr = StaleInfo {
+            stale_while_revalidate: Duration::from_secs(6),
+            ..INFO
+        };
+        let sie = StaleInfo {
+            stale_if_error: Duration::from_secs(6),
+            ..INFO
+        };
+        let over_sie = StaleInfo {
+            stale_if_error: Duration::from_secs(5),
+            ..INFO
+        };
+        let must = StaleInfo {
+            must_revalidate: true,
+            ..swr
+        };
+        use StaleReason::*;
+        let cases = [
+            ("nobody allows", &off, INFO, Updating, false),
+            ("operator allows updating", &some, INFO, Updating, true),
+            (
+                "operator allows errors, so also a full queue",
+                &some,
+                INFO,
+                QueueFull,
+                true,
+            ),
+            ("operator did not name timeout", &some, INFO, Timeout, false),
+            ("operator named the status", &some, INFO, Status(404), true),
+            (
+                "operator did not name the status",
+                &some,
+                INFO,
+                Status(500),
+                false,
+            ),
+            (
+                "response allows while revalidating",
+                &off,
+                swr,
+                Updating,
+                true,
+            ),
+            ("that is no word about errors", &off, swr, Error, false),
+            ("response allows on error", &off, sie, Status(503), true),
+            ("a 404 is no error", &off, sie, Status(404), false),
+            ("window over", &off, over_sie, Error, false),
+            (
+                "must-revalidate silences both",
+                &some,
+                must,
+                Updating,
+                false,
+            ),
+            ("unless overridden", &over, must, Updating, true),
+        ];
+        for (name, allowed, info, reason, expected) in cases {
+            assert_eq!(may_serve_stale(reason, allowed, &info), expected, "{name}");
+        }
+    }
+}

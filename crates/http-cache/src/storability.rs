@@ -247,3 +247,283 @@ fn storable(
         share_only: (uses < policy.min_uses).then_some(NoStore::MinUses),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::freshness::StatusSet;
+    use crate::testing::{T0, fields};
+
+    struct Case {
+        method: &'static [u8],
+        request: &'static [&'static str],
+        status: u16,
+        response: &'static [&'static str],
+        declared: Option<u64>,
+        condition: bool,
+    }
+
+    const PLAIN: Case = Case {
+        method: b"GET",
+        request: &[],
+        status: 200,
+        response: &["Cache-Control: max-age=60"],
+        declared: None,
+        condition: false,
+    };
+
+    fn check(policy: &Policy, case: &Case) -> Result<(), NoStore> {
+        let request_fields = fields(case.request);
+        let request = RequestFacts {
+            method: case.method,
+            fields: &request_fields,
+            no_store_condition: case.condition,
+            uses: 1,
+        };
+        let response_fields = fields(case.response);
+        let response = ResponseFacts {
+            status: case.status,
+            fields: &response_fields,
+            declared_length: case.declared,
+        };
+        decide(&request, &response, policy, T0).map(drop)
+    }
+
+    #[test]
+    fn safe_by_default() {
+        let policy = Policy {
+            max_response_bytes: 1000,
+            ..Policy::default()
+        };
+        let with_credentials: &[&str] = &["Authorization: Basic eDp5"];
+        let cases = [
+            ("plain", PLAIN, Ok(())),
+            (
+                "head",
+                Case {
+                    method: b"HEAD",
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "post",
+                Case {
+                    method: b"POST",
+                    ..PLAIN
+                },
+                Err(NoStore::Method),
+            ),
+            (
+                "lower case is another method",
+                Case {
+                    method: b"get",
+                    ..PLAIN
+                },
+                Err(NoStore::Method),
+            ),
+            (
+                "unknown method",
+                Case {
+                    method: b"BREW",
+                    ..PLAIN
+                },
+                Err(NoStore::Method),
+            ),
+            (
+                "error with a lifetime of its own",
+                Case {
+                    status: 500,
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "error without",
+                Case {
+                    status: 500,
+                    response: &[],
+                    ..PLAIN
+                },
+                Err(NoStore::NoLifetime),
+            ),
+            (
+                "interim",
+                Case {
+                    status: 103,
+                    ..PLAIN
+                },
+                Err(NoStore::Status),
+            ),
+            (
+                "not modified",
+                Case {
+                    status: 304,
+                    ..PLAIN
+                },
+                Err(NoStore::Status),
+            ),
+            (
+                "part",
+                Case {
+                    status: 206,
+                    ..PLAIN
+                },
+                Err(NoStore::Partial),
+            ),
+            (
+                "cookie",
+                Case {
+                    response: &["Cache-Control: max-age=60", "Set-Cookie: a=b"],
+                    ..PLAIN
+                },
+                Err(NoStore::SetCookie),
+            ),
+            (
+                "credentials",
+                Case {
+                    request: with_credentials,
+                    ..PLAIN
+                },
+                Err(NoStore::Authorization),
+            ),
+            (
+                "credentials, public",
+                Case {
+                    request: with_credentials,
+                    response: &["Cache-Control: public, max-age=60"],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "credentials, s-maxage",
+                Case {
+                    request: with_credentials,
+                    response: &["Cache-Control: s-maxage=60"],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "credentials, must-revalidate",
+                Case {
+                    request: with_credentials,
+                    response: &["Cache-Control: max-age=60, must-revalidate"],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "condition",
+                Case {
+                    condition: true,
+                    ..PLAIN
+                },
+                Err(NoStore::Condition),
+            ),
+            (
+                "varies on everything",
+                Case {
+                    response: &["Cache-Control: max-age=60", "Vary: *"],
+                    ..PLAIN
+                },
+                Err(NoStore::VaryStar),
+            ),
+            (
+                "as large as allowed",
+                Case {
+                    declared: Some(1000),
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "too large",
+                Case {
+                    declared: Some(1001),
+                    ..PLAIN
+                },
+                Err(NoStore::TooLarge),
+            ),
+        ];
+        for (name, case, expected) in cases {
+            assert_eq!(check(&policy, &case), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn rules_allow_by_name() {
+        let ignore = IgnoreFields {
+            set_cookie: true,
+            vary: true,
+            ..IgnoreFields::default()
+        };
+        let any = ValidRule {
+            statuses: StatusSet::Any,
+            lifetime: Duration::from_secs(1),
+        };
+        let methods = Methods {
+            get_head: true,
+            post: true,
+        };
+        let policy = Policy {
+            ignore,
+            valid: vec![any],
+            methods,
+            store_authorized: true,
+            ..Policy::default()
+        };
+        let case = Case {
+            method: b"POST",
+            request: &["Authorization: Basic eDp5"],
+            status: 503,
+            response: &["Set-Cookie: a=b", "Vary: *"],
+            ..PLAIN
+        };
+        assert_eq!(check(&policy, &case), Ok(()));
+    }
+
+    #[test]
+    fn below_minimum_uses_a_response_is_shared_but_not_stored() {
+        let policy = Policy {
+            min_uses: 3,
+            ..Policy::default()
+        };
+        let response = fields(&["Cache-Control: max-age=60"]);
+        for (uses, expected) in [
+            (1, Some(NoStore::MinUses)),
+            (2, Some(NoStore::MinUses)),
+            (3, None),
+        ] {
+            let request = RequestFacts {
+                method: b"GET",
+                fields: &fields(&[]),
+                no_store_condition: false,
+                uses,
+            };
+            let response = ResponseFacts {
+                status: 200,
+                fields: &response,
+                declared_length: None,
+            };
+            let found = decide(&request, &response, &policy, T0).expect("storable");
+            assert_eq!(found.share_only, expected, "{uses}");
+        }
+    }
+
+    #[test]
+    fn every_reason_has_its_own_word_and_a_sentence() {
+        let words: std::collections::HashSet<_> = NoStore::ALL.iter().map(|r| r.word()).collect();
+        assert_eq!(words.len(), NoStore::ALL.len());
+        for reason in NoStore::ALL {
+            assert!(reason.sentence().ends_with('.'), "{}", reason.word());
+            assert!(
+                reason
+                    .word()
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'-')
+            );
+        }
+    }
+}

@@ -271,3 +271,139 @@ fn is_zero_weight(parameter: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fields;
+
+    fn same(vary: &str, ignore: &[&str], a: &[&str], b: &[&str]) -> bool {
+        let ignore_cookies = ignore.iter().map(ToString::to_string).collect();
+        let rules = Arc::new(VaryRules { ignore_cookies });
+        let made_for = VaryKey::of([vary.as_bytes()].into_iter(), &fields(a), &rules);
+        made_for
+            .expect("no refusal")
+            .expect("varies")
+            .matches(&fields(b))
+    }
+
+    #[test]
+    fn requests_that_differ_only_in_form_select_the_same_variant() {
+        let ga = &["_ga*", "_fbp"][..];
+        let cases: [(&str, &str, &[&str], &[&str], bool); 15] = [
+            ("same", "Accept", &["Accept: a"], &["accept: a"], true),
+            (
+                "other value",
+                "Accept",
+                &["Accept: a"],
+                &["Accept: b"],
+                false,
+            ),
+            ("absent is not empty", "Accept", &["Accept: "], &[], false),
+            (
+                "lines are one list",
+                "Accept",
+                &["Accept: a", "Accept: b"],
+                &["Accept: a ,b"],
+                true,
+            ),
+            (
+                "both fields count",
+                "Accept, Origin",
+                &["Accept: a", "Origin: x"],
+                &["Accept: a"],
+                false,
+            ),
+            (
+                "values do not run together",
+                "A, B",
+                &["A: xy", "B: z"],
+                &["A: x", "B: yz"],
+                false,
+            ),
+            (
+                "browsers' lists",
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, deflate, br"],
+                &["Accept-Encoding: br;q=1.0, DEFLATE , gzip;q=0.8"],
+                true,
+            ),
+            (
+                "without br",
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, br"],
+                &["Accept-Encoding: gzip"],
+                false,
+            ),
+            (
+                "refused br",
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, br;q=0.0"],
+                &["Accept-Encoding: gzip"],
+                true,
+            ),
+            (
+                "identity is none",
+                "Accept-Encoding",
+                &["Accept-Encoding: identity"],
+                &[],
+                true,
+            ),
+            (
+                "analytics cookie",
+                "Cookie",
+                &["Cookie: _ga=1; _ga_X=2; lang=de"],
+                &["Cookie: lang=de; _fbp=3"],
+                true,
+            ),
+            (
+                "only analytics is none",
+                "Cookie",
+                &["Cookie: _ga=1"],
+                &[],
+                true,
+            ),
+            (
+                "session",
+                "Cookie",
+                &["Cookie: s=1; _ga=1"],
+                &["Cookie: _ga=1"],
+                false,
+            ),
+            (
+                "other session",
+                "Cookie",
+                &["Cookie: s=1"],
+                &["Cookie: s=2"],
+                false,
+            ),
+            (
+                "name that only begins like one",
+                "Cookie",
+                &["Cookie: _fbpx=1"],
+                &[],
+                false,
+            ),
+        ];
+        for (name, vary, a, b, expected) in cases {
+            assert_eq!(same(vary, ga, a, b), expected, "{name}");
+            assert_eq!(same(vary, ga, b, a), expected, "{name}, turned round");
+        }
+    }
+
+    #[test]
+    fn star_and_too_much_are_refused() {
+        let rules = Arc::default();
+        let of = |vary: &str, request: &[&str]| {
+            VaryKey::of([vary.as_bytes()].into_iter(), &fields(request), &rules)
+                .map(|k| k.is_some())
+        };
+        let many: Vec<String> = (0..17).map(|i| format!("f{i}")).collect();
+        let long = format!("Accept: {}", "x".repeat(9000));
+        assert_eq!(of("", &[]), Ok(false));
+        assert_eq!(of("Accept", &[]), Ok(true));
+        assert_eq!(of("Accept, *", &[]), Err(NoStore::VaryStar));
+        assert_eq!(of(&many.join(","), &[]), Err(NoStore::VaryTooLong));
+        assert_eq!(of("Accept", &[&long]), Err(NoStore::VaryTooLong));
+    }
+}
