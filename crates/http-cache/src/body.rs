@@ -8,7 +8,7 @@
 //!   21504 bytes  ->  [ 20480 ][ 1024 ]
 //! ```
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Body {
         let mut rest: &[u8] = &[];
         let chunks = piece_lengths(len)
             .map(|piece_len| {
-                let mut piece = BytesMut::with_capacity(piece_len);
+                let mut piece = Vec::with_capacity(piece_len);
                 while piece.len() < piece_len {
                     if rest.is_empty() {
                         match source.next() {
@@ -61,7 +61,8 @@ impl Body {
                     piece.extend_from_slice(now);
                     rest = later;
                 }
-                Bytes::from(Vec::from(piece))
+                // Length and capacity are equal: the buffer is taken over as it is.
+                Bytes::from(piece)
             })
             .collect();
         Body {

@@ -24,7 +24,7 @@ pub trait RequestFields {
     }
 }
 
-impl RequestFields for [Field] {
+impl RequestFields for &[Field] {
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
         for value in values(self, name) {
             visit(value);
@@ -34,7 +34,9 @@ impl RequestFields for [Field] {
 
 impl RequestFields for Vec<Field> {
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
-        self.as_slice().each_value(name, visit);
+        for value in values(self, name) {
+            visit(value);
+        }
     }
 }
 
