@@ -466,3 +466,62 @@ async fn a_thousand_followers_are_woken_by_one_leader() {
         assert_eq!(task.await.expect("no panic"), 100);
     }
 }
+
+/// Threads meet at a barrier for each key and ask at once: one of them fetches, whichever way the
+/// lookup, the join and the ending of the flight interleave.
+#[test]
+fn threads_that_ask_at_once_cause_one_fetch() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    let (threads, rounds) = (3, 2000);
+    let zone = zone();
+    let barrier = std::sync::Barrier::new(threads);
+    let fetches: Vec<AtomicUsize> = (0..rounds).map(|_| AtomicUsize::new(0)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                let runtime = runtime.expect("a runtime");
+                for (round, fetches) in fetches.iter().enumerate() {
+                    let client = Client {
+                        key: key(&format!("/{round}")),
+                        ..Client::new(&zone, &[])
+                    };
+                    barrier.wait();
+                    let found = zone.lookup(&client.key.as_ref(), NO_FIELDS, T0);
+                    if let Lookup::Fresh(_) = found {
+                        continue;
+                    }
+                    match client.join() {
+                        Join::Lead(leader) => {
+                            fetches.fetch_add(1, SeqCst);
+                            let mut filling = publish(leader, SECOND, &[], None);
+                            filling.push(part("body"), T0);
+                            filling.complete(T0).expect("stored");
+                        }
+                        Join::Follow(mut follower) => {
+                            let body = runtime.block_on(async {
+                                match follower.wait(&client.fields).await {
+                                    Followed::Complete(response) => response.body.len(),
+                                    Followed::Streaming(mut reader) => {
+                                        let mut len = 0;
+                                        while let Ok(Some(bytes)) = reader.next_chunk().await {
+                                            len += bytes.len() as u64;
+                                        }
+                                        len
+                                    }
+                                    other => panic!("{other:?}"),
+                                }
+                            });
+                            assert_eq!(body, 4);
+                        }
+                        Join::Fresh(_) => {}
+                        Join::Alone(why) => panic!("{why:?}"),
+                    }
+                }
+            });
+        }
+    });
+    for (round, fetches) in fetches.iter().enumerate() {
+        assert_eq!(fetches.load(SeqCst), 1, "round {round}");
+    }
+}
