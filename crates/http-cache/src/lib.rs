@@ -1,1 +1,48 @@
-//! To be written.
+//! What RFC 9111 says about keeping responses, and where they are kept.
+//!
+//! ```text
+//!   KeyRef ──► Zone::lookup ──► Fresh | Stale | Miss | NotShareable
+//!                                  │       │      └── Zone::detached (no collapsing)
+//!                                  │       └── Zone::join ──► Lead | Follow | Fresh | Alone
+//!                                  └── Zone::begin_refresh ──► Leader
+//!   Leader ──► decide(..) ──► publish_head ──► Filling ──► complete ──► stored
+//! ```
+//!
+//! Opens no socket, reads no clock ([`Millis`] is an argument), knows no configuration syntax and
+//! no upstream protocol. The fetch belongs to the cache: the client that caused it reads along
+//! like everybody else.
+
+pub mod body;
+pub mod collapse;
+pub mod fields;
+pub mod freshness;
+pub mod key;
+pub mod outcome;
+pub mod private;
+pub mod purge;
+pub mod stale;
+pub mod storability;
+pub mod store;
+pub mod stored;
+pub mod time;
+pub mod vary;
+
+#[cfg(test)]
+mod testing;
+
+pub use body::Body;
+pub use collapse::{
+    Alone, Filling, Followed, Follower, Join, JoinRequest, Leader, Pushed, Reader, Truncated,
+};
+pub use fields::{Field, NoFields, RequestFields, StoredFields};
+pub use freshness::{CacheControl, IgnoreFields, LifetimeSource, StatusSet, ValidRule};
+pub use key::{CacheKey, KeyRef};
+pub use outcome::{Forward, Outcome, Served, UpstreamCacheStatus};
+pub use private::GroupLimits;
+pub use purge::{PurgeMode, PurgeTarget, Purged, Stamp};
+pub use stale::{StaleInfo, StaleReason, UseStale, may_serve_stale};
+pub use storability::{Methods, NoStore, Policy, RequestFacts, ResponseFacts, Storable, decide};
+pub use store::{Lookup, Stats, Swept, Zone, ZoneConfig};
+pub use stored::{ResponseHead, StoredHead, StoredResponse};
+pub use time::Millis;
+pub use vary::{VaryKey, VaryRules, VarySpec};

@@ -1,0 +1,471 @@
+//! One fetch under way and the table of all of them. The states are drawn in `LIFECYCLE.md`.
+//!
+//! A flight is shared by its leader, its followers and its readers. Everything that changes sits
+//! behind one short lock that is never held while waiting; each change wakes all who wait, and each
+//! of them looks for itself. Received bytes are kept until the response is complete, so that a
+//! reader may be slower than the leader. Only a response that outgrows what may be stored turns
+//! into a passing one: then bytes leave as soon as every reader has them, and the leader waits for
+//! the slowest ([`Flight::room`]).
+
+use crate::fields::RequestFields;
+use crate::key::{CacheKey, KeyRef};
+use crate::purge::Stamp;
+use crate::storability::NoStore;
+use crate::stored::{StoredHead, StoredResponse};
+use crate::time::Millis;
+use crate::vary::{VaryKey, VarySpec};
+use bytes::Bytes;
+use hashbrown::HashTable;
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Bytes that a passing response keeps for its slowest reader.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// Bound on fetches in the table; beyond it requests go alone. Far above what any upstream takes.
+const MAX_FLIGHTS: u64 = 65_536;
+
+pub(super) struct Flight {
+    pub(super) key: CacheKey,
+    /// The purge clock when the fetch began.
+    pub(super) stamp: Stamp,
+    /// The variant it is expected to fetch, where the key is known to vary.
+    expected: Option<VaryKey>,
+    state: Mutex<State>,
+    /// There is something new for followers and readers.
+    pub(super) changed: Notify,
+    /// A reader of a passing response has caught up or left.
+    space: Notify,
+}
+
+/// How far a flight has come.
+enum Phase {
+    /// No head yet.
+    Waiting,
+    /// Head there, body arriving.
+    Streaming,
+    /// Complete and stored.
+    Stored(Arc<StoredResponse>),
+    /// Complete, not stored.
+    Finished,
+    /// May not be shared.
+    Refused(NoStore),
+    /// Broke off, with or without a head.
+    Failed,
+}
+
+pub(super) struct State {
+    phase: Phase,
+    head: Option<Arc<StoredHead>>,
+    chunks: VecDeque<Bytes>,
+    /// The number of chunks that have left `chunks`.
+    first_chunk: usize,
+    /// Bytes in `chunks`.
+    window_bytes: u64,
+    /// Bytes received in all.
+    received_bytes: u64,
+    /// Bytes taken from the zone's budget.
+    reserved_bytes: u64,
+    /// Has outgrown what may be stored.
+    is_passing: bool,
+    /// None: has left.
+    readers: Vec<Option<Place>>,
+    last_progress: Millis,
+}
+
+/// How far a reader has come.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    chunk: usize,
+    offset: u64,
+}
+
+/// What a flight says to one who would follow.
+pub(super) enum Accepts {
+    Yes,
+    /// It would, but has made no progress for too long.
+    TooOld,
+    /// It fetches another variant (of this, where known), or nothing that can be shared.
+    OtherVariant(Option<Arc<VarySpec>>),
+}
+
+/// What a follower sees.
+pub(super) enum Seen {
+    Nothing,
+    Streaming(Arc<StoredHead>, usize),
+    Complete(Arc<StoredResponse>),
+    NotShareable(NoStore),
+    VaryMismatch,
+    Failed,
+}
+
+/// What a reader gets.
+pub(super) enum Next {
+    Chunk(Bytes),
+    Wait,
+    End,
+    Broken,
+}
+
+/// What pushed bytes did. `release`: bytes to give back to the budget.
+pub(super) enum Growth {
+    Kept,
+    Outgrew { why: NoStore, release: u64 },
+    Passing { release: u64 },
+    Unwanted { release: u64 },
+}
+
+impl Flight {
+    pub(super) fn new(
+        key: CacheKey,
+        stamp: Stamp,
+        expected: Option<VaryKey>,
+        now: Millis,
+    ) -> Flight {
+        Flight {
+            key,
+            stamp,
+            expected,
+            state: Mutex::new(State {
+                phase: Phase::Waiting,
+                head: None,
+                chunks: VecDeque::new(),
+                first_chunk: 0,
+                window_bytes: 0,
+                received_bytes: 0,
+                reserved_bytes: 0,
+                is_passing: false,
+                readers: Vec::new(),
+                last_progress: now,
+            }),
+            changed: Notify::new(),
+            space: Notify::new(),
+        }
+    }
+
+    /// Whether a request with these fields may follow.
+    pub(super) fn accepts(
+        &self,
+        request: &dyn RequestFields,
+        now: Millis,
+        lock_age: Option<Duration>,
+    ) -> Accepts {
+        let state = self.state.lock();
+        let vary = match &state.phase {
+            Phase::Waiting => self.expected.as_ref(),
+            Phase::Streaming if !state.is_passing => {
+                state.head.as_ref().and_then(|head| head.vary.as_deref())
+            }
+            _ => return Accepts::OtherVariant(None),
+        };
+        match vary {
+            Some(vary) if !vary.matches(request) => {
+                Accepts::OtherVariant(Some(Arc::clone(vary.spec())))
+            }
+            _ if lock_age.is_some_and(|age| now.since(state.last_progress) >= age) => {
+                Accepts::TooOld
+            }
+            _ => Accepts::Yes,
+        }
+    }
+
+    /// Makes the head known.
+    pub(super) fn publish(&self, head: Arc<StoredHead>, now: Millis) {
+        let mut state = self.state.lock();
+        state.phase = Phase::Streaming;
+        state.head = Some(head);
+        state.last_progress = now;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Adds bytes. `reserved`: they could be taken from the budget.
+    pub(super) fn push(&self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
+        let growth = self.state.lock().push(bytes, reserved, max_bytes, now);
+        self.changed.notify_waiters();
+        growth
+    }
+
+    /// Waits until a passing response may grow.
+    pub(super) async fn room(&self) {
+        loop {
+            let mut space = std::pin::pin!(self.space.notified());
+            space.as_mut().enable();
+            if self.state.lock().has_room() {
+                return;
+            }
+            space.await;
+        }
+    }
+
+    /// What has been received: the length of all of it, and the chunks.
+    pub(super) fn received(&self) -> (u64, Vec<Bytes>) {
+        let state = self.state.lock();
+        (state.received_bytes, state.chunks.iter().cloned().collect())
+    }
+
+    /// The bytes that were taken from the budget, to be given back now.
+    pub(super) fn give_back(&self) -> u64 {
+        std::mem::take(&mut self.state.lock().reserved_bytes)
+    }
+
+    /// Ends the flight and wakes everybody. Gives the bytes to release.
+    pub(super) fn end(&self, ending: impl FnOnce(&mut State)) -> u64 {
+        let mut state = self.state.lock();
+        ending(&mut state);
+        let release = std::mem::take(&mut state.reserved_bytes);
+        drop(state);
+        self.changed.notify_waiters();
+        self.space.notify_waiters();
+        release
+    }
+
+    /// What there is for a follower; a stream comes with a place for its reader.
+    pub(super) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Seen {
+        let mut state = self.state.lock();
+        let mismatch = |head: &StoredHead| {
+            head.vary
+                .as_ref()
+                .is_some_and(|vary| !matches(vary.as_ref()))
+        };
+        match (&state.phase, &state.head) {
+            (Phase::Stored(response), _) if mismatch(&response.head) => Seen::VaryMismatch,
+            (Phase::Stored(response), _) => Seen::Complete(Arc::clone(response)),
+            (Phase::Refused(why), _) => Seen::NotShareable(*why),
+            (Phase::Streaming | Phase::Finished, Some(head)) if mismatch(head) => {
+                Seen::VaryMismatch
+            }
+            (Phase::Streaming | Phase::Finished, Some(_)) if state.first_chunk > 0 => {
+                Seen::NotShareable(NoStore::TooLarge)
+            }
+            (Phase::Streaming | Phase::Finished, Some(head)) => {
+                let head = Arc::clone(head);
+                Seen::Streaming(head, state.add_reader())
+            }
+            (Phase::Failed, _) => Seen::Failed,
+            (Phase::Waiting, _) | (_, None) => Seen::Nothing,
+        }
+    }
+
+    pub(super) fn add_reader(&self) -> usize {
+        self.state.lock().add_reader()
+    }
+
+    pub(super) fn remove_reader(&self, reader: usize) {
+        let mut state = self.state.lock();
+        if let Some(place) = state.readers.get_mut(reader) {
+            *place = None;
+        }
+        if state.is_passing {
+            state.trim();
+            drop(state);
+            self.space.notify_waiters();
+        }
+    }
+
+    /// The next bytes for a reader.
+    pub(super) fn next(&self, reader: usize) -> Next {
+        let mut state = self.state.lock();
+        let next = state.next(reader);
+        let gave_room = state.is_passing && matches!(next, Next::Chunk(_));
+        drop(state);
+        if gave_room {
+            self.space.notify_waiters();
+        }
+        next
+    }
+
+    pub(super) fn stored(&self) -> Option<Arc<StoredResponse>> {
+        match &self.state.lock().phase {
+            Phase::Stored(response) => Some(Arc::clone(response)),
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    /// Complete and stored: readers go on from the stored body, the received bytes are free.
+    pub(super) fn complete(&mut self, response: Arc<StoredResponse>) {
+        self.phase = Phase::Stored(response);
+        self.chunks = VecDeque::new();
+        self.window_bytes = 0;
+    }
+
+    /// Complete, but not stored.
+    pub(super) fn finish(&mut self) {
+        self.phase = Phase::Finished;
+    }
+
+    /// May not be shared.
+    pub(super) fn refuse(&mut self, why: NoStore) {
+        self.phase = Phase::Refused(why);
+    }
+
+    /// Broke off.
+    pub(super) fn fail(&mut self) {
+        self.phase = Phase::Failed;
+    }
+
+    fn push(&mut self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
+        let counted = bytes.len() as u64;
+        let release = if reserved { counted } else { 0 };
+        self.last_progress = now;
+        self.received_bytes += counted;
+        self.window_bytes += counted;
+        self.chunks.push_back(bytes);
+        if self.is_passing {
+            self.trim();
+            return match self.readers.iter().any(Option::is_some) {
+                true => Growth::Passing { release },
+                false => Growth::Unwanted { release },
+            };
+        }
+        let why = match reserved {
+            false => NoStore::NoRoom,
+            true if self.received_bytes > max_bytes => NoStore::TooLarge,
+            true => {
+                self.reserved_bytes += counted;
+                return Growth::Kept;
+            }
+        };
+        self.is_passing = true;
+        self.trim();
+        Growth::Outgrew {
+            why,
+            release: release + std::mem::take(&mut self.reserved_bytes),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_passing
+            || self.window_bytes <= WINDOW_BYTES
+            || self.readers.iter().all(Option::is_none)
+    }
+
+    fn add_reader(&mut self) -> usize {
+        self.readers.push(Some(Place::default()));
+        self.readers.len() - 1
+    }
+
+    fn next(&mut self, reader: usize) -> Next {
+        let Some(Some(place)) = self.readers.get_mut(reader) else {
+            return Next::Broken;
+        };
+        if let Phase::Stored(response) = &self.phase {
+            let Some(chunk) = response.body.slice(place.offset..u64::MAX).next() else {
+                return Next::End;
+            };
+            place.offset += chunk.len() as u64;
+            return Next::Chunk(chunk);
+        }
+        let Some(at) = place.chunk.checked_sub(self.first_chunk) else {
+            return Next::Broken;
+        };
+        let Some(chunk) = self.chunks.get(at).cloned() else {
+            return match self.phase {
+                Phase::Waiting | Phase::Streaming => Next::Wait,
+                Phase::Stored(_) | Phase::Finished => Next::End,
+                Phase::Refused(_) | Phase::Failed => Next::Broken,
+            };
+        };
+        place.chunk += 1;
+        place.offset += chunk.len() as u64;
+        if self.is_passing && at == 0 {
+            self.trim();
+        }
+        Next::Chunk(chunk)
+    }
+
+    /// Lets go of chunks that every reader has.
+    fn trim(&mut self) {
+        let end = self.first_chunk + self.chunks.len();
+        let slowest = self
+            .readers
+            .iter()
+            .flatten()
+            .map(|place| place.chunk)
+            .min()
+            .unwrap_or(end);
+        while self.first_chunk < slowest {
+            let Some(chunk) = self.chunks.pop_front() else {
+                break;
+            };
+            self.first_chunk += 1;
+            self.window_bytes -= chunk.len() as u64;
+        }
+    }
+}
+
+/// All fetches under way that can be followed, in shards by key.
+pub(crate) struct Flights {
+    shards: Box<[Mutex<HashTable<Arc<Flight>>>]>,
+    count: AtomicU64,
+}
+
+/// One shard, locked.
+pub(super) struct Table<'a> {
+    flights: MutexGuard<'a, HashTable<Arc<Flight>>>,
+    count: &'a AtomicU64,
+}
+
+impl Flights {
+    /// `shards` is a power of two.
+    pub(crate) fn new(shards: usize) -> Flights {
+        Flights {
+            shards: (0..shards.max(1)).map(|_| Mutex::default()).collect(),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    pub(super) fn shard(&self, key: &KeyRef<'_>) -> Table<'_> {
+        let at = (key.hash() >> 32) as usize & (self.shards.len() - 1);
+        Table {
+            flights: self.shards[at].lock(),
+            count: &self.count,
+        }
+    }
+
+    /// Takes a flight out, if it is still there.
+    pub(super) fn remove(&self, flight: &Arc<Flight>) {
+        self.shard(&flight.key.as_ref()).remove(flight);
+    }
+}
+
+impl Table<'_> {
+    /// The flights of a key.
+    pub(super) fn of<'a>(&'a self, key: &'a KeyRef<'a>) -> impl Iterator<Item = &'a Arc<Flight>> {
+        self.flights
+            .iter_hash(key.hash())
+            .filter(|flight| flight.key.bytes() == key.bytes())
+    }
+
+    /// Adds a flight. False: there are too many.
+    pub(super) fn add(&mut self, flight: &Arc<Flight>) -> bool {
+        if self.count.fetch_add(1, Relaxed) >= MAX_FLIGHTS {
+            self.count.fetch_sub(1, Relaxed);
+            return false;
+        }
+        let hash = flight.key.hash();
+        self.flights
+            .insert_unique(hash, Arc::clone(flight), |flight| flight.key.hash());
+        true
+    }
+
+    pub(super) fn remove(&mut self, flight: &Arc<Flight>) {
+        let found = self.flights.find_entry(flight.key.hash(), |candidate| {
+            Arc::ptr_eq(candidate, flight)
+        });
+        if let Ok(entry) = found {
+            entry.remove();
+            self.count.fetch_sub(1, Relaxed);
+        }
+    }
+}

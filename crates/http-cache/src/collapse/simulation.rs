@@ -1,0 +1,368 @@
+//! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish,
+//! fail and die, purges in between.
+//!
+//! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were
+//! woken: a wake-up that is lost leaves a task asleep for good, and the run ends with that task
+//! unfinished. Time is a number that sometimes moves. What must hold is checked after each step;
+//! a failure names its seed.
+
+use super::*;
+use crate::testing::{Random, T0, fields, key, storable};
+use crate::{PurgeMode, PurgeTarget, ZoneConfig};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
+
+const KEYS: usize = 3;
+const CLIENTS: usize = 12;
+const REQUESTS: usize = 6;
+const SEEDS: u64 = 3000;
+
+/// The last key varies on `X`.
+const VARYING: usize = KEYS - 1;
+
+struct World {
+    zone: Arc<Zone>,
+    random: RefCell<Random>,
+    now: Cell<Millis>,
+    /// What the origin server would answer now, by key.
+    version: [Cell<u64>; KEYS],
+    /// The version that the last finished purge of a key came with: nothing older may be seen.
+    purged: [Cell<u64>; KEYS],
+    /// By key and variant: leaders under way since the last purge of the key.
+    leaders: RefCell<HashMap<(usize, usize, u64), usize>>,
+    fetches: Cell<u64>,
+    answers: Cell<u64>,
+}
+
+/// A leader's entry in the world's list.
+struct Leading {
+    world: Rc<World>,
+    entry: (usize, usize, u64),
+}
+
+impl Drop for Leading {
+    fn drop(&mut self) {
+        self.world.leaders.borrow_mut().remove(&self.entry);
+    }
+}
+
+impl World {
+    fn below(&self, bound: usize) -> usize {
+        self.random.borrow_mut().below(bound)
+    }
+
+    fn lead(self: &Rc<World>, page: usize, variant: usize) -> Leading {
+        let entry = (page, variant, self.version[page].get());
+        let mut leaders = self.leaders.borrow_mut();
+        let count = leaders.entry(entry).or_default();
+        *count += 1;
+        assert_eq!(*count, 1, "one leader at a time for a key and variant");
+        Leading {
+            world: Rc::clone(self),
+            entry,
+        }
+    }
+}
+
+/// Lets other tasks run.
+async fn pause() {
+    let mut paused = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut paused, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+const LINES: usize = 4;
+
+fn line(page: usize, variant: usize, version: u64) -> String {
+    format!("{page}/{variant}/{version:06};")
+}
+
+/// Checks that a text is a whole page and says of which version.
+fn version_of(text: &[u8], page: usize, variant: usize) -> u64 {
+    let text = std::str::from_utf8(text).expect("text");
+    let first = text.split(';').next().expect("a line");
+    let version = first
+        .rsplit('/')
+        .next()
+        .and_then(|v| v.parse().ok())
+        .expect("a version");
+    let shown_variant = if page == VARYING { variant } else { 0 };
+    assert_eq!(
+        text,
+        line(page, shown_variant, version).repeat(LINES),
+        "whole, and the right page"
+    );
+    version
+}
+
+async fn client(world: Rc<World>) {
+    for _ in 0..REQUESTS {
+        let (page, variant) = (world.below(KEYS), world.below(2));
+        request(&world, page, variant).await;
+        pause().await;
+    }
+}
+
+async fn request(world: &Rc<World>, page: usize, variant: usize) {
+    let name = key(&format!("/{page}"));
+    let fields = fields(&[&format!("X: {variant}")]);
+    let at_least = world.purged[page].get();
+    let show = |text: &[u8]| {
+        let version = version_of(text, page, variant);
+        assert!(
+            version >= at_least,
+            "not older than a purge that came before the request"
+        );
+        world.answers.set(world.answers.get() + 1);
+    };
+    let join_request = |now| JoinRequest {
+        key: name.as_ref(),
+        fields: &fields,
+        now,
+        lock_age: None,
+        group: None,
+    };
+    // A client whose leader failed tries again, but not for ever.
+    for _ in 0..4 {
+        let now = world.now.get();
+        match world.zone.lookup(&name.as_ref(), &fields, now) {
+            Lookup::Fresh(response) => return show(&response.body.chunks().concat()),
+            Lookup::Stale(..) => {
+                let Some(leader) = world.zone.begin_refresh(&join_request(now)) else {
+                    return;
+                };
+                let leading = world.lead(page, variant);
+                return fetch(world, leader, Some(leading), page, variant).await;
+            }
+            Lookup::NotShareable(_) => {
+                let leader = world.zone.detached(&join_request(now));
+                return fetch(world, leader, None, page, variant).await;
+            }
+            Lookup::Miss | Lookup::VaryMiss => {}
+        }
+        if world.below(4) == 0 {
+            pause().await;
+        }
+        match world.zone.join(&join_request(world.now.get())) {
+            Join::Fresh(response) => return show(&response.body.chunks().concat()),
+            Join::Alone(_) => return,
+            Join::Lead(leader) => {
+                let leading = world.lead(page, variant);
+                return fetch(world, leader, Some(leading), page, variant).await;
+            }
+            Join::Follow(mut follower) => {
+                if world.below(8) == 0 {
+                    // The client left while it waited.
+                    pause().await;
+                    return;
+                }
+                match follower.wait(&fields).await {
+                    Followed::Complete(response) => return show(&response.body.chunks().concat()),
+                    Followed::Streaming(reader) => match read(world, reader).await {
+                        Some(text) => return show(&text),
+                        None => return,
+                    },
+                    Followed::NotShareable(_) => return,
+                    Followed::VaryMismatch | Followed::Failed => {}
+                }
+            }
+        }
+    }
+}
+
+/// The whole text; none when it broke off or the client left.
+async fn read(world: &Rc<World>, mut reader: Reader) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    loop {
+        if world.below(20) == 0 {
+            return None;
+        }
+        match reader.next_chunk().await {
+            Ok(Some(bytes)) => text.extend_from_slice(&bytes),
+            Ok(None) => return Some(text),
+            Err(Truncated) => return None,
+        }
+        if world.below(3) == 0 {
+            pause().await;
+        }
+    }
+}
+
+async fn fetch(
+    world: &Rc<World>,
+    leader: Leader,
+    leading: Option<Leading>,
+    page: usize,
+    variant: usize,
+) {
+    world.fetches.set(world.fetches.get() + 1);
+    let version = world.version[page].get();
+    for _ in 0..world.below(4) {
+        pause().await;
+    }
+    // Ended in this order: first the flight, then the entry in the list of leaders.
+    let _leading = leading;
+    match world.below(10) {
+        0 => return drop(leader),
+        1 => return leader.failed(),
+        2 => {
+            let remember = Duration::from_millis(world.below(3) as u64 * 100);
+            return leader.not_shareable(NoStore::Private, remember, world.now.get());
+        }
+        _ => {}
+    }
+    let lines: &[&str] = match page {
+        VARYING => &["Cache-Control: max-age=1", "Vary: X"],
+        _ => &["Cache-Control: max-age=1"],
+    };
+    let decided = storable(lines, &fields(&[&format!("X: {variant}")]));
+    let reason = Bytes::new();
+    let head = ResponseHead {
+        status: 200,
+        reason: &reason,
+        fields: &[],
+        declared_length: None,
+    };
+    let mut filling = leader.publish_head(&head, &decided, world.now.get());
+    let line = line(page, if page == VARYING { variant } else { 0 }, version);
+    for _ in 0..LINES {
+        if world.below(2) == 0 {
+            pause().await;
+        }
+        if world.below(40) == 0 {
+            return drop(filling);
+        }
+        filling.push(Bytes::from(line.clone()), world.now.get());
+    }
+    let _ = filling.complete(world.now.get());
+}
+
+async fn purger(world: Rc<World>) {
+    for _ in 0..4 {
+        for _ in 0..world.below(20) {
+            pause().await;
+        }
+        let page = world.below(KEYS);
+        let name = key(&format!("/{page}"));
+        let (target, hit) = match world.below(3) {
+            0 => (PurgeTarget::Key(name.as_ref()), page..page + 1),
+            1 => (PurgeTarget::Prefix(name.bytes()), page..page + 1),
+            _ => (PurgeTarget::Everything, 0..KEYS),
+        };
+        let mode = if world.below(2) == 0 {
+            PurgeMode::Hard
+        } else {
+            PurgeMode::Soft
+        };
+        for page in hit.clone() {
+            world.version[page].set(world.version[page].get() + 1);
+        }
+        world.zone.purge(target, mode, world.now.get());
+        for page in hit {
+            world.purged[page].set(world.version[page].get());
+        }
+    }
+}
+
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    woken: Arc<Flag>,
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Flag>) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
+    Task {
+        future: Box::pin(future),
+        woken: Arc::new(Flag(AtomicBool::new(true))),
+    }
+}
+
+/// Runs one world to its end; gives fetches and answers.
+fn run(seed: u64) -> (u64, u64) {
+    let config = ZoneConfig {
+        memory_budget_bytes: 9_000,
+        shards: 2,
+        ..ZoneConfig::default()
+    };
+    let zone = Zone::new(config);
+    let base = zone.stats().used_bytes;
+    let world = Rc::new(World {
+        zone: Arc::clone(&zone),
+        random: RefCell::new(Random(seed)),
+        now: Cell::new(T0),
+        version: Default::default(),
+        purged: Default::default(),
+        leaders: RefCell::default(),
+        fetches: Cell::new(0),
+        answers: Cell::new(0),
+    });
+    let mut tasks: Vec<Task> = (0..CLIENTS)
+        .map(|_| spawn(client(Rc::clone(&world))))
+        .collect();
+    tasks.push(spawn(purger(Rc::clone(&world))));
+    while !tasks.is_empty() {
+        let ready: Vec<usize> = (0..tasks.len())
+            .filter(|&at| tasks[at].woken.0.load(SeqCst))
+            .collect();
+        assert!(!ready.is_empty(), "{} tasks wait for ever", tasks.len());
+        let at = ready[world.below(ready.len())];
+        let task = &mut tasks[at];
+        task.woken.0.store(false, SeqCst);
+        let waker = Waker::from(Arc::clone(&task.woken));
+        if task
+            .future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            drop(tasks.swap_remove(at));
+        } else if world.below(200) == 0 {
+            // A client is gone, whatever it was doing; with it a leader, perhaps.
+            drop(tasks.swap_remove(at));
+        }
+        if world.below(10) == 0 {
+            world
+                .now
+                .set(world.now.get().plus(Duration::from_millis(150)));
+        }
+        assert!(zone.stats().used_bytes <= zone.config().memory_budget_bytes);
+    }
+    assert_eq!(zone.stats().in_flight, 0, "no flight outlives its leader");
+    zone.purge(PurgeTarget::Prefix(b""), PurgeMode::Hard, T0);
+    assert_eq!(zone.stats().used_bytes, base, "every byte was given back");
+    (world.fetches.get(), world.answers.get())
+}
+
+#[test]
+fn nobody_waits_for_ever_and_nobody_sees_what_was_purged() {
+    let (mut fetches, mut answers) = (0, 0);
+    for seed in 0..SEEDS {
+        let outcome = std::panic::catch_unwind(|| run(seed));
+        let (fetched, answered) = outcome.unwrap_or_else(|_| panic!("seed {seed}"));
+        fetches += fetched;
+        answers += answered;
+    }
+    // The simulation is worth something only if both happen often.
+    assert!(
+        fetches > SEEDS * 10 && answers > SEEDS * 10,
+        "{fetches} {answers}"
+    );
+}

@@ -1,0 +1,527 @@
+//! Collapsing as scripts: each test is a short story of leaders and followers on one thread.
+
+use super::*;
+use crate::testing::{NO_FIELDS, T0, fields, key, storable};
+use crate::{CacheKey, PurgeMode, PurgeTarget, ZoneConfig};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+fn zone() -> Arc<Zone> {
+    zone_with(1 << 20)
+}
+
+fn zone_with(max_response_bytes: u64) -> Arc<Zone> {
+    Zone::new(ZoneConfig {
+        max_response_bytes,
+        shards: 2,
+        ..ZoneConfig::default()
+    })
+}
+
+struct Client<'a> {
+    zone: &'a Arc<Zone>,
+    key: CacheKey,
+    fields: Vec<Field>,
+    now: Millis,
+    lock_age: Option<Duration>,
+}
+
+impl<'a> Client<'a> {
+    fn new(zone: &'a Arc<Zone>, lines: &[&str]) -> Client<'a> {
+        Client {
+            zone,
+            key: key("/"),
+            fields: fields(lines),
+            now: T0,
+            lock_age: None,
+        }
+    }
+
+    fn request(&self) -> JoinRequest<'_> {
+        let (key, fields, now) = (self.key.as_ref(), &self.fields, self.now);
+        JoinRequest {
+            key,
+            fields,
+            now,
+            lock_age: self.lock_age,
+            group: None,
+        }
+    }
+
+    fn join(&self) -> Join {
+        self.zone.join(&self.request())
+    }
+
+    fn lead(&self) -> Leader {
+        match self.join() {
+            Join::Lead(leader) => leader,
+            other => panic!("leads, not {other:?}"),
+        }
+    }
+
+    fn follow(&self) -> Follower {
+        match self.join() {
+            Join::Follow(follower) => follower,
+            other => panic!("follows, not {other:?}"),
+        }
+    }
+
+    fn wait(&self, follower: &mut Follower) -> Option<Followed> {
+        now(follower.wait(&self.fields))
+    }
+
+    fn stream(&self, follower: &mut Follower) -> Reader {
+        match self.wait(follower) {
+            Some(Followed::Streaming(reader)) => reader,
+            other => panic!("streams, not {other:?}"),
+        }
+    }
+}
+
+/// What a future gives at once.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+fn publish(leader: Leader, lines: &[&str], request: &[Field], declared: Option<u64>) -> Filling {
+    let storable = storable(lines, request);
+    let fields = fields(lines);
+    let reason = Bytes::new();
+    let head = ResponseHead {
+        status: 200,
+        reason: &reason,
+        fields: &fields,
+        declared_length: declared,
+    };
+    leader.publish_head(&head, &storable, T0)
+}
+
+const SECOND: &[&str] = &["Cache-Control: max-age=1"];
+
+/// Reads what there is: the bytes, and how it ended (None: not yet).
+fn read(reader: &mut Reader) -> (String, Option<Result<(), Truncated>>) {
+    let mut text = String::new();
+    loop {
+        match now(reader.next_chunk()) {
+            Some(Ok(Some(bytes))) => text.push_str(&String::from_utf8_lossy(&bytes)),
+            Some(Ok(None)) => return (text, Some(Ok(()))),
+            Some(Err(truncated)) => return (text, Some(Err(truncated))),
+            None => return (text, None),
+        }
+    }
+}
+
+fn part(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+#[test]
+fn followers_read_the_body_while_it_arrives() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let mut early = client.follow();
+    assert!(client.wait(&mut early).is_none());
+    let mut filling = publish(leader, SECOND, &[], None);
+    let mut own = filling.reader();
+    assert_eq!(filling.push(part("one "), T0), Pushed::Kept);
+    let mut early = client.stream(&mut early);
+    assert_eq!(early.head().status, 200);
+    assert_eq!(read(&mut early), ("one ".into(), None));
+    let mut late = client.stream(&mut client.follow());
+    filling.push(part("two"), T0);
+    let stored = filling.complete(T0).expect("stored");
+    assert_eq!(read(&mut early), ("two".into(), Some(Ok(()))));
+    assert_eq!(read(&mut late), ("one two".into(), Some(Ok(()))));
+    assert_eq!(read(&mut own), ("one two".into(), Some(Ok(()))));
+    assert!(Arc::ptr_eq(&stored, &own.stored().expect("stored")));
+    assert!(matches!(client.join(), Join::Fresh(_)));
+    assert_eq!(zone.stats().in_flight, 0);
+}
+
+#[test]
+fn a_response_that_may_not_be_shared_frees_all_followers_and_is_remembered() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let mut followers: Vec<Follower> = (0..100).map(|_| client.follow()).collect();
+    leader.not_shareable(NoStore::SetCookie, Duration::from_secs(2), T0);
+    for follower in &mut followers {
+        let freed = client.wait(follower);
+        assert!(matches!(
+            freed,
+            Some(Followed::NotShareable(NoStore::SetCookie))
+        ));
+    }
+    assert!(matches!(
+        client.join(),
+        Join::Alone(Alone::NotShareable(NoStore::SetCookie))
+    ));
+    let later = Client {
+        now: T0.plus(Duration::from_secs(2)),
+        ..Client::new(&zone, &[])
+    };
+    later.lead();
+}
+
+#[test]
+fn a_leader_that_dies_releases_everybody_and_one_takes_over() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let mut follower = {
+        let _leader = client.lead();
+        client.follow()
+    };
+    assert!(matches!(client.wait(&mut follower), Some(Followed::Failed)));
+    let _next = client.lead();
+    client.follow();
+}
+
+#[test]
+fn a_filling_that_dies_truncates_its_readers_and_stores_nothing() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let mut filling = publish(client.lead(), SECOND, &[], None);
+    let mut reader = client.stream(&mut client.follow());
+    filling.push(part("half"), T0);
+    drop(filling);
+    assert_eq!(read(&mut reader), ("half".into(), Some(Err(Truncated))));
+    client.lead();
+    assert_eq!(zone.stats().stored, 0);
+}
+
+#[test]
+fn a_body_of_another_length_than_declared_is_truncated() {
+    for declared in [3, 5] {
+        let zone = zone();
+        let client = Client::new(&zone, &[]);
+        let mut filling = publish(client.lead(), SECOND, &[], Some(declared));
+        let mut reader = filling.reader();
+        filling.push(part("four"), T0);
+        assert_eq!(filling.complete(T0).map(drop), Err(NoStore::Truncated));
+        assert_eq!(read(&mut reader).1, Some(Err(Truncated)));
+    }
+}
+
+#[test]
+fn a_leader_without_progress_lets_one_more_lead() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let _stuck = client.lead();
+    let age = |millis| Client {
+        now: T0.plus(Duration::from_millis(millis)),
+        lock_age: Some(Duration::from_secs(5)),
+        ..Client::new(&zone, &[])
+    };
+    age(4999).follow();
+    let _second = age(5000).lead();
+    age(9999).follow();
+    let _third = age(10_000).lead();
+    drop(_stuck);
+    age(10_001).follow();
+}
+
+#[test]
+fn followers_that_select_another_variant_go_their_own_way() {
+    let zone = zone();
+    let de = Client::new(&zone, &["Accept-Language: de"]);
+    let en = Client::new(&zone, &["Accept-Language: en"]);
+    let leader = de.lead();
+    let (mut same, mut other) = (de.follow(), en.follow());
+    let lines = &["Cache-Control: max-age=1", "Vary: Accept-Language"];
+    let filling = publish(leader, lines, &de.fields, None);
+    de.stream(&mut same);
+    assert!(matches!(en.wait(&mut other), Some(Followed::VaryMismatch)));
+    // Known to vary now: one leader for each variant, side by side.
+    let second = en.lead();
+    let mut third = en.follow();
+    de.follow();
+    let fr = Client::new(&zone, &["Accept-Language: fr"]);
+    fr.lead();
+    filling.complete(T0).expect("stored");
+    publish(second, lines, &en.fields, None)
+        .complete(T0)
+        .expect("stored");
+    assert!(matches!(en.wait(&mut third), Some(Followed::Complete(_))));
+    assert!(matches!(de.join(), Join::Fresh(_)));
+    // Also when all of it is stale and gone from the table.
+    let [de_late, en_late] = [&de, &en].map(|c| Client {
+        now: T0.plus(Duration::from_secs(5)),
+        fields: c.fields.clone(),
+        ..Client::new(&zone, &[])
+    });
+    let (_one, _two) = (de_late.lead(), en_late.lead());
+    en_late.follow();
+}
+
+#[test]
+fn one_refresh_at_a_time_and_none_when_fresh() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    publish(client.lead(), SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    assert!(zone.begin_refresh(&client.request()).is_none(), "fresh");
+    let late = Client {
+        now: T0.plus(Duration::from_secs(3)),
+        ..Client::new(&zone, &[])
+    };
+    let refresh = zone.begin_refresh(&late.request()).expect("stale");
+    assert!(refresh.stale().is_some());
+    assert!(zone.begin_refresh(&late.request()).is_none(), "under way");
+    drop(refresh);
+    assert!(
+        zone.begin_refresh(&late.request()).is_some(),
+        "failed: again"
+    );
+}
+
+#[test]
+fn a_304_freshens_the_fields_and_shares_the_body() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let lines = &["Cache-Control: max-age=1", "ETag: \"a\"", "X-Old: 1"];
+    let mut filling = publish(client.lead(), lines, &[], None);
+    filling.push(part("body"), T0);
+    let old = filling.complete(T0).expect("stored");
+    let late = Client {
+        now: T0.plus(Duration::from_secs(3)),
+        ..Client::new(&zone, &[])
+    };
+    let leader = zone.begin_refresh(&late.request()).expect("stale");
+    let mut follower = late.follow();
+    let fresher = fields(&["Cache-Control: max-age=9"]);
+    let after = leader.stale().expect("stale").fields_after(&fresher);
+    let decided =
+        crate::testing::decide_200(&[], &after, &crate::Policy::default()).expect("storable");
+    let new = leader
+        .freshen(&fresher, &decided, late.now)
+        .expect("stored");
+    assert_eq!(new.fresh_for(late.now), Duration::from_secs(9));
+    assert_eq!(new.body.chunks()[0].as_ptr(), old.body.chunks()[0].as_ptr());
+    assert_eq!(new.fields.first("x-old"), Some(&b"1"[..]));
+    assert!(
+        matches!(late.wait(&mut follower), Some(Followed::Complete(r)) if Arc::ptr_eq(&r, &new))
+    );
+    assert_eq!(zone.stats().responses, 1);
+}
+
+#[test]
+fn nobody_joins_a_fetch_begun_before_a_purge() {
+    for mode in [PurgeMode::Soft, PurgeMode::Hard] {
+        let zone = zone();
+        let client = Client::new(&zone, &[]);
+        let old = publish(client.lead(), SECOND, &[], None);
+        let mut before = client.stream(&mut client.follow());
+        zone.purge(PurgeTarget::Key(client.key.as_ref()), mode, T0);
+        let new = client.lead();
+        assert_eq!(old.complete(T0).map(drop), Err(NoStore::Purged));
+        assert_eq!(
+            read(&mut before).1,
+            Some(Ok(())),
+            "who came before is served"
+        );
+        client.follow();
+        publish(new, SECOND, &[], None)
+            .complete(T0)
+            .expect("stored");
+    }
+}
+
+#[test]
+fn what_is_shared_below_minimum_uses_is_not_stored() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let mut follower = client.follow();
+    let share_only = Some(NoStore::MinUses);
+    let decided = Storable {
+        share_only,
+        ..storable(SECOND, &[])
+    };
+    let reason = Bytes::new();
+    let head = ResponseHead {
+        status: 200,
+        reason: &reason,
+        fields: &[],
+        declared_length: None,
+    };
+    let mut filling = leader.publish_head(&head, &decided, T0);
+    filling.push(part("shared"), T0);
+    assert_eq!(filling.complete(T0).map(drop), Err(NoStore::MinUses));
+    let mut reader = client.stream(&mut follower);
+    assert_eq!(read(&mut reader), ("shared".into(), Some(Ok(()))));
+    client.lead();
+}
+
+#[test]
+fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
+    let zone = zone_with(3 << 20);
+    let client = Client::new(&zone, &[]);
+    let before = zone.stats().used_bytes;
+    let mut filling = publish(client.lead(), SECOND, &[], None);
+    let mut slow = filling.reader();
+    let mut waiting = client.follow();
+    let chunk = Bytes::from(vec![b'x'; 1 << 20]);
+    for _ in 0..3 {
+        assert_eq!(filling.push(chunk.clone(), T0), Pushed::Kept);
+    }
+    assert_eq!(
+        zone.stats().used_bytes,
+        before + (3 << 20),
+        "bytes on their way are counted"
+    );
+    assert_eq!(filling.push(chunk.clone(), T0), Pushed::TooLarge);
+    assert_eq!(zone.stats().used_bytes, before);
+    assert!(
+        now(filling.room()).is_none(),
+        "the slow reader has four chunks to go"
+    );
+    assert!(matches!(
+        client.join(),
+        Join::Alone(Alone::NotShareable(NoStore::TooLarge))
+    ));
+    for _ in 0..3 {
+        assert!(matches!(now(slow.next_chunk()), Some(Ok(Some(_)))));
+    }
+    assert!(now(filling.room()).is_some());
+    let late = client.wait(&mut waiting);
+    assert!(
+        matches!(late, Some(Followed::NotShareable(NoStore::TooLarge))),
+        "its beginning is gone"
+    );
+    assert_eq!(filling.push(chunk.clone(), T0), Pushed::TooLarge);
+    let mut rest = 0;
+    while let Some(bytes) = slow.try_next_chunk() {
+        rest += bytes.len();
+    }
+    assert_eq!(rest, 2 << 20);
+    drop(slow);
+    assert_eq!(filling.push(chunk, T0), Pushed::Unwanted);
+    assert_eq!(filling.complete(T0).map(drop), Err(NoStore::TooLarge));
+    assert_eq!(zone.stats().used_bytes, before);
+}
+
+#[test]
+fn a_detached_fetch_is_followed_by_nobody_and_stored_all_the_same() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let alone = zone.detached(&client.request());
+    let _leader = client.lead();
+    publish(alone, SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    let found = zone.lookup(&client.key.as_ref(), NO_FIELDS, T0);
+    assert!(matches!(found, Lookup::Fresh(_)));
+}
+
+#[test]
+fn a_response_complete_between_lookup_and_join_is_found_by_join() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let filling = publish(client.lead(), SECOND, &[], None);
+    assert!(matches!(
+        zone.lookup(&client.key.as_ref(), NO_FIELDS, T0),
+        Lookup::Miss
+    ));
+    filling.complete(T0).expect("stored");
+    assert!(matches!(client.join(), Join::Fresh(_)));
+}
+
+/// The wake-ups themselves, with a real runtime: a thousand sleepers and one leader.
+#[tokio::test]
+async fn a_thousand_followers_are_woken_by_one_leader() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let tasks: Vec<_> = (0..1000)
+        .map(|_| {
+            let mut follower = client.follow();
+            tokio::spawn(async move {
+                let mut reader = match follower.wait(&Vec::<Field>::new()).await {
+                    Followed::Streaming(reader) => reader,
+                    Followed::Complete(response) => return response.body.len(),
+                    other => panic!("{other:?}"),
+                };
+                let mut len = 0;
+                while let Some(bytes) = reader.next_chunk().await.expect("whole") {
+                    len += bytes.len() as u64;
+                }
+                len
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let mut filling = publish(leader, SECOND, &[], Some(100));
+    for _ in 0..10 {
+        filling.push(part("0123456789"), T0);
+        tokio::task::yield_now().await;
+    }
+    filling.complete(T0).expect("stored");
+    for task in tasks {
+        assert_eq!(task.await.expect("no panic"), 100);
+    }
+}
+
+/// Threads meet at a barrier for each key and ask at once: one of them fetches, whichever way the
+/// lookup, the join and the ending of the flight interleave.
+#[test]
+fn threads_that_ask_at_once_cause_one_fetch() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    let (threads, rounds) = (3, 2000);
+    let zone = zone();
+    let barrier = std::sync::Barrier::new(threads);
+    let fetches: Vec<AtomicUsize> = (0..rounds).map(|_| AtomicUsize::new(0)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                let runtime = runtime.expect("a runtime");
+                for (round, fetches) in fetches.iter().enumerate() {
+                    let client = Client {
+                        key: key(&format!("/{round}")),
+                        ..Client::new(&zone, &[])
+                    };
+                    barrier.wait();
+                    let found = zone.lookup(&client.key.as_ref(), NO_FIELDS, T0);
+                    if let Lookup::Fresh(_) = found {
+                        continue;
+                    }
+                    match client.join() {
+                        Join::Lead(leader) => {
+                            fetches.fetch_add(1, SeqCst);
+                            let mut filling = publish(leader, SECOND, &[], None);
+                            filling.push(part("body"), T0);
+                            filling.complete(T0).expect("stored");
+                        }
+                        Join::Follow(mut follower) => {
+                            let body = runtime.block_on(async {
+                                match follower.wait(&client.fields).await {
+                                    Followed::Complete(response) => response.body.len(),
+                                    Followed::Streaming(mut reader) => {
+                                        let mut len = 0;
+                                        while let Ok(Some(bytes)) = reader.next_chunk().await {
+                                            len += bytes.len() as u64;
+                                        }
+                                        len
+                                    }
+                                    other => panic!("{other:?}"),
+                                }
+                            });
+                            assert_eq!(body, 4);
+                        }
+                        Join::Fresh(_) => {}
+                        Join::Alone(why) => panic!("{why:?}"),
+                    }
+                }
+            });
+        }
+    });
+    for (round, fetches) in fetches.iter().enumerate() {
+        assert_eq!(fetches.load(SeqCst), 1, "round {round}");
+    }
+}

@@ -1,0 +1,265 @@
+//! Fields as the cache meets them: a request's, asked by name, and a response's, kept.
+//!
+//! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
+//! the client in one copy; name and value are looked up as spans of that block. What must not be
+//! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
+//! server writes anew for each answer (`Age`, `Content-Length`).
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// One field of a message: name and value, as received.
+pub type Field = (Bytes, Bytes);
+
+/// A request's fields, asked by name. Implemented by the server over whatever its codec gives.
+pub trait RequestFields {
+    /// Calls `visit` with each value of the fields called `name` (lower case; names compare
+    /// case-insensitively), in the order received.
+    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8]));
+
+    /// Whether there is a field called `name`.
+    fn has(&self, name: &str) -> bool {
+        let mut found = false;
+        self.each_value(name, &mut |_| found = true);
+        found
+    }
+}
+
+impl RequestFields for &[Field] {
+    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        for value in values(self, name) {
+            visit(value);
+        }
+    }
+}
+
+impl RequestFields for Vec<Field> {
+    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        for value in values(self, name) {
+            visit(value);
+        }
+    }
+}
+
+/// A request without fields.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFields;
+
+impl RequestFields for NoFields {
+    fn each_value(&self, _name: &str, _visit: &mut dyn FnMut(&[u8])) {}
+}
+
+/// The values of the fields called `name`, in order.
+pub fn values<'a>(fields: &'a [Field], name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
+    fields
+        .iter()
+        .filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
+        .map(|(_, value)| value.as_ref())
+}
+
+/// The value of the first field called `name`.
+#[must_use]
+pub fn first<'a>(fields: &'a [Field], name: &'a str) -> Option<&'a [u8]> {
+    values(fields, name).next()
+}
+
+/// A stored response's fields.
+#[derive(Clone, Debug, Default)]
+pub struct StoredFields {
+    block: Bytes,
+    spans: std::sync::Arc<[Span]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    name_len: u32,
+    value_len: u32,
+}
+
+/// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
+/// RFC 9110 §7.6.1).
+const NOT_STORED: [&str; 12] = [
+    "age",
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authentication-info",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+impl StoredFields {
+    /// Keeps `fields` in their order, without those that may not be stored and without those that
+    /// `Connection` names. Fields past 4 GiB in total are left out.
+    #[must_use]
+    pub fn new(fields: &[Field]) -> StoredFields {
+        let kept = || fields.iter().filter(|(name, _)| is_stored(name, fields));
+        let mut block = BytesMut::with_capacity(kept().map(|(n, v)| n.len() + v.len() + 4).sum());
+        let mut spans = Vec::with_capacity(fields.len());
+        for (name, value) in kept() {
+            let (Ok(start), Ok(name_len), Ok(value_len)) = (
+                u32::try_from(block.len()),
+                u32::try_from(name.len()),
+                u32::try_from(value.len()),
+            ) else {
+                break;
+            };
+            spans.push(Span {
+                start,
+                name_len,
+                value_len,
+            });
+            block.put_slice(name);
+            block.put_slice(b": ");
+            block.put_slice(value);
+            block.put_slice(b"\r\n");
+        }
+        StoredFields {
+            block: block.freeze(),
+            spans: spans.into(),
+        }
+    }
+
+    /// All fields as `Name: value\r\n` lines, ready to be sent.
+    #[must_use]
+    pub fn block(&self) -> &Bytes {
+        &self.block
+    }
+
+    /// Name and value of each field, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> + '_ {
+        self.spans.iter().map(|span| {
+            let (name, value) = span.ranges();
+            (
+                self.block.get(name).unwrap_or_default(),
+                self.block.get(value).unwrap_or_default(),
+            )
+        })
+    }
+
+    /// The fields as pairs that share the block's memory.
+    pub fn pairs(&self) -> impl Iterator<Item = Field> + '_ {
+        self.spans.iter().map(|span| {
+            let (name, value) = span.ranges();
+            (self.block.slice(name), self.block.slice(value))
+        })
+    }
+
+    /// The value of the first field called `name` (any case).
+    #[must_use]
+    pub fn first(&self, name: &str) -> Option<&[u8]> {
+        self.iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, v)| v)
+    }
+
+    /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
+    /// replaces all stored ones of that name; the others stay. What describes the stored body
+    /// (`Content-Encoding`, `Content-Type`, `Content-Range`) stays as stored. A stored `Date` goes
+    /// when the 304 has none: it would make the freshened response old.
+    #[must_use]
+    pub fn freshened(&self, fresher: &[Field]) -> StoredFields {
+        let replaces = |name: &[u8]| {
+            !BODY_FIELDS
+                .iter()
+                .any(|f| name.eq_ignore_ascii_case(f.as_bytes()))
+        };
+        let replaced = |name: &[u8]| {
+            let in_both = || fresher.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+            name.eq_ignore_ascii_case(b"date") || replaces(name) && in_both()
+        };
+        let fields: Vec<Field> = self
+            .pairs()
+            .filter(|(name, _)| !replaced(name))
+            .chain(
+                fresher
+                    .iter()
+                    .filter(|(name, _)| is_stored(name, fresher) && replaces(name))
+                    .cloned(),
+            )
+            .collect();
+        StoredFields::new(&fields)
+    }
+
+    /// Bytes of memory these fields take, as the allocator rounds them.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        crate::body::allocated(self.block.len())
+            + crate::body::allocated(self.spans.len() * size_of::<Span>() + 16)
+    }
+}
+
+/// Fields that describe the stored body's form; a 304 cannot change them (RFC 9111 §3.2).
+const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
+
+impl Span {
+    fn ranges(&self) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+        let start = self.start as usize;
+        let colon = start + self.name_len as usize;
+        let value = colon + 2;
+        (start..colon, value..value + self.value_len as usize)
+    }
+}
+
+fn is_stored(name: &[u8], fields: &[Field]) -> bool {
+    !NOT_STORED
+        .iter()
+        .any(|never| name.eq_ignore_ascii_case(never.as_bytes()))
+        && !values(fields, "connection")
+            .flat_map(|value| value.split(|&b| b == b','))
+            .any(|named| named.trim_ascii().eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fields;
+
+    #[test]
+    fn fields_of_the_connection_are_not_stored() {
+        let stored = StoredFields::new(&fields(&[
+            "Content-Type: text/html",
+            "Connection: close, X-Hop",
+            "x-hop: 1",
+            "Age: 3",
+            "Content-Length: 5",
+            "Transfer-Encoding: chunked",
+            "ETag: \"a\"",
+            "Link: </a>",
+            "Link: </b>",
+        ]));
+        let expected = "Content-Type: text/html\r\nETag: \"a\"\r\nLink: </a>\r\nLink: </b>\r\n";
+        assert_eq!(stored.block(), expected);
+        assert_eq!(stored.first("etag"), Some(&b"\"a\""[..]));
+        assert_eq!(stored.iter().count(), 4);
+        assert_eq!(
+            StoredFields::new(&stored.pairs().collect::<Vec<_>>()).block(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_304_replaces_the_fields_it_carries() {
+        let stored = StoredFields::new(&fields(&[
+            "Content-Type: text/html",
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT",
+            "X-A: 1",
+            "X-A: 2",
+            "X-B: 1",
+        ]));
+        let freshened = stored.freshened(&fields(&[
+            "Content-Type: text/plain",
+            "x-a: 3",
+            "Connection: close",
+        ]));
+        assert_eq!(
+            freshened.block(),
+            "Content-Type: text/html\r\nX-B: 1\r\nx-a: 3\r\n"
+        );
+    }
+}

@@ -1,0 +1,944 @@
+//! The freshness lifetime of a response (RFC 9111 §4.2), with nginx's additions.
+//!
+//! The first voice that speaks decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
+//! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` silences the
+//! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` are
+//! heard whoever gave the lifetime. What cannot be understood counts as stale (§4.2.1).
+
+use crate::fields::{Field, first, values};
+use crate::storability::{NoStore, Policy};
+use crate::time::Millis;
+use std::time::{Duration, SystemTime};
+
+/// Seconds above this are cut to it (RFC 9111 §1.2.2).
+const MAX_DELTA_SECS: u64 = 1 << 31;
+
+/// How far `Date` may lie behind our clock before it counts as age: it is cut to whole seconds and
+/// clocks are never quite equal, and a microcache's lifetimes are of that size.
+const DATE_SLACK: Duration = Duration::from_secs(2);
+
+/// What gave a response its lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LifetimeSource {
+    /// `X-Accel-Expires`.
+    AccelExpires,
+    /// `CDN-Cache-Control`.
+    CdnCacheControl,
+    /// `Cache-Control: s-maxage`.
+    SMaxage,
+    /// `Cache-Control: max-age`.
+    MaxAge,
+    /// `Expires`.
+    Expires,
+    /// A rule by status.
+    Rule,
+    /// A share of the time since `Last-Modified`.
+    Heuristic,
+}
+
+impl LifetimeSource {
+    /// Whether age gathered upstream shortens the lifetime. `X-Accel-Expires` and the operator's
+    /// rules speak about time in this cache.
+    #[must_use]
+    pub fn counts_age(self) -> bool {
+        !matches!(self, LifetimeSource::AccelExpires | LifetimeSource::Rule)
+    }
+
+    /// One word for logs.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            LifetimeSource::AccelExpires => "x-accel-expires",
+            LifetimeSource::CdnCacheControl => "cdn-cache-control",
+            LifetimeSource::SMaxage => "s-maxage",
+            LifetimeSource::MaxAge => "max-age",
+            LifetimeSource::Expires => "expires",
+            LifetimeSource::Rule => "rule",
+            LifetimeSource::Heuristic => "heuristic",
+        }
+    }
+}
+
+/// Response fields not to be obeyed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IgnoreFields {
+    /// `X-Accel-Expires`.
+    pub accel_expires: bool,
+    /// `Cache-Control` and `CDN-Cache-Control`.
+    pub cache_control: bool,
+    /// `Expires`.
+    pub expires: bool,
+    /// `Set-Cookie`: store the response although it sets a cookie.
+    pub set_cookie: bool,
+    /// `Vary`.
+    pub vary: bool,
+}
+
+/// The statuses a rule is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusSet {
+    /// Every status.
+    Any,
+    /// These.
+    Of(Vec<u16>),
+}
+
+/// A lifetime for responses whose fields say nothing (as `fastcgi_cache_valid`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValidRule {
+    /// For which statuses. The first rule that matches counts.
+    pub statuses: StatusSet,
+    /// For how long; zero: not stored.
+    pub lifetime: Duration,
+}
+
+/// The directives of `Cache-Control` that a cache reads from a response (RFC 9111 §5.2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheControl {
+    /// `no-store`.
+    pub no_store: bool,
+    /// `no-cache`, also with field names.
+    pub no_cache: bool,
+    /// `private`, also with field names.
+    pub private: bool,
+    /// `public`.
+    pub public: bool,
+    /// `must-revalidate`.
+    pub must_revalidate: bool,
+    /// `proxy-revalidate`.
+    pub proxy_revalidate: bool,
+    /// `must-understand`.
+    pub must_understand: bool,
+    /// `s-maxage`; zero when it cannot be understood.
+    pub s_maxage: Option<Duration>,
+    /// `max-age`; zero when it cannot be understood.
+    pub max_age: Option<Duration>,
+    /// `stale-while-revalidate`; absent when it cannot be understood.
+    pub stale_while_revalidate: Option<Duration>,
+    /// `stale-if-error`; absent when it cannot be understood.
+    pub stale_if_error: Option<Duration>,
+}
+
+/// A positive answer of [`lifetime`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lifetime {
+    pub lifetime: Duration,
+    pub source: LifetimeSource,
+    pub stale_while_revalidate: Option<Duration>,
+    pub stale_if_error: Option<Duration>,
+    pub must_revalidate: bool,
+    pub allows_authorized: bool,
+}
+
+/// What one voice says about the lifetime.
+enum Says {
+    Nothing,
+    Never(NoStore),
+    For(Duration, LifetimeSource),
+}
+
+/// The lifetime, or the reason why the response may not be reused.
+pub(crate) fn lifetime(
+    status: u16,
+    fields: &[Field],
+    policy: &Policy,
+    now: Millis,
+) -> Result<Lifetime, NoStore> {
+    let ignore = policy.ignore;
+    let (control, targeted) = match ignore.cache_control {
+        true => (CacheControl::default(), false),
+        false => effective_control(fields, policy.targeted),
+    };
+    let mut says = match ignore.accel_expires {
+        true => Says::Nothing,
+        false => accel_expires(fields, now),
+    };
+    if let Says::Nothing = says {
+        says = by_control(&control, targeted, status);
+    }
+    if let (Says::Nothing, false, false) = (&says, ignore.expires, targeted) {
+        says = by_expires(fields, now);
+    }
+    if let Says::Nothing = says {
+        says = by_rule(status, &policy.valid);
+    }
+    if let Says::Nothing = says {
+        says = by_heuristic(status, fields, policy, now);
+    }
+    match says {
+        Says::Nothing => Err(NoStore::NoLifetime),
+        Says::Never(reason) => Err(reason),
+        Says::For(Duration::ZERO, source) if source != LifetimeSource::AccelExpires => {
+            Err(NoStore::ZeroLifetime)
+        }
+        Says::For(lifetime, source) => Ok(Lifetime {
+            lifetime,
+            source,
+            stale_while_revalidate: control.stale_while_revalidate,
+            stale_if_error: control.stale_if_error,
+            must_revalidate: control.must_revalidate || control.proxy_revalidate,
+            // RFC 9111 §3.5.
+            allows_authorized: control.public
+                || control.must_revalidate
+                || control.s_maxage.is_some(),
+        }),
+    }
+}
+
+/// RFC 9213 §2.2: a targeted field that parses and is not empty replaces Cache-Control and Expires.
+fn effective_control(fields: &[Field], obey_targeted: bool) -> (CacheControl, bool) {
+    let targeted =
+        obey_targeted.then(|| CacheControl::parse_targeted(values(fields, "cdn-cache-control")));
+    match targeted.flatten() {
+        Some(control) => (control, true),
+        None => (CacheControl::parse(values(fields, "cache-control")), false),
+    }
+}
+
+/// nginx: a number of seconds, zero to forbid, `@` before an absolute time; fractions are ours.
+/// What cannot be read is ignored.
+fn accel_expires(fields: &[Field], now: Millis) -> Says {
+    let Some(value) = first(fields, "x-accel-expires").map(<[u8]>::trim_ascii) else {
+        return Says::Nothing;
+    };
+    let (absolute, number) = match value.split_first() {
+        Some((b'@', rest)) => (true, rest),
+        _ => (false, value),
+    };
+    let Some(millis) = decimal_millis(number) else {
+        return Says::Nothing;
+    };
+    let lifetime = match absolute {
+        _ if millis == 0 => return Says::Never(NoStore::ZeroLifetime),
+        // A moment that has passed is stored all the same, stale (as in nginx): the application
+        // asks for a copy that is refreshed on each use.
+        true => Millis(millis).since(now),
+        false => Duration::from_millis(millis),
+    };
+    Says::For(lifetime, LifetimeSource::AccelExpires)
+}
+
+/// `12`, `0.5`, `.5`: seconds as milliseconds, what is below a millisecond cut off.
+fn decimal_millis(text: &[u8]) -> Option<u64> {
+    let (whole, fraction) = match memchr::memchr(b'.', text) {
+        Some(dot) => (text.get(..dot)?, text.get(dot + 1..)?),
+        None => (text, &b"0"[..]),
+    };
+    if whole.is_empty() && fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let secs = if whole.is_empty() { 0 } else { digits(whole)? };
+    let millis = (0..3).fold(0, |sum, i| {
+        sum * 10 + fraction.get(i).map_or(0, |digit| u64::from(digit - b'0'))
+    });
+    Some(secs.saturating_mul(1000).saturating_add(millis))
+}
+
+fn by_control(control: &CacheControl, targeted: bool, status: u16) -> Says {
+    // RFC 9111 §5.2.2.3: a cache that knows the status may pass over no-store.
+    let no_store = control.no_store && !(control.must_understand && is_understood(status));
+    if no_store {
+        return Says::Never(NoStore::NoStoreDirective);
+    }
+    if control.private {
+        return Says::Never(NoStore::Private);
+    }
+    if control.no_cache {
+        return Says::Never(NoStore::NoCache);
+    }
+    match (control.s_maxage, control.max_age, targeted) {
+        (Some(age), _, false) => Says::For(age, LifetimeSource::SMaxage),
+        (None, Some(age), false) => Says::For(age, LifetimeSource::MaxAge),
+        (Some(age), _, true) | (None, Some(age), true) => {
+            Says::For(age, LifetimeSource::CdnCacheControl)
+        }
+        (None, None, _) => Says::Nothing,
+    }
+}
+
+/// RFC 9111 §5.3: an invalid date, `0` above all, means already stale; so does a second field.
+fn by_expires(fields: &[Field], now: Millis) -> Says {
+    let mut all = values(fields, "expires");
+    let Some(value) = all.next() else {
+        return Says::Nothing;
+    };
+    let generated = first(fields, "date").and_then(date).unwrap_or(now);
+    let lifetime = match (date(value), all.next()) {
+        (Some(expires), None) => expires.since(generated),
+        _ => Duration::ZERO,
+    };
+    Says::For(lifetime, LifetimeSource::Expires)
+}
+
+fn by_rule(status: u16, rules: &[ValidRule]) -> Says {
+    let rule = rules.iter().find(|rule| match &rule.statuses {
+        StatusSet::Any => true,
+        StatusSet::Of(statuses) => statuses.contains(&status),
+    });
+    match rule {
+        Some(rule) => Says::For(rule.lifetime, LifetimeSource::Rule),
+        None => Says::Nothing,
+    }
+}
+
+/// RFC 9111 §4.2.2, for the statuses of RFC 9110 §15.1 only.
+fn by_heuristic(status: u16, fields: &[Field], policy: &Policy, now: Millis) -> Says {
+    let (Some((percent, max)), true) = (policy.heuristic, is_heuristically_cacheable(status))
+    else {
+        return Says::Nothing;
+    };
+    let Some(modified) = first(fields, "last-modified").and_then(date) else {
+        return Says::Nothing;
+    };
+    let generated = first(fields, "date").and_then(date).unwrap_or(now);
+    let lifetime = generated.since(modified).saturating_mul(percent) / 100;
+    Says::For(lifetime.min(max), LifetimeSource::Heuristic)
+}
+
+/// The age a response had when it came (RFC 9111 §4.2.3, without the delay of this hop).
+pub(crate) fn initial_age(fields: &[Field], now: Millis) -> Duration {
+    let stated = first(fields, "age")
+        // RFC 9111 §5.1: the first member counts; what is no number is ignored.
+        .and_then(|value| value.split(|&b| b == b',').next())
+        .and_then(|value| delta_seconds(value.trim_ascii()))
+        .unwrap_or_default();
+    let apparent = first(fields, "date")
+        .and_then(date)
+        .map_or(Duration::ZERO, |d| now.since(d));
+    let apparent = if apparent < DATE_SLACK {
+        Duration::ZERO
+    } else {
+        apparent
+    };
+    stated.max(apparent)
+}
+
+fn is_heuristically_cacheable(status: u16) -> bool {
+    matches!(
+        status,
+        200 | 203 | 204 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501
+    )
+}
+
+/// Statuses whose caching requirements this cache knows (206 and 304 are handled elsewhere).
+fn is_understood(status: u16) -> bool {
+    matches!(status, 200..=205 | 300..=303 | 307 | 308 | 400..=418 | 421..=426 | 428 | 429 | 431 | 451 | 500..=511)
+}
+
+impl CacheControl {
+    /// Reads the values of all `Cache-Control` fields. Unknown directives are passed over, the
+    /// first of repeated ones counts (RFC 9111 §4.2.1).
+    #[must_use]
+    pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> CacheControl {
+        let mut control = CacheControl::default();
+        for value in values {
+            for (name, argument) in Directives::of(value) {
+                control.apply(name, argument);
+            }
+        }
+        control
+    }
+
+    /// Reads a targeted field (RFC 9213 §2.1), a structured-field dictionary: the last of repeated
+    /// members counts, numbers are integers, and one mistake makes the whole field void. None when
+    /// void, empty or absent.
+    #[must_use]
+    pub fn parse_targeted<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<CacheControl> {
+        let mut control = CacheControl::default();
+        let mut seen = false;
+        for value in values {
+            for member in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+                let member = member
+                    .split(|&b| b == b';')
+                    .next()
+                    .unwrap_or_default()
+                    .trim_ascii();
+                let (name, argument) = match memchr::memchr(b'=', member) {
+                    Some(at) => (member.get(..at)?, Some(member.get(at + 1..)?)),
+                    None => (member, None),
+                };
+                if !is_dictionary_key(name) {
+                    return None;
+                }
+                control.apply_targeted(name, argument)?;
+                seen = true;
+            }
+        }
+        seen.then_some(control)
+    }
+
+    fn apply(&mut self, name: &[u8], argument: Option<&[u8]>) {
+        let seconds = || argument.and_then(delta_seconds);
+        // §4.2.1: a lifetime that cannot be read counts as stale.
+        let or_stale = || Some(seconds().unwrap_or_default());
+        match name.to_ascii_lowercase().as_slice() {
+            b"no-store" => self.no_store = true,
+            b"no-cache" => self.no_cache = true,
+            b"private" => self.private = true,
+            b"public" => self.public = true,
+            b"must-revalidate" => self.must_revalidate = true,
+            b"proxy-revalidate" => self.proxy_revalidate = true,
+            b"must-understand" => self.must_understand = true,
+            b"s-maxage" => self.s_maxage = self.s_maxage.or_else(or_stale),
+            b"max-age" => self.max_age = self.max_age.or_else(or_stale),
+            b"stale-while-revalidate" => {
+                self.stale_while_revalidate = self.stale_while_revalidate.or_else(seconds);
+            }
+            b"stale-if-error" => self.stale_if_error = self.stale_if_error.or_else(seconds),
+            _ => {}
+        }
+    }
+
+    fn apply_targeted(&mut self, name: &[u8], argument: Option<&[u8]>) -> Option<()> {
+        let on = argument != Some(b"?0");
+        // A value of another type makes the directive void, not the field (RFC 9213 §2.1).
+        let seconds = argument
+            .filter(|a| !a.starts_with(b"\""))
+            .and_then(delta_seconds);
+        match name {
+            b"no-store" => self.no_store = on,
+            b"no-cache" => self.no_cache = on,
+            b"private" => self.private = on,
+            b"public" => self.public = on,
+            b"must-revalidate" => self.must_revalidate = on,
+            b"proxy-revalidate" => self.proxy_revalidate = on,
+            b"must-understand" => self.must_understand = on,
+            b"s-maxage" => self.s_maxage = seconds,
+            b"max-age" => self.max_age = seconds,
+            b"stale-while-revalidate" => self.stale_while_revalidate = seconds,
+            b"stale-if-error" => self.stale_if_error = seconds,
+            _ => {}
+        }
+        // A bare item is a number, a token, a string, a boolean, bytes or a list: never empty.
+        argument.is_none_or(|a| !a.is_empty()).then_some(())
+    }
+}
+
+fn is_dictionary_key(name: &[u8]) -> bool {
+    name.first()
+        .is_some_and(|b| b.is_ascii_lowercase() || *b == b'*')
+        && name.iter().all(|b| {
+            b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-' | b'.' | b'*')
+        })
+}
+
+/// The members of a `Cache-Control` value: name and argument, with quotes taken off.
+struct Directives<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Directives<'a> {
+    fn of(value: &'a [u8]) -> Self {
+        Directives { rest: value }
+    }
+}
+
+impl<'a> Iterator for Directives<'a> {
+    type Item = (&'a [u8], Option<&'a [u8]>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.rest.is_empty() {
+                return None;
+            }
+            let (member, rest) = split_member(self.rest);
+            self.rest = rest;
+            let member = member.trim_ascii();
+            if member.is_empty() {
+                continue;
+            }
+            let Some(at) = memchr::memchr(b'=', member) else {
+                return Some((member, None));
+            };
+            let (name, argument) = member.split_at(at);
+            let argument = argument.get(1..).unwrap_or_default();
+            // White space around `=` is not allowed; keeping it in makes the directive unreadable.
+            return Some((name, Some(unquoted(argument))));
+        }
+    }
+}
+
+/// Splits at the first comma outside quotes.
+fn split_member(value: &[u8]) -> (&[u8], &[u8]) {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, &b) in value.iter().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' if !quoted => {
+                return (
+                    value.get(..at).unwrap_or_default(),
+                    value.get(at + 1..).unwrap_or_default(),
+                );
+            }
+            _ => {}
+        }
+    }
+    (value, &[])
+}
+
+fn unquoted(argument: &[u8]) -> &[u8] {
+    argument
+        .strip_prefix(b"\"")
+        .and_then(|a| a.strip_suffix(b"\""))
+        .unwrap_or(argument)
+}
+
+/// RFC 9111 §1.2.2: digits only, large values cut.
+fn delta_seconds(text: &[u8]) -> Option<Duration> {
+    digits(text).map(|secs| Duration::from_secs(secs.min(MAX_DELTA_SECS)))
+}
+
+/// One or more digits; what does not fit is the largest number.
+fn digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(text.iter().fold(0u64, |n, d| {
+        n.saturating_mul(10).saturating_add(u64::from(d - b'0'))
+    }))
+}
+
+/// A date in any of the three formats (RFC 9110 §5.6.7).
+fn date(value: &[u8]) -> Option<Millis> {
+    let text = std::str::from_utf8(value).ok()?.trim();
+    let time = httpdate::parse_http_date(text).ok()?;
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Some(Millis::default().plus(since))
+}
+
+/// Fuzz entry: reading arbitrary values never panics, and reading is stable.
+#[doc(hidden)]
+pub fn fuzz_cache_control(data: &[u8]) {
+    let lines = || data.split(|&b| b == b'\n');
+    assert_eq!(CacheControl::parse(lines()), CacheControl::parse(lines()));
+    let _ = CacheControl::parse_targeted(lines());
+    let name = |n: &'static [u8]| bytes::Bytes::from_static(n);
+    let value = bytes::Bytes::copy_from_slice(data);
+    for field in [
+        &b"x-accel-expires"[..],
+        b"expires",
+        b"date",
+        b"age",
+        b"cache-control",
+    ] {
+        let fields = [(name(field), value.clone())];
+        let _ = lifetime(200, &fields, &Policy::default(), Millis(1_700_000_000_000));
+        let _ = initial_age(&fields, Millis(1_700_000_000_000));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{T0, decide_200, fields};
+
+    /// Response lines, and the lifetime in milliseconds or the reason why there is none.
+    type Case<'a> = (&'a str, &'a [&'a str], Result<u64, NoStore>);
+
+    fn check(policy: &Policy, cases: &[Case<'_>]) {
+        for (name, lines, expected) in cases {
+            let found = decide_200(&[], &fields(lines), policy);
+            let millis = found.map(|s| s.lifetime.as_millis() as u64);
+            assert_eq!(millis, *expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn first_voice_that_speaks_gives_the_lifetime() {
+        let minute = ValidRule {
+            statuses: StatusSet::Any,
+            lifetime: Duration::from_secs(60),
+        };
+        let policy = Policy {
+            valid: vec![minute],
+            ..Policy::default()
+        };
+        let past = "Expires: Thu, 01 Jan 1970 00:00:01 GMT";
+        check(
+            &policy,
+            &[
+                ("rule when nothing is said", &[], Ok(60_000)),
+                (
+                    "rule when nothing about time is said",
+                    &["Cache-Control: public"],
+                    Ok(60_000),
+                ),
+                ("accel in seconds", &["X-Accel-Expires: 5"], Ok(5_000)),
+                ("accel in fractions", &["X-Accel-Expires: 0.5"], Ok(500)),
+                (
+                    "accel without whole part",
+                    &["X-Accel-Expires: .25"],
+                    Ok(250),
+                ),
+                (
+                    "accel at a moment",
+                    &["X-Accel-Expires: @784111780"],
+                    Ok(3_000),
+                ),
+                (
+                    "accel at a fraction",
+                    &["X-Accel-Expires: @784111777.25"],
+                    Ok(250),
+                ),
+                (
+                    "accel at a moment gone by",
+                    &["X-Accel-Expires: @60"],
+                    Ok(0),
+                ),
+                (
+                    "accel zero forbids",
+                    &["X-Accel-Expires: 0"],
+                    Err(NoStore::ZeroLifetime),
+                ),
+                (
+                    "accel zero beats max-age",
+                    &["Cache-Control: max-age=60", "X-Accel-Expires: 0"],
+                    Err(NoStore::ZeroLifetime),
+                ),
+                (
+                    "accel off is not understood",
+                    &["X-Accel-Expires: off"],
+                    Ok(60_000),
+                ),
+                (
+                    "accel negative is not understood",
+                    &["X-Accel-Expires: -1"],
+                    Ok(60_000),
+                ),
+                (
+                    "accel two points is not understood",
+                    &["X-Accel-Expires: 1.2.3"],
+                    Ok(60_000),
+                ),
+                (
+                    "accel second is ignored",
+                    &["X-Accel-Expires: 60", "X-Accel-Expires: 0"],
+                    Ok(60_000),
+                ),
+                (
+                    "accel beats no-cache",
+                    &["X-Accel-Expires: 7", "Cache-Control: no-cache", past],
+                    Ok(7_000),
+                ),
+                (
+                    "targeted beats cache-control",
+                    &["CDN-Cache-Control: max-age=9", "Cache-Control: no-store"],
+                    Ok(9_000),
+                ),
+                (
+                    "targeted beats expires",
+                    &["CDN-Cache-Control: public", past],
+                    Ok(60_000),
+                ),
+                (
+                    "targeted can forbid",
+                    &["CDN-Cache-Control: no-store", "Cache-Control: max-age=60"],
+                    Err(NoStore::NoStoreDirective),
+                ),
+                (
+                    "broken targeted is void",
+                    &[
+                        "CDN-Cache-Control: max-age=9, =",
+                        "Cache-Control: max-age=8",
+                    ],
+                    Ok(8_000),
+                ),
+                (
+                    "targeted quoted number is void",
+                    &["CDN-Cache-Control: max-age=\"9\""],
+                    Ok(60_000),
+                ),
+                (
+                    "s-maxage beats max-age",
+                    &["Cache-Control: max-age=1, s-maxage=2"],
+                    Ok(2_000),
+                ),
+                (
+                    "max-age beats expires",
+                    &["Cache-Control: max-age=3", past],
+                    Ok(3_000),
+                ),
+                (
+                    "expires in the future",
+                    &["Expires: Sun, 06 Nov 1994 08:49:47 GMT"],
+                    Ok(10_000),
+                ),
+                (
+                    "expires counts from date",
+                    &[
+                        "Date: Sun, 06 Nov 1994 08:49:36 GMT",
+                        "Expires: Sun, 06 Nov 1994 08:49:40 GMT",
+                    ],
+                    Ok(4_000),
+                ),
+                ("expires in the past", &[past], Err(NoStore::ZeroLifetime)),
+                ("expires zero", &["Expires: 0"], Err(NoStore::ZeroLifetime)),
+                (
+                    "expires twice",
+                    &[
+                        "Expires: Sun, 06 Nov 1994 08:49:47 GMT",
+                        "Expires: Sun, 06 Nov 1994 08:49:47 GMT",
+                    ],
+                    Err(NoStore::ZeroLifetime),
+                ),
+                (
+                    "private",
+                    &["Cache-Control: private, max-age=3"],
+                    Err(NoStore::Private),
+                ),
+                (
+                    "private with names",
+                    &["Cache-Control: private=\"a, b\", max-age=3"],
+                    Err(NoStore::Private),
+                ),
+                (
+                    "no-cache with max-age",
+                    &["Cache-Control: no-cache", "Cache-Control: max-age=60"],
+                    Err(NoStore::NoCache),
+                ),
+                (
+                    "no-store understood",
+                    &["Cache-Control: no-store, must-understand, max-age=4"],
+                    Ok(4_000),
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn cache_control_that_cannot_be_understood_counts_as_stale() {
+        let stale = Err(NoStore::ZeroLifetime);
+        check(
+            &Policy::default(),
+            &[
+                ("quoted", &["Cache-Control: max-age=\"10\""], Ok(10_000)),
+                ("upper case", &["CACHE-CONTROL: MAX-AGE=10"], Ok(10_000)),
+                (
+                    "leading zeros",
+                    &["Cache-Control: max-age=0010"],
+                    Ok(10_000),
+                ),
+                (
+                    "quoted comma before",
+                    &["Cache-Control: x=\"a,max-age=1\\\"\", max-age=10"],
+                    Ok(10_000),
+                ),
+                (
+                    "first of two",
+                    &["Cache-Control: max-age=10, max-age=20"],
+                    Ok(10_000),
+                ),
+                (
+                    "first of two lines",
+                    &["Cache-Control: max-age=10", "Cache-Control: max-age=0"],
+                    Ok(10_000),
+                ),
+                (
+                    "overflow is cut",
+                    &["Cache-Control: max-age=9223372036854775808"],
+                    Ok((1 << 31) * 1000),
+                ),
+                ("letters", &["Cache-Control: max-age=ten"], stale.clone()),
+                (
+                    "trailing letter",
+                    &["Cache-Control: max-age=10a"],
+                    stale.clone(),
+                ),
+                ("negative", &["Cache-Control: max-age=-10"], stale.clone()),
+                ("decimal", &["Cache-Control: max-age=1.5"], stale.clone()),
+                (
+                    "single quotes",
+                    &["Cache-Control: max-age='10'"],
+                    stale.clone(),
+                ),
+                ("no value", &["Cache-Control: max-age"], stale.clone()),
+                ("empty value", &["Cache-Control: max-age="], stale.clone()),
+                (
+                    "space before number",
+                    &["Cache-Control: max-age= 10"],
+                    stale,
+                ),
+                (
+                    "space before equals is another directive",
+                    &["Cache-Control: max-age =10"],
+                    Err(NoStore::NoLifetime),
+                ),
+                (
+                    "unknown only",
+                    &["Cache-Control: foo=bar"],
+                    Err(NoStore::NoLifetime),
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn age_gathered_upstream_shortens_the_lifetime() {
+        let left = |lines: &[&str]| {
+            decide_200(&[], &fields(lines), &Policy::default())
+                .map(|s| (s.lifetime - s.age_at_receipt).as_secs())
+        };
+        let table: [(&str, &[&str], Result<u64, NoStore>); 8] = [
+            ("age", &["Cache-Control: max-age=10", "Age: 4"], Ok(6)),
+            (
+                "age as old as allowed",
+                &["Cache-Control: max-age=10", "Age: 10"],
+                Err(NoStore::ZeroLifetime),
+            ),
+            (
+                "first age counts",
+                &["Cache-Control: max-age=10", "Age: 4, 9"],
+                Ok(6),
+            ),
+            (
+                "age that is no number",
+                &["Cache-Control: max-age=10", "Age: -4"],
+                Ok(10),
+            ),
+            (
+                "old date",
+                &[
+                    "Cache-Control: max-age=10",
+                    "Date: Sun, 06 Nov 1994 08:49:32 GMT",
+                ],
+                Ok(5),
+            ),
+            (
+                "date of this second",
+                &[
+                    "Cache-Control: max-age=1",
+                    "Date: Sun, 06 Nov 1994 08:49:36 GMT",
+                ],
+                Ok(1),
+            ),
+            (
+                "date ahead",
+                &[
+                    "Cache-Control: max-age=1",
+                    "Date: Sun, 06 Nov 1994 09:49:36 GMT",
+                ],
+                Ok(1),
+            ),
+            (
+                "accel does not care",
+                &["X-Accel-Expires: 10", "Age: 20"],
+                Ok(10),
+            ),
+        ];
+        for (name, lines, expected) in table {
+            assert_eq!(left(lines), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn ignored_fields_are_silent() {
+        let ignore = IgnoreFields {
+            accel_expires: true,
+            cache_control: true,
+            expires: true,
+            ..Default::default()
+        };
+        let policy = Policy {
+            ignore,
+            ..Policy::default()
+        };
+        check(
+            &policy,
+            &[(
+                "all",
+                &[
+                    "X-Accel-Expires: 0",
+                    "Cache-Control: no-store",
+                    "Expires: 0",
+                ],
+                Err(NoStore::NoLifetime),
+            )],
+        );
+    }
+
+    #[test]
+    fn rules_apply_in_order_and_zero_forbids() {
+        let rule = |statuses, secs| ValidRule {
+            statuses,
+            lifetime: Duration::from_secs(secs),
+        };
+        let rules = [
+            rule(StatusSet::Of(vec![404]), 5),
+            rule(StatusSet::Of(vec![500]), 0),
+            rule(StatusSet::Any, 60),
+        ];
+        let policy = Policy {
+            valid: rules.into(),
+            ..Policy::default()
+        };
+        for (status, expected) in [
+            (200, Ok(60)),
+            (404, Ok(5)),
+            (500, Err(NoStore::ZeroLifetime)),
+        ] {
+            let found = lifetime(status, &[], &policy, T0).map(|l| l.lifetime.as_secs());
+            assert_eq!(found, expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn heuristic_is_a_bounded_share_of_the_time_since_modified() {
+        let policy = Policy {
+            heuristic: Some((10, Duration::from_secs(50))),
+            ..Policy::default()
+        };
+        check(
+            &policy,
+            &[
+                (
+                    "a tenth",
+                    &["Last-Modified: Sun, 06 Nov 1994 08:47:57 GMT"],
+                    Ok(10_000),
+                ),
+                (
+                    "bounded",
+                    &["Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"],
+                    Ok(50_000),
+                ),
+                ("nothing to go by", &[], Err(NoStore::NoLifetime)),
+            ],
+        );
+        check(
+            &Policy::default(),
+            &[(
+                "off by default",
+                &["Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"],
+                Err(NoStore::NoLifetime),
+            )],
+        );
+    }
+
+    #[test]
+    fn stale_windows_are_heard_whoever_gave_the_lifetime() {
+        let lines = [
+            "X-Accel-Expires: 1",
+            "Cache-Control: stale-while-revalidate=20, stale-if-error=x",
+        ];
+        let found = decide_200(&[], &fields(&lines), &Policy::default()).expect("storable");
+        assert_eq!(found.stale_while_revalidate, Duration::from_secs(20));
+        assert_eq!(found.stale_if_error, Duration::ZERO);
+    }
+
+    #[test]
+    fn arbitrary_values_never_panic() {
+        let mut random = crate::testing::Random(1);
+        let alphabet = b"max-age=s,\"\\ 019.@;\nno-store\xff";
+        for _ in 0..20_000 {
+            let len = random.below(40);
+            let data: Vec<u8> = (0..len)
+                .map(|_| alphabet[random.below(alphabet.len())])
+                .collect();
+            fuzz_cache_control(&data);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The cache key: the bytes that name a resource (RFC 9111 §2), hashed once.
+//!
+//! The caller writes the key into a buffer it reuses and borrows it as a [`KeyRef`], which is all
+//! a lookup needs; only storing a response or leading a fetch makes an owned [`CacheKey`]. The hash
+//! is seeded at random once per process, so nobody outside can aim keys at one shard. It only
+//! guides: every match compares the whole key, hence 64 bits are enough and no collision can ever
+//! give one page for another.
+
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::LazyLock;
+
+static SEED: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
+
+/// A borrowed cache key with its hash.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct KeyRef<'a> {
+    hash: u64,
+    bytes: &'a [u8],
+}
+
+/// An owned cache key with its hash.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CacheKey {
+    hash: u64,
+    bytes: Box<[u8]>,
+}
+
+impl<'a> KeyRef<'a> {
+    /// Hashes `bytes`. Do this once per request.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> KeyRef<'a> {
+        KeyRef {
+            hash: SEED.hash_one(bytes),
+            bytes,
+        }
+    }
+
+    /// The key itself.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The seeded hash; differs from one process to the next.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// A copy that outlives the caller's buffer.
+    #[must_use]
+    pub fn to_owned(&self) -> CacheKey {
+        CacheKey {
+            hash: self.hash,
+            bytes: self.bytes.into(),
+        }
+    }
+}
+
+impl CacheKey {
+    /// The borrowed form, without hashing again.
+    #[must_use]
+    pub fn as_ref(&self) -> KeyRef<'_> {
+        KeyRef {
+            hash: self.hash,
+            bytes: &self.bytes,
+        }
+    }
+
+    /// The key itself.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The seeded hash; differs from one process to the next.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl fmt::Debug for KeyRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(self.bytes))
+    }
+}
+
+impl fmt::Debug for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}

@@ -1,0 +1,529 @@
+//! Whether a response may be stored, and for how long (RFC 9111 §3).
+//!
+//! One question with one answer: [`decide`] gives a [`Storable`] or the named reason why not.
+//! Safe by default: what carries `Set-Cookie`, what answers an `Authorization`, what says
+//! `private`, what nobody gave a lifetime is not stored unless the policy says so by name.
+
+use crate::fields::{Field, RequestFields, first, values};
+use crate::freshness::{IgnoreFields, Lifetime, LifetimeSource, ValidRule, initial_age, lifetime};
+use crate::time::Millis;
+use crate::vary::{VaryKey, VaryRules};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the decision needs to know about the request.
+#[derive(Clone, Copy)]
+pub struct RequestFacts<'a> {
+    /// The method, as sent.
+    pub method: &'a [u8],
+    /// The request's fields.
+    pub fields: &'a dyn RequestFields,
+    /// A configured condition (as in `fastcgi_no_cache`) says not to store.
+    pub no_store_condition: bool,
+    /// How often the key was asked for, this time included ([`crate::Zone::count_use`]).
+    pub uses: u32,
+}
+
+/// What the decision needs to know about the response.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseFacts<'a> {
+    /// Status code.
+    pub status: u16,
+    /// All fields as the upstream sent them.
+    pub fields: &'a [Field],
+    /// The body's length where it is known already.
+    pub declared_length: Option<u64>,
+}
+
+/// Methods whose responses may be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Methods {
+    /// `GET` and `HEAD`.
+    pub get_head: bool,
+    /// `POST`; the key should then hold the request's body, or no bodies matter.
+    pub post: bool,
+}
+
+impl Methods {
+    /// Whether `method` is among them. No other method is ever stored.
+    #[must_use]
+    pub fn contains(self, method: &[u8]) -> bool {
+        match method {
+            b"GET" | b"HEAD" => self.get_head,
+            b"POST" => self.post,
+            _ => false,
+        }
+    }
+}
+
+/// What the operator wants stored. Plain data; made once per location.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Methods whose responses may be stored. Default: GET and HEAD.
+    pub methods: Methods,
+    /// Response fields that are not to be obeyed (as `fastcgi_ignore_headers`).
+    pub ignore: IgnoreFields,
+    /// Lifetimes by status, for responses whose fields say nothing.
+    pub valid: Vec<ValidRule>,
+    /// Store answers to requests with `Authorization` although the response does not allow it.
+    pub store_authorized: bool,
+    /// Obey `CDN-Cache-Control` (RFC 9213). Default: yes.
+    pub targeted: bool,
+    /// Share of the time since `Last-Modified` to use as lifetime, in percent, and its bound
+    /// (RFC 9111 §4.2.2). Default: none.
+    pub heuristic: Option<(u32, Duration)>,
+    /// Requests for a key before it is stored. Default: 1.
+    pub min_uses: u32,
+    /// The largest body to store, in bytes. The zone has its own bound beside this one.
+    pub max_response_bytes: u64,
+    /// `stale-while-revalidate` for responses that do not say.
+    pub stale_while_revalidate: Duration,
+    /// `stale-if-error` for responses that do not say.
+    pub stale_if_error: Duration,
+    /// How `Vary` is read.
+    pub vary: Arc<VaryRules>,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            methods: Methods {
+                get_head: true,
+                post: false,
+            },
+            ignore: IgnoreFields::default(),
+            valid: Vec::new(),
+            store_authorized: false,
+            targeted: true,
+            heuristic: None,
+            min_uses: 1,
+            max_response_bytes: u64::MAX,
+            stale_while_revalidate: Duration::ZERO,
+            stale_if_error: Duration::ZERO,
+            vary: Arc::default(),
+        }
+    }
+}
+
+/// A response that may be stored and shared.
+#[derive(Clone, Debug)]
+pub struct Storable {
+    /// Freshness lifetime, counted from the response's generation.
+    pub lifetime: Duration,
+    /// What gave the lifetime.
+    pub source: LifetimeSource,
+    /// Age when it was received (RFC 9111 §4.2.3).
+    pub age_at_receipt: Duration,
+    /// How long past its lifetime it may be served while being refreshed.
+    pub stale_while_revalidate: Duration,
+    /// How long past its lifetime it may be served when the upstream fails.
+    pub stale_if_error: Duration,
+    /// Never to be served stale on the response's own account.
+    pub must_revalidate: bool,
+    /// What `Vary` selects by, with this request's values.
+    pub vary: Option<Arc<VaryKey>>,
+    /// May be shared with collapsed requests but not stored, and why (minimum uses).
+    pub share_only: Option<NoStore>,
+}
+
+macro_rules! no_store {
+    ($($(#[$doc:meta])* $variant:ident, $word:literal, $sentence:literal;)*) => {
+        /// Why a response is not stored. Each has a word for logs and a sentence for people.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum NoStore { $(#[doc = $sentence] $variant,)* }
+
+        impl NoStore {
+            /// All reasons, for documentation and metrics.
+            pub const ALL: &[NoStore] = &[$(NoStore::$variant,)*];
+
+            /// The reason as one word for logs and metrics.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self { $(NoStore::$variant => $word,)* }
+            }
+
+            /// The reason as a sentence.
+            #[must_use]
+            pub fn sentence(self) -> &'static str {
+                match self { $(NoStore::$variant => $sentence,)* }
+            }
+        }
+    };
+}
+
+no_store! {
+    Condition, "condition", "A configured condition says not to store.";
+    Method, "method", "Responses to this method are not stored.";
+    Status, "status", "Responses of this status cannot be stored.";
+    Partial, "partial", "It is a part of a response only.";
+    Authorization, "authorization", "The request carries credentials and the response does not allow sharing.";
+    SetCookie, "set-cookie", "The response sets a cookie.";
+    NoStoreDirective, "no-store", "The response says no-store.";
+    NoCache, "no-cache", "The response says no-cache.";
+    Private, "private", "The response says private.";
+    VaryStar, "vary-star", "The response varies on more than the request's fields.";
+    VaryTooLong, "vary-too-long", "The response varies on too many or too long fields.";
+    ZeroLifetime, "zero-lifetime", "The response is stale on arrival.";
+    NoLifetime, "no-lifetime", "Neither the response nor a rule gives a lifetime.";
+    MinUses, "min-uses", "The key was not asked for often enough yet.";
+    TooLarge, "too-large", "The response is larger than may be stored.";
+    NoRoom, "no-room", "The memory budget has no room for the response.";
+    Truncated, "truncated", "The response ended before it was complete.";
+    Purged, "purged", "The key was purged while the response was fetched.";
+}
+
+/// Most specific reason first: a response gets the same word whatever else is wrong with it.
+///
+/// # Errors
+/// The named reason why the response may not be stored or shared.
+pub fn decide(
+    request: &RequestFacts<'_>,
+    response: &ResponseFacts<'_>,
+    policy: &Policy,
+    now: Millis,
+) -> Result<Storable, NoStore> {
+    if request.no_store_condition {
+        return Err(NoStore::Condition);
+    }
+    if !policy.methods.contains(request.method) {
+        return Err(NoStore::Method);
+    }
+    match response.status {
+        206 => return Err(NoStore::Partial),
+        200..=303 | 305..=999 => {}
+        _ => return Err(NoStore::Status),
+    }
+    if !policy.ignore.set_cookie && first(response.fields, "set-cookie").is_some() {
+        return Err(NoStore::SetCookie);
+    }
+    let found = lifetime(response.status, response.fields, policy, now)?;
+    if !policy.store_authorized && !found.allows_authorized && request.fields.has("authorization") {
+        return Err(NoStore::Authorization);
+    }
+    if response
+        .declared_length
+        .is_some_and(|len| len > policy.max_response_bytes)
+    {
+        return Err(NoStore::TooLarge);
+    }
+    let vary = if policy.ignore.vary {
+        None
+    } else {
+        VaryKey::of(
+            values(response.fields, "vary"),
+            request.fields,
+            &policy.vary,
+        )?
+        .map(Arc::new)
+    };
+    storable(found, response, policy, vary, request.uses, now)
+}
+
+fn storable(
+    found: Lifetime,
+    response: &ResponseFacts<'_>,
+    policy: &Policy,
+    vary: Option<Arc<VaryKey>>,
+    uses: u32,
+    now: Millis,
+) -> Result<Storable, NoStore> {
+    let age_at_receipt = match found.source.counts_age() {
+        true => initial_age(response.fields, now),
+        false => Duration::ZERO,
+    };
+    if found.source.counts_age() && found.lifetime <= age_at_receipt {
+        return Err(NoStore::ZeroLifetime);
+    }
+    Ok(Storable {
+        lifetime: found.lifetime,
+        source: found.source,
+        age_at_receipt,
+        stale_while_revalidate: found
+            .stale_while_revalidate
+            .unwrap_or(policy.stale_while_revalidate),
+        stale_if_error: found.stale_if_error.unwrap_or(policy.stale_if_error),
+        must_revalidate: found.must_revalidate,
+        vary,
+        share_only: (uses < policy.min_uses).then_some(NoStore::MinUses),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::freshness::StatusSet;
+    use crate::testing::{T0, fields};
+
+    struct Case {
+        method: &'static [u8],
+        request: &'static [&'static str],
+        status: u16,
+        response: &'static [&'static str],
+        declared: Option<u64>,
+        condition: bool,
+    }
+
+    const PLAIN: Case = Case {
+        method: b"GET",
+        request: &[],
+        status: 200,
+        response: &["Cache-Control: max-age=60"],
+        declared: None,
+        condition: false,
+    };
+
+    fn check(policy: &Policy, case: &Case) -> Result<(), NoStore> {
+        let request_fields = fields(case.request);
+        let request = RequestFacts {
+            method: case.method,
+            fields: &request_fields,
+            no_store_condition: case.condition,
+            uses: 1,
+        };
+        let response_fields = fields(case.response);
+        let response = ResponseFacts {
+            status: case.status,
+            fields: &response_fields,
+            declared_length: case.declared,
+        };
+        decide(&request, &response, policy, T0).map(drop)
+    }
+
+    #[test]
+    fn safe_by_default() {
+        let policy = Policy {
+            max_response_bytes: 1000,
+            ..Policy::default()
+        };
+        let with_credentials: &[&str] = &["Authorization: Basic eDp5"];
+        let cases = [
+            ("plain", PLAIN, Ok(())),
+            (
+                "head",
+                Case {
+                    method: b"HEAD",
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "post",
+                Case {
+                    method: b"POST",
+                    ..PLAIN
+                },
+                Err(NoStore::Method),
+            ),
+            (
+                "lower case is another method",
+                Case {
+                    method: b"get",
+                    ..PLAIN
+                },
+                Err(NoStore::Method),
+            ),
+            (
+                "unknown method",
+                Case {
+                    method: b"BREW",
+                    ..PLAIN
+                },
+                Err(NoStore::Method),
+            ),
+            (
+                "error with a lifetime of its own",
+                Case {
+                    status: 500,
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "error without",
+                Case {
+                    status: 500,
+                    response: &[],
+                    ..PLAIN
+                },
+                Err(NoStore::NoLifetime),
+            ),
+            (
+                "interim",
+                Case {
+                    status: 103,
+                    ..PLAIN
+                },
+                Err(NoStore::Status),
+            ),
+            (
+                "not modified",
+                Case {
+                    status: 304,
+                    ..PLAIN
+                },
+                Err(NoStore::Status),
+            ),
+            (
+                "part",
+                Case {
+                    status: 206,
+                    ..PLAIN
+                },
+                Err(NoStore::Partial),
+            ),
+            (
+                "cookie",
+                Case {
+                    response: &["Cache-Control: max-age=60", "Set-Cookie: a=b"],
+                    ..PLAIN
+                },
+                Err(NoStore::SetCookie),
+            ),
+            (
+                "credentials",
+                Case {
+                    request: with_credentials,
+                    ..PLAIN
+                },
+                Err(NoStore::Authorization),
+            ),
+            (
+                "credentials, public",
+                Case {
+                    request: with_credentials,
+                    response: &["Cache-Control: public, max-age=60"],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "credentials, s-maxage",
+                Case {
+                    request: with_credentials,
+                    response: &["Cache-Control: s-maxage=60"],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "credentials, must-revalidate",
+                Case {
+                    request: with_credentials,
+                    response: &["Cache-Control: max-age=60, must-revalidate"],
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "condition",
+                Case {
+                    condition: true,
+                    ..PLAIN
+                },
+                Err(NoStore::Condition),
+            ),
+            (
+                "varies on everything",
+                Case {
+                    response: &["Cache-Control: max-age=60", "Vary: *"],
+                    ..PLAIN
+                },
+                Err(NoStore::VaryStar),
+            ),
+            (
+                "as large as allowed",
+                Case {
+                    declared: Some(1000),
+                    ..PLAIN
+                },
+                Ok(()),
+            ),
+            (
+                "too large",
+                Case {
+                    declared: Some(1001),
+                    ..PLAIN
+                },
+                Err(NoStore::TooLarge),
+            ),
+        ];
+        for (name, case, expected) in cases {
+            assert_eq!(check(&policy, &case), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn rules_allow_by_name() {
+        let ignore = IgnoreFields {
+            set_cookie: true,
+            vary: true,
+            ..IgnoreFields::default()
+        };
+        let any = ValidRule {
+            statuses: StatusSet::Any,
+            lifetime: Duration::from_secs(1),
+        };
+        let methods = Methods {
+            get_head: true,
+            post: true,
+        };
+        let policy = Policy {
+            ignore,
+            valid: vec![any],
+            methods,
+            store_authorized: true,
+            ..Policy::default()
+        };
+        let case = Case {
+            method: b"POST",
+            request: &["Authorization: Basic eDp5"],
+            status: 503,
+            response: &["Set-Cookie: a=b", "Vary: *"],
+            ..PLAIN
+        };
+        assert_eq!(check(&policy, &case), Ok(()));
+    }
+
+    #[test]
+    fn below_minimum_uses_a_response_is_shared_but_not_stored() {
+        let policy = Policy {
+            min_uses: 3,
+            ..Policy::default()
+        };
+        let response = fields(&["Cache-Control: max-age=60"]);
+        for (uses, expected) in [
+            (1, Some(NoStore::MinUses)),
+            (2, Some(NoStore::MinUses)),
+            (3, None),
+        ] {
+            let request = RequestFacts {
+                method: b"GET",
+                fields: &fields(&[]),
+                no_store_condition: false,
+                uses,
+            };
+            let response = ResponseFacts {
+                status: 200,
+                fields: &response,
+                declared_length: None,
+            };
+            let found = decide(&request, &response, &policy, T0).expect("storable");
+            assert_eq!(found.share_only, expected, "{uses}");
+        }
+    }
+
+    #[test]
+    fn every_reason_has_its_own_word_and_a_sentence() {
+        let words: std::collections::HashSet<_> = NoStore::ALL.iter().map(|r| r.word()).collect();
+        assert_eq!(words.len(), NoStore::ALL.len());
+        for reason in NoStore::ALL {
+            assert!(reason.sentence().ends_with('.'), "{}", reason.word());
+            assert!(
+                reason
+                    .word()
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b == b'-')
+            );
+        }
+    }
+}

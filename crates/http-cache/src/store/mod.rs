@@ -1,0 +1,558 @@
+//! Zones: where stored responses are kept, found, counted and let go.
+//!
+//! A zone is an array of shards, each behind its own lock; a lookup takes one shared lock for the
+//! time of a table probe and clones one `Arc`. One counter holds what everything costs: memory is
+//! reserved before it is used, evicting as needed, so the budget is never exceeded, not even for a
+//! moment. The zone also owns the table of fetches under way ([`crate::collapse`]) and the purge
+//! clock ([`crate::purge`]).
+//!
+//! Lock order: flights, then a shard, then groups or the purge log. Never two shards at once.
+
+mod notes;
+mod shard;
+#[cfg(test)]
+mod tests;
+
+use crate::collapse::Flights;
+use crate::fields::RequestFields;
+use crate::key::KeyRef;
+use crate::private::{GroupLimits, Groups, Member};
+use crate::purge::{PurgeMode, PurgeTarget, Purged, Purges, Stamp, Standing};
+use crate::stale::StaleInfo;
+use crate::storability::NoStore;
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use crate::vary::VarySpec;
+use notes::Notes;
+use parking_lot::{Mutex, RwLock};
+use shard::{Gone, Selected, Shard};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+/// How a zone is made.
+#[derive(Clone, Debug)]
+pub struct ZoneConfig {
+    /// The zone's name, for statistics.
+    pub name: String,
+    /// Bound on everything the zone keeps, in bytes. Never exceeded.
+    pub memory_budget_bytes: u64,
+    /// The largest response body to store, in bytes.
+    pub max_response_bytes: u64,
+    /// A response not asked for this long is removed by [`Zone::sweep`].
+    pub inactive: Duration,
+    /// How long past its expiry (and its own stale windows) a response is kept; none: until
+    /// `inactive`, so that `use_stale` and validation can still use it.
+    pub keep_stale: Option<Duration>,
+    /// Number of shards, rounded up to a power of two.
+    pub shards: usize,
+    /// Variants per key; the oldest goes when there is one more.
+    pub max_variants: usize,
+    /// Bounds on private groups.
+    pub group_limits: Option<GroupLimits>,
+}
+
+impl Default for ZoneConfig {
+    fn default() -> ZoneConfig {
+        ZoneConfig {
+            name: String::new(),
+            memory_budget_bytes: 64 << 20,
+            max_response_bytes: 16 << 20,
+            inactive: Duration::from_secs(600),
+            keep_stale: None,
+            shards: 64,
+            max_variants: 16,
+            group_limits: None,
+        }
+    }
+}
+
+/// What [`Zone::lookup`] found.
+#[derive(Clone, Debug)]
+pub enum Lookup {
+    /// Serve it.
+    Fresh(Arc<StoredResponse>),
+    /// There is one, stale: see [`crate::may_serve_stale`], [`Zone::begin_refresh`], [`Zone::join`].
+    Stale(Arc<StoredResponse>, StaleInfo),
+    /// The key has responses, but none for these request fields.
+    VaryMiss,
+    /// Nothing stored.
+    Miss,
+    /// Nothing stored, and the last response could not be shared: do not wait for anybody, use
+    /// [`Zone::detached`].
+    NotShareable(NoStore),
+}
+
+/// Counters of a zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Stored responses.
+    pub responses: u64,
+    /// Bytes counted against the budget, fetches under way included.
+    pub used_bytes: u64,
+    /// The budget.
+    pub budget_bytes: u64,
+    /// Lookups answered fresh.
+    pub hits: u64,
+    /// Lookups answered stale.
+    pub stale_hits: u64,
+    /// Lookups answered with nothing.
+    pub misses: u64,
+    /// Responses stored.
+    pub stored: u64,
+    /// Responses removed to make room.
+    pub evicted: u64,
+    /// Responses removed by sweeps.
+    pub swept: u64,
+    /// Responses removed or expired by purges.
+    pub purged: u64,
+    /// Variants dropped because their key had too many.
+    pub variants_dropped: u64,
+    /// Fetches under way.
+    pub in_flight: u64,
+}
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Responses looked at.
+    pub looked_at: usize,
+    /// Responses removed.
+    pub removed: usize,
+    /// The whole zone has been looked at since the last time this was true.
+    pub round_complete: bool,
+}
+
+/// A zone remembers one key per this many bytes of its budget, in each of its tables of notes.
+const BYTES_PER_NOTE: u64 = 64 * 1024;
+
+/// Bound on those tables: 65,536 places are under 4 MB.
+const MAX_NOTES: u64 = 65_536;
+
+/// How many slots a sweep looks at under one lock: some ten microseconds.
+const SWEEP_STEP: usize = 256;
+
+/// One cache zone. Shared by all threads behind an [`Arc`].
+pub struct Zone {
+    config: ZoneConfig,
+    shards: Box<[ShardCell]>,
+    /// Bytes counted against the budget.
+    used: AtomicU64,
+    responses: AtomicU64,
+    next_id: AtomicU64,
+    evict_cursor: AtomicUsize,
+    sweep_cursor: Mutex<(usize, usize)>,
+    pub(crate) purges: Purges,
+    groups: Groups,
+    pub(crate) flights: Flights,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct ShardCell {
+    shard: RwLock<Shard>,
+    notes: Mutex<Notes>,
+    hits: AtomicU64,
+    stale_hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+#[derive(Default)]
+struct Counters {
+    stored: AtomicU64,
+    evicted: AtomicU64,
+    swept: AtomicU64,
+    purged: AtomicU64,
+    variants_dropped: AtomicU64,
+}
+
+/// What a stored response is worth now.
+enum Worth {
+    Fresh,
+    Stale(StaleInfo),
+    Nothing,
+}
+
+impl Zone {
+    /// An empty zone.
+    #[must_use]
+    pub fn new(config: ZoneConfig) -> Arc<Zone> {
+        let count = config.shards.clamp(1, 1024).next_power_of_two();
+        let notes = (config.memory_budget_bytes / BYTES_PER_NOTE).min(MAX_NOTES) as usize;
+        let notes_per_shard = (notes / count).max(4);
+        let shards = (0..count)
+            .map(|_| ShardCell {
+                notes: Mutex::new(Notes::new(notes_per_shard)),
+                ..Default::default()
+            })
+            .collect();
+        let fixed = count * (size_of::<ShardCell>() + Notes::size_bytes(notes_per_shard));
+        Arc::new(Zone {
+            config,
+            shards,
+            used: AtomicU64::new(fixed as u64),
+            responses: AtomicU64::new(0),
+            next_id: AtomicU64::new(0),
+            evict_cursor: AtomicUsize::new(0),
+            sweep_cursor: Mutex::new((0, 0)),
+            purges: Purges::new(),
+            groups: Groups::default(),
+            flights: Flights::new(count),
+            counters: Counters::default(),
+        })
+    }
+
+    /// The zone's configuration.
+    #[must_use]
+    pub fn config(&self) -> &ZoneConfig {
+        &self.config
+    }
+
+    /// Finds what is stored for a request. A fresh answer costs one shared lock, no allocation.
+    #[must_use]
+    pub fn lookup(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Lookup {
+        let cell = self.cell(key.hash());
+        let found = self.find(cell, key, request, now, Some(now));
+        let counter = match found {
+            Lookup::Fresh(_) => &cell.hits,
+            Lookup::Stale(..) => &cell.stale_hits,
+            _ => &cell.misses,
+        };
+        counter.fetch_add(1, Relaxed);
+        match found {
+            Lookup::Miss | Lookup::VaryMiss => match self.refused(key, now) {
+                Some(why) => Lookup::NotShareable(why),
+                None => found,
+            },
+            found => found,
+        }
+    }
+
+    /// As [`Zone::lookup`], but counts nowhere.
+    pub(crate) fn peek(
+        &self,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+    ) -> Lookup {
+        self.find(self.cell(key.hash()), key, request, now, None)
+    }
+
+    fn find(
+        &self,
+        cell: &ShardCell,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+        touch: Option<Millis>,
+    ) -> Lookup {
+        let shard = cell.shard.read();
+        match shard.select(key, request, touch) {
+            Selected::Miss => Lookup::Miss,
+            Selected::VaryMiss => Lookup::VaryMiss,
+            Selected::Found(response) => match self.worth(response, now) {
+                Worth::Fresh => Lookup::Fresh(Arc::clone(response)),
+                Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
+                Worth::Nothing => Lookup::Miss,
+            },
+        }
+    }
+
+    fn worth(&self, response: &StoredResponse, now: Millis) -> Worth {
+        let expires_at = match self.purges.standing(response.stamp) {
+            Standing::Removed => return Worth::Nothing,
+            Standing::ExpiredAt(at) => response.expires_at.min(at),
+            Standing::Good => response.expires_at,
+        };
+        if now < expires_at {
+            return Worth::Fresh;
+        }
+        Worth::Stale(StaleInfo {
+            past_expiry: now.since(expires_at),
+            stale_while_revalidate: response.stale_while_revalidate,
+            stale_if_error: response.stale_if_error,
+            must_revalidate: response.must_revalidate,
+        })
+    }
+
+    /// What the key's stored responses vary on.
+    pub(crate) fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
+        self.cell(key.hash()).shard.read().vary_spec(key)
+    }
+
+    /// Counts a request for `key` and says how many there were, this one included (saturating, and
+    /// forgotten after `inactive` or under pressure). For `min_uses` above 1.
+    #[must_use]
+    pub fn count_use(&self, key: &KeyRef<'_>, now: Millis) -> u32 {
+        let horizon = now.minus(self.config.inactive);
+        self.cell(key.hash())
+            .notes
+            .lock()
+            .count_use(key.hash(), horizon, now)
+    }
+
+    /// The purge clock: take it before a fetch begins whose response goes to [`Zone::insert`].
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        self.purges.stamp()
+    }
+
+    /// Stores a complete response. (Fetches led through [`Zone::join`] do this by themselves.)
+    ///
+    /// # Errors
+    /// Too large, no room, or purged since its stamp.
+    pub fn insert(
+        &self,
+        key: &KeyRef<'_>,
+        response: StoredResponse,
+        now: Millis,
+    ) -> Result<Arc<StoredResponse>, NoStore> {
+        if response.body.len() > self.config.max_response_bytes {
+            return Err(NoStore::TooLarge);
+        }
+        let cost = shard::cost_bytes(key.bytes().len(), &response);
+        if !self.reserve(cost) {
+            return Err(NoStore::NoRoom);
+        }
+        let response = Arc::new(response);
+        let cell = self.cell(key.hash());
+        let id = self.next_id.fetch_add(1, Relaxed);
+        let member = Member {
+            hash: key.hash(),
+            id,
+            size_bytes: cost,
+        };
+        let mut surplus = Vec::new();
+        let displaced = {
+            let mut shard = cell.shard.write();
+            // Under the lock: a purge that is not written down yet will find what we store.
+            if self.purges.is_outdated(key, response.stamp) {
+                drop(shard);
+                self.release(cost);
+                return Err(NoStore::Purged);
+            }
+            if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
+                surplus = self.groups.enter(group, member, limits);
+            }
+            let stored = Arc::clone(&response);
+            self.responses.fetch_add(1, Relaxed);
+            shard.insert(key, stored, id, now, self.config.max_variants)
+        };
+        self.counters
+            .variants_dropped
+            .fetch_add(displaced.surplus_variants, Relaxed);
+        displaced.gone.iter().for_each(|gone| self.count_gone(gone));
+        for member in surplus {
+            let gone = self
+                .cell(member.hash)
+                .shard
+                .write()
+                .remove_id(member.hash, member.id);
+            gone.iter().for_each(|gone| self.count_gone(gone));
+        }
+        cell.notes.lock().forget_refusal(key.hash());
+        self.counters.stored.fetch_add(1, Relaxed);
+        Ok(response)
+    }
+
+    /// Remembers that a key's responses cannot be shared.
+    pub fn remember_not_shareable(&self, key: &KeyRef<'_>, why: NoStore, until: Millis) {
+        self.cell(key.hash())
+            .notes
+            .lock()
+            .refuse(key.hash(), why, until);
+    }
+
+    /// Why the key's responses cannot be shared, if that is remembered.
+    pub(crate) fn refused(&self, key: &KeyRef<'_>, now: Millis) -> Option<NoStore> {
+        self.cell(key.hash()).notes.lock().refused(key.hash(), now)
+    }
+
+    /// Purges. When it returns, no lookup or join begun afterwards gives what was stored or under
+    /// way before (soft: gives it as fresh).
+    pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> Purged {
+        // First written down, then applied: see the head of `purge.rs`.
+        let stamp = self.purges.record(target, mode, now);
+        let responses = match target {
+            PurgeTarget::Key(key) => self.purge_key(&key, mode, now),
+            PurgeTarget::Prefix(prefix) => self.purge_prefix(prefix, mode, now),
+            PurgeTarget::Everything => self.responses.load(Relaxed) as usize,
+        };
+        self.counters.purged.fetch_add(responses as u64, Relaxed);
+        Purged { responses, stamp }
+    }
+
+    fn purge_key(&self, key: &KeyRef<'_>, mode: PurgeMode, now: Millis) -> usize {
+        let cell = self.cell(key.hash());
+        cell.notes.lock().forget_refusal(key.hash());
+        match mode {
+            PurgeMode::Soft => cell.shard.write().expire_key(key, now),
+            PurgeMode::Hard => {
+                let gone = cell.shard.write().remove_key(key);
+                gone.iter().for_each(|gone| self.count_gone(gone));
+                gone.len()
+            }
+        }
+    }
+
+    fn purge_prefix(&self, prefix: &[u8], mode: PurgeMode, now: Millis) -> usize {
+        let expire = (mode == PurgeMode::Soft).then_some(now);
+        let mut hit = 0;
+        for cell in &self.shards {
+            // Looking needs no exclusive lock; what is stored in between was fetched later or is
+            // refused by its stamp.
+            let found = cell.shard.read().with_prefix(prefix);
+            for step in found.chunks(SWEEP_STEP) {
+                let mut shard = cell.shard.write();
+                let gone: Vec<Gone> = step
+                    .iter()
+                    .filter_map(|&at| shard.at_with_prefix(at, prefix, expire))
+                    .collect();
+                drop(shard);
+                hit += gone.len();
+                if mode == PurgeMode::Hard {
+                    gone.iter().for_each(|gone| self.count_gone(gone));
+                }
+            }
+        }
+        hit
+    }
+
+    /// Looks at up to `work` slots and removes what is inactive or too stale. Call it every second
+    /// or so; it goes on where it stopped.
+    pub fn sweep(&self, now: Millis, work: usize) -> Swept {
+        let mut swept = Swept::default();
+        // One sweep at a time; another has nothing to add.
+        let Some(mut cursor) = self.sweep_cursor.try_lock() else {
+            return swept;
+        };
+        let is_over = |response: &StoredResponse, last_used: Millis| {
+            let expiry_bound = self.config.keep_stale.map(|keep| {
+                let windows = response.stale_while_revalidate.max(response.stale_if_error);
+                response.expires_at.plus(keep.max(windows))
+            });
+            now.since(last_used) >= self.config.inactive
+                || expiry_bound.is_some_and(|bound| bound <= now)
+                || self.purges.standing(response.stamp) == Standing::Removed
+        };
+        while swept.looked_at < work {
+            let (at_shard, at_slot) = *cursor;
+            let Some(cell) = self.shards.get(at_shard) else {
+                *cursor = (0, 0);
+                swept.round_complete = true;
+                break;
+            };
+            let len = cell.shard.read().slots_len();
+            let step = SWEEP_STEP
+                .min(work - swept.looked_at)
+                .min(len.saturating_sub(at_slot));
+            if step == 0 {
+                *cursor = (at_shard + 1, 0);
+                continue;
+            }
+            let gone = cell.shard.write().sweep(at_slot, step, is_over);
+            gone.iter().for_each(|gone| self.count_gone(gone));
+            swept.looked_at += step;
+            swept.removed += gone.len();
+            *cursor = (at_shard, at_slot + step);
+        }
+        self.counters.swept.fetch_add(swept.removed as u64, Relaxed);
+        swept
+    }
+
+    /// Counters now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let sum = |counter: fn(&ShardCell) -> &AtomicU64| {
+            self.shards
+                .iter()
+                .map(|cell| counter(cell).load(Relaxed))
+                .sum()
+        };
+        Stats {
+            responses: self.responses.load(Relaxed),
+            used_bytes: self.used.load(Relaxed),
+            budget_bytes: self.config.memory_budget_bytes,
+            hits: sum(|cell| &cell.hits),
+            stale_hits: sum(|cell| &cell.stale_hits),
+            misses: sum(|cell| &cell.misses),
+            stored: self.counters.stored.load(Relaxed),
+            evicted: self.counters.evicted.load(Relaxed),
+            swept: self.counters.swept.load(Relaxed),
+            purged: self.counters.purged.load(Relaxed),
+            variants_dropped: self.counters.variants_dropped.load(Relaxed),
+            in_flight: self.flights.len(),
+        }
+    }
+
+    /// Takes `bytes` from the budget, evicting as needed. False: there is nothing left to evict.
+    pub(crate) fn reserve(&self, bytes: u64) -> bool {
+        let budget = self.config.memory_budget_bytes;
+        if bytes > budget {
+            return false;
+        }
+        loop {
+            let used = self.used.load(Relaxed);
+            let fits = used.checked_add(bytes).filter(|&sum| sum <= budget);
+            match fits {
+                Some(sum) => {
+                    if self
+                        .used
+                        .compare_exchange_weak(used, sum, Relaxed, Relaxed)
+                        .is_ok()
+                    {
+                        return true;
+                    }
+                }
+                None if self.evict_one() => {}
+                None => return false,
+            }
+        }
+    }
+
+    /// Gives bytes back to the budget.
+    pub(crate) fn release(&self, bytes: u64) {
+        let before = self.used.fetch_sub(bytes, Relaxed);
+        debug_assert!(before >= bytes, "no more is released than was reserved");
+    }
+
+    /// Shards take turns, so that none has to be large enough for the largest response.
+    fn evict_one(&self) -> bool {
+        for _ in 0..self.shards.len() {
+            let turn = self.evict_cursor.fetch_add(1, Relaxed) % self.shards.len();
+            let gone = self
+                .shards
+                .get(turn)
+                .and_then(|cell| cell.shard.write().evict());
+            if let Some(gone) = gone {
+                self.count_gone(&gone);
+                self.counters.evicted.fetch_add(1, Relaxed);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn count_gone(&self, gone: &Gone) {
+        self.release(gone.size_bytes);
+        self.responses.fetch_sub(1, Relaxed);
+        if let Some(group) = gone.group {
+            self.groups.leave(group, gone.id);
+        }
+    }
+
+    fn cell(&self, hash: u64) -> &ShardCell {
+        // The table inside uses the lowest bits and the highest seven: these are in between.
+        // The number of shards is a power of two and not zero.
+        &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Zone")
+            .field("name", &self.config.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,413 @@
+//! One shard of a zone: an index over slots, and the order in which they are let go.
+//!
+//! Eviction is SIEVE (Zhang et al., NSDI 2024): one list in order of arrival, one bit per slot that
+//! a hit sets, and a hand that walks from old to new, takes the first slot whose bit is clear and
+//! clears the bits it passes. A hit therefore needs no exclusive lock and moves nothing, which is
+//! what the hit path is made of; and pages asked for once leave on the hand's next pass, which is
+//! what a crawler leaves behind. On skewed traces it keeps more hits than LRU (see the test);
+//! S3-FIFO does about as well with three queues and a ghost table, memory that a page could use.
+//!
+//! ```text
+//!   newest ◄── prev ── slot ── next ──► oldest        hand: from oldest towards newest
+//! ```
+
+use crate::body::allocated;
+use crate::fields::RequestFields;
+use crate::key::KeyRef;
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use crate::vary::VarySpec;
+use hashbrown::HashTable;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+const NONE: u32 = u32::MAX;
+
+/// What a slot costs beside its key and response. Both tables grow by doubling, so a slot is
+/// counted twice: that is the most they can take per stored response.
+const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 4 * (size_of::<u32>() + 1);
+
+thread_local! {
+    /// The secondary key of the request at hand; kept so that selecting a variant does not allocate.
+    static VALUES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A shard. The zone holds it behind a lock.
+#[derive(Default)]
+pub(super) struct Shard {
+    index: HashTable<u32>,
+    slots: Vec<Slot>,
+    /// Head of the list of empty slots, linked through `next`.
+    free: Option<u32>,
+    newest: Option<u32>,
+    oldest: Option<u32>,
+    hand: Option<u32>,
+}
+
+struct Slot {
+    hash: u64,
+    key: Box<[u8]>,
+    /// None: the slot is empty.
+    response: Option<Arc<StoredResponse>>,
+    /// Tells this use of the slot from others.
+    id: u64,
+    size_bytes: u64,
+    last_used: AtomicU64,
+    visited: AtomicBool,
+    prev: u32,
+    next: u32,
+}
+
+/// What a request selects.
+pub(super) enum Selected<'a> {
+    Found(&'a Arc<StoredResponse>),
+    /// Responses for the key, none for these fields.
+    VaryMiss,
+    Miss,
+}
+
+/// What left a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Gone {
+    pub size_bytes: u64,
+    pub group: Option<u64>,
+    pub id: u64,
+}
+
+/// What storing a response made leave.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Displaced {
+    /// What left, for whatever reason.
+    pub gone: Vec<Gone>,
+    /// How many of them were variants beyond the bound.
+    pub surplus_variants: u64,
+}
+
+/// Bytes that storing `response` under a key of `key_len` bytes will be counted as.
+pub(super) fn cost_bytes(key_len: usize, response: &StoredResponse) -> u64 {
+    let group = response.group.map_or(0, |_| crate::private::MEMBER_BYTES);
+    (SLOT_BYTES + allocated(key_len) + response.size_bytes() + group) as u64
+}
+
+impl Shard {
+    /// The stored response a request selects. `touch`: counts as a use.
+    pub(super) fn select(
+        &self,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        touch: Option<Millis>,
+    ) -> Selected<'_> {
+        let mut spec: Option<&VarySpec> = None;
+        for slot in self.slots_of(key) {
+            let Some(response) = &slot.response else {
+                continue;
+            };
+            let selected = match &response.vary {
+                None => true,
+                Some(vary) => VALUES.with_borrow_mut(|values| {
+                    if spec.is_none() {
+                        values.clear();
+                        vary.spec().values(request, values);
+                        spec = Some(vary.spec());
+                    }
+                    **values == *vary.values()
+                }),
+            };
+            if selected {
+                if let Some(now) = touch {
+                    slot.touch(now);
+                }
+                return Selected::Found(response);
+            }
+        }
+        if spec.is_some() {
+            Selected::VaryMiss
+        } else {
+            Selected::Miss
+        }
+    }
+
+    /// What the key's stored responses vary on, if they do.
+    pub(super) fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
+        self.slots_of(key).find_map(|slot| {
+            slot.response
+                .as_ref()?
+                .vary
+                .as_ref()
+                .map(|v| Arc::clone(v.spec()))
+        })
+    }
+
+    fn slots_of(&self, key: &KeyRef<'_>) -> impl Iterator<Item = &Slot> {
+        self.index
+            .iter_hash(key.hash())
+            .map(|&at| self.slot(at))
+            .filter(move |slot| slot.hash == key.hash() && *slot.key == *key.bytes())
+    }
+
+    /// Stores a response in place of the one it replaces. All variants of a key vary on the same
+    /// fields, those of the newest response: what varied on others leaves, and so does the oldest
+    /// variant when there are more than `max_variants`. Gives what left.
+    pub(super) fn insert(
+        &mut self,
+        key: &KeyRef<'_>,
+        response: Arc<StoredResponse>,
+        id: u64,
+        now: Millis,
+        max_variants: usize,
+    ) -> Displaced {
+        let size_bytes = cost_bytes(key.bytes().len(), &response);
+        let mut displaced = Displaced::default();
+        let gone = &mut displaced.gone;
+        let mut same = None;
+        let mut others: Vec<(u64, u32)> = Vec::new();
+        for at in self.positions_of(key) {
+            let Some(old) = &self.slot(at).response else {
+                continue;
+            };
+            let old_spec = old.vary.as_ref().map(|v| v.spec());
+            if old.vary == response.vary && same.is_none() {
+                same = Some(at);
+            } else if old_spec != response.vary.as_ref().map(|v| v.spec()) {
+                gone.extend(self.remove(at));
+            } else {
+                others.push((self.slot(at).id, at));
+            }
+        }
+        if others.len() >= max_variants.max(1) {
+            others.sort_unstable();
+            let surplus = others.len() + 1 - max_variants.max(1);
+            displaced.surplus_variants = surplus as u64;
+            for (_, at) in others.into_iter().take(surplus) {
+                gone.extend(self.remove(at));
+            }
+        }
+        match same {
+            Some(at) => {
+                let slot = self.slot_mut(at);
+                gone.extend(slot.gone());
+                slot.response = Some(response);
+                slot.size_bytes = size_bytes;
+                slot.id = id;
+                slot.last_used = AtomicU64::new(now.0);
+            }
+            None => self.add(key, response, size_bytes, id, now),
+        }
+        displaced
+    }
+
+    fn add(
+        &mut self,
+        key: &KeyRef<'_>,
+        response: Arc<StoredResponse>,
+        size_bytes: u64,
+        id: u64,
+        now: Millis,
+    ) {
+        let slot = Slot {
+            hash: key.hash(),
+            key: key.bytes().into(),
+            response: Some(response),
+            id,
+            size_bytes,
+            last_used: AtomicU64::new(now.0),
+            visited: AtomicBool::new(false),
+            prev: NONE,
+            next: self.newest.unwrap_or(NONE),
+        };
+        let at = match self.free {
+            Some(at) => {
+                self.free = some(self.slot(at).next);
+                *self.slot_mut(at) = slot;
+                at
+            }
+            None => {
+                // The budget keeps a zone far below 2^32 slots of at least 300 bytes.
+                let at = u32::try_from(self.slots.len()).unwrap_or(NONE);
+                assert!(at != NONE, "a shard holds fewer than 2^32 stored responses");
+                self.slots.push(slot);
+                at
+            }
+        };
+        match self.newest {
+            Some(newest) => self.slot_mut(newest).prev = at,
+            None => self.oldest = Some(at),
+        }
+        self.newest = Some(at);
+        let slots = &self.slots;
+        self.index
+            .insert_unique(key.hash(), at, |&at| slots[at as usize].hash);
+    }
+
+    fn remove(&mut self, at: u32) -> Option<Gone> {
+        let slot = self.slot_mut(at);
+        let gone = slot.gone()?;
+        let (hash, prev, next) = (slot.hash, some(slot.prev), some(slot.next));
+        slot.response = None;
+        slot.key = Box::default();
+        match prev {
+            Some(prev) => self.slot_mut(prev).next = next.unwrap_or(NONE),
+            None => self.newest = next,
+        }
+        match next {
+            Some(next) => self.slot_mut(next).prev = prev.unwrap_or(NONE),
+            None => self.oldest = prev,
+        }
+        if self.hand == Some(at) {
+            self.hand = prev;
+        }
+        if let Ok(entry) = self.index.find_entry(hash, |&found| found == at) {
+            entry.remove();
+        }
+        self.slot_mut(at).next = self.free.unwrap_or(NONE);
+        self.free = Some(at);
+        Some(gone)
+    }
+
+    /// Lets one response go, the one the hand finds.
+    pub(super) fn evict(&mut self) -> Option<Gone> {
+        let mut at = self.hand.or(self.oldest)?;
+        // Ends within two rounds: the first clears every bit.
+        loop {
+            let slot = self.slot_mut(at);
+            let prev = some(slot.prev);
+            if !std::mem::take(slot.visited.get_mut()) {
+                self.hand = prev;
+                return self.remove(at);
+            }
+            at = prev.or(self.oldest)?;
+        }
+    }
+
+    /// Removes all variants of a key.
+    pub(super) fn remove_key(&mut self, key: &KeyRef<'_>) -> Vec<Gone> {
+        let found = self.positions_of(key);
+        found.into_iter().filter_map(|at| self.remove(at)).collect()
+    }
+
+    /// Marks all variants of a key stale.
+    pub(super) fn expire_key(&mut self, key: &KeyRef<'_>, now: Millis) -> usize {
+        let found = self.positions_of(key);
+        for &at in &found {
+            self.slot_mut(at).expire(now);
+        }
+        found.len()
+    }
+
+    fn positions_of(&self, key: &KeyRef<'_>) -> Vec<u32> {
+        self.index
+            .iter_hash(key.hash())
+            .copied()
+            .filter(|&at| {
+                let slot = self.slot(at);
+                slot.hash == key.hash() && *slot.key == *key.bytes()
+            })
+            .collect()
+    }
+
+    /// Removes the response stored with this id.
+    pub(super) fn remove_id(&mut self, hash: u64, id: u64) -> Option<Gone> {
+        let at = self
+            .index
+            .iter_hash(hash)
+            .copied()
+            .find(|&at| self.slot(at).id == id)?;
+        self.remove(at)
+    }
+
+    /// The slots whose keys begin with `prefix`. Needs only a shared lock; [`Self::at_with_prefix`]
+    /// checks again under the exclusive one.
+    pub(super) fn with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
+        (0u32..)
+            .zip(&self.slots)
+            .filter(|(_, slot)| slot.response.is_some() && slot.key.starts_with(prefix))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Removes (or expires, given a time) the slot if its key still begins with `prefix`.
+    pub(super) fn at_with_prefix(
+        &mut self,
+        at: u32,
+        prefix: &[u8],
+        expire: Option<Millis>,
+    ) -> Option<Gone> {
+        let slot = self.slots.get_mut(at as usize)?;
+        if slot.response.is_none() || !slot.key.starts_with(prefix) {
+            return None;
+        }
+        match expire {
+            None => self.remove(at),
+            Some(now) => {
+                slot.expire(now);
+                slot.gone()
+            }
+        }
+    }
+
+    /// Removes those of the slots `from..from + work` that `is_over` says are over.
+    pub(super) fn sweep(
+        &mut self,
+        from: usize,
+        work: usize,
+        is_over: impl Fn(&StoredResponse, Millis) -> bool,
+    ) -> Vec<Gone> {
+        let to = self.slots.len().min(from.saturating_add(work));
+        (from..to)
+            .filter_map(|at| {
+                let slot = self.slots.get(at)?;
+                let response = slot.response.as_ref()?;
+                match is_over(response, Millis(slot.last_used.load(Relaxed))) {
+                    true => self.remove(u32::try_from(at).ok()?),
+                    false => None,
+                }
+            })
+            .collect()
+    }
+
+    /// Number of slots, empty ones included.
+    pub(super) fn slots_len(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn slot(&self, at: u32) -> &Slot {
+        &self.slots[at as usize]
+    }
+
+    fn slot_mut(&mut self, at: u32) -> &mut Slot {
+        &mut self.slots[at as usize]
+    }
+}
+
+impl Slot {
+    /// Loads before stores: on a popular page the line stays shared between the cores.
+    fn touch(&self, now: Millis) {
+        if !self.visited.load(Relaxed) {
+            self.visited.store(true, Relaxed);
+        }
+        // A second is fine enough for `inactive`.
+        if self.last_used.load(Relaxed) + 1000 <= now.0 {
+            self.last_used.store(now.0, Relaxed);
+        }
+    }
+
+    fn gone(&self) -> Option<Gone> {
+        let response = self.response.as_ref()?;
+        Some(Gone {
+            size_bytes: self.size_bytes,
+            group: response.group,
+            id: self.id,
+        })
+    }
+
+    fn expire(&mut self, now: Millis) {
+        if let Some(response) = &self.response {
+            self.response = Some(Arc::new(response.expired(now)));
+        }
+    }
+}
+
+fn some(at: u32) -> Option<u32> {
+    (at != NONE).then_some(at)
+}

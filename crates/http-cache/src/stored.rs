@@ -1,0 +1,190 @@
+//! A stored response and its head: what the cache hands out, never changed once made.
+//!
+//! The head exists first: it is published to followers while the body still arrives. The stored
+//! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
+//! stored response that shares the body of the old one.
+//!
+//! ```text
+//!   stored_at ─── fresh ─── expires_at ─── stale (swr, sie) ─── only by the operator's word
+//! ```
+
+use crate::body::{Body, allocated};
+use crate::fields::{Field, StoredFields};
+use crate::freshness::LifetimeSource;
+use crate::purge::Stamp;
+use crate::storability::Storable;
+use crate::time::Millis;
+use crate::vary::VaryKey;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What came from the upstream before the body, handed to [`crate::Leader::publish_head`].
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseHead<'a> {
+    /// Status code.
+    pub status: u16,
+    /// Reason phrase as it is to be sent, or empty.
+    pub reason: &'a Bytes,
+    /// The fields to keep and send; those that may not be stored are dropped here.
+    pub fields: &'a [Field],
+    /// The body's length where the upstream said it; a body of another length is never stored.
+    pub declared_length: Option<u64>,
+}
+
+/// The head of a stored response, with everything that was decided about it.
+#[derive(Clone, Debug)]
+pub struct StoredHead {
+    /// Status code.
+    pub status: u16,
+    /// Reason phrase, possibly empty.
+    pub reason: Bytes,
+    /// The fields, also as one block of lines.
+    pub fields: StoredFields,
+    /// The body's length as the upstream declared it.
+    pub declared_length: Option<u64>,
+    /// When the response was received.
+    pub stored_at: Millis,
+    /// How old it was already (RFC 9111 §4.2.3: corrected initial age).
+    pub age_at_receipt: Duration,
+    /// From then on it is stale.
+    pub expires_at: Millis,
+    /// What said so.
+    pub lifetime_source: LifetimeSource,
+    /// How long past `expires_at` the response may be served while it is refreshed (RFC 5861 §3).
+    pub stale_while_revalidate: Duration,
+    /// How long past `expires_at` the response may be served when the upstream fails (RFC 5861 §4).
+    pub stale_if_error: Duration,
+    /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never served stale on the response's
+    /// own account.
+    pub must_revalidate: bool,
+    /// The request's values that the response's `Vary` selects by.
+    pub vary: Option<Arc<VaryKey>>,
+}
+
+impl StoredHead {
+    /// Puts together what came and what was decided.
+    #[must_use]
+    pub fn new(head: &ResponseHead<'_>, storable: &Storable, now: Millis) -> StoredHead {
+        StoredHead {
+            status: head.status,
+            reason: head.reason.clone(),
+            fields: StoredFields::new(head.fields),
+            declared_length: head.declared_length,
+            ..StoredHead::timed(storable, now)
+        }
+    }
+
+    /// This head after the upstream answered a validation with 304 (RFC 9111 §4.3.4).
+    #[must_use]
+    pub fn freshened(&self, fields: &[Field], storable: &Storable, now: Millis) -> StoredHead {
+        StoredHead {
+            status: self.status,
+            reason: self.reason.clone(),
+            fields: self.fields.freshened(fields),
+            declared_length: self.declared_length,
+            vary: self.vary.clone(),
+            ..StoredHead::timed(storable, now)
+        }
+    }
+
+    fn timed(storable: &Storable, now: Millis) -> StoredHead {
+        let expires_at = now.plus(storable.lifetime.saturating_sub(storable.age_at_receipt));
+        StoredHead {
+            status: 0,
+            reason: Bytes::new(),
+            fields: StoredFields::default(),
+            declared_length: None,
+            stored_at: now,
+            age_at_receipt: storable.age_at_receipt,
+            expires_at,
+            lifetime_source: storable.source,
+            stale_while_revalidate: storable.stale_while_revalidate,
+            stale_if_error: storable.stale_if_error,
+            must_revalidate: storable.must_revalidate,
+            vary: storable.vary.clone(),
+        }
+    }
+
+    /// The value for the `Age` field now (RFC 9111 §4.2.3).
+    #[must_use]
+    pub fn current_age(&self, now: Millis) -> Duration {
+        self.age_at_receipt + now.since(self.stored_at)
+    }
+
+    /// Whether it may be served without asking.
+    #[must_use]
+    pub fn is_fresh(&self, now: Millis) -> bool {
+        now < self.expires_at
+    }
+
+    /// How much of the freshness lifetime is left; zero when stale.
+    #[must_use]
+    pub fn fresh_for(&self, now: Millis) -> Duration {
+        self.expires_at.since(now)
+    }
+
+    /// The validator `ETag`, as received.
+    #[must_use]
+    pub fn etag(&self) -> Option<&[u8]> {
+        self.fields.first("etag")
+    }
+
+    /// The validator `Last-Modified`, as received.
+    #[must_use]
+    pub fn last_modified(&self) -> Option<&[u8]> {
+        self.fields.first("last-modified")
+    }
+}
+
+/// A complete response in the cache.
+#[derive(Clone, Debug)]
+pub struct StoredResponse {
+    /// Status, fields and times. Its methods are reachable directly.
+    pub head: StoredHead,
+    /// All bytes of the body.
+    pub body: Body,
+    /// The purge clock when the fetch began: a purge with a later stamp beats this response.
+    pub stamp: Stamp,
+    /// The private group it counts against, see [`crate::private`].
+    pub group: Option<u64>,
+}
+
+impl std::ops::Deref for StoredResponse {
+    type Target = StoredHead;
+
+    fn deref(&self) -> &StoredHead {
+        &self.head
+    }
+}
+
+impl StoredResponse {
+    /// The same response, stale from `now` on (soft purge).
+    #[must_use]
+    pub fn expired(&self, now: Millis) -> StoredResponse {
+        let mut response = self.clone();
+        response.head.expires_at = response.head.expires_at.min(now);
+        response
+    }
+
+    /// The fields after a 304 with `fields` (RFC 9111 §3.2), for [`crate::decide`].
+    #[must_use]
+    pub fn fields_after(&self, fields: &[Field]) -> Vec<Field> {
+        let merged = self.head.fields.freshened(fields);
+        let stated_age = fields
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(b"age"))
+            .cloned();
+        merged.pairs().chain(stated_age).collect()
+    }
+
+    /// Bytes of memory the response takes: body, fields and bookkeeping as the allocator rounds
+    /// them. The zone adds the key and the index.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        allocated(size_of::<StoredResponse>() + 16)
+            + self.body.size_bytes()
+            + self.head.fields.size_bytes()
+            + self.head.vary.as_ref().map_or(0, |vary| vary.size_bytes())
+    }
+}

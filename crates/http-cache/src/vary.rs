@@ -1,0 +1,409 @@
+//! Which of a key's variants a request selects (RFC 9111 §4.1).
+//!
+//! A response's `Vary` names request fields; their values, normalised, are the secondary key. The
+//! normalisation decides how many copies there are, so it is thorough where it is safe:
+//! `Accept-Encoding` is reduced to the set of codings the client takes, and `Cookie` loses the
+//! cookies that the operator calls ignorable (analytics) before it is compared. Values are kept
+//! whole and compared whole, never as hashes.
+
+use crate::fields::RequestFields;
+use crate::storability::NoStore;
+use std::sync::Arc;
+
+/// Bound on the field names of one `Vary`; honest applications name three or four.
+const MAX_NAMES: usize = 16;
+
+/// Bound on the values kept per variant; a client chooses them, so they must not fill the memory.
+const MAX_VALUES_BYTES: usize = 8 * 1024;
+
+/// How `Vary` is read. Shared by all locations that agree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VaryRules {
+    /// Names of cookies that do not count, each with at most one trailing `*`: `_ga*`.
+    pub ignore_cookies: Vec<String>,
+}
+
+/// What a response varies on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VarySpec {
+    /// Lower case, sorted, each once.
+    names: Vec<String>,
+    rules: Arc<VaryRules>,
+}
+
+/// What a response varies on, and the values for which it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaryKey {
+    spec: Arc<VarySpec>,
+    values: Box<[u8]>,
+}
+
+impl VaryRules {
+    /// Whether a cookie of this name does not count.
+    #[must_use]
+    pub fn ignores_cookie(&self, name: &[u8]) -> bool {
+        self.ignore_cookies
+            .iter()
+            .any(|pattern| match pattern.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix.as_bytes()),
+                None => name == pattern.as_bytes(),
+            })
+    }
+
+    /// Appends the cookies that count to `out`, as `a=1; b=2`, in the order sent.
+    pub fn counted_cookies(&self, value: &[u8], out: &mut Vec<u8>) {
+        for cookie in value.split(|&b| b == b';').map(<[u8]>::trim_ascii) {
+            let name = cookie
+                .split(|&b| b == b'=')
+                .next()
+                .unwrap_or_default()
+                .trim_ascii();
+            if cookie.is_empty() || self.ignores_cookie(name) {
+                continue;
+            }
+            if !out.is_empty() {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(cookie);
+        }
+    }
+}
+
+impl VaryKey {
+    /// Reads `Vary` field values and takes the request's values for them. None when the response
+    /// does not vary.
+    ///
+    /// # Errors
+    /// `Vary: *`, or more than can be kept.
+    pub fn of<'a>(
+        vary: impl Iterator<Item = &'a [u8]>,
+        request: &dyn RequestFields,
+        rules: &Arc<VaryRules>,
+    ) -> Result<Option<VaryKey>, NoStore> {
+        let mut names: Vec<String> = Vec::new();
+        for name in vary
+            .flat_map(|v| v.split(|&b| b == b','))
+            .map(<[u8]>::trim_ascii)
+        {
+            if name.is_empty() {
+                continue;
+            }
+            if name == b"*" {
+                return Err(NoStore::VaryStar);
+            }
+            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+            if !names.contains(&name) {
+                if names.len() == MAX_NAMES {
+                    return Err(NoStore::VaryTooLong);
+                }
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            return Ok(None);
+        }
+        names.sort_unstable();
+        let spec = VarySpec {
+            names,
+            rules: Arc::clone(rules),
+        };
+        let mut values = Vec::new();
+        spec.values(request, &mut values);
+        if values.len() + spec.names.iter().map(String::len).sum::<usize>() > MAX_VALUES_BYTES {
+            return Err(NoStore::VaryTooLong);
+        }
+        Ok(Some(VaryKey {
+            spec: Arc::new(spec),
+            values: values.into(),
+        }))
+    }
+
+    /// The values of a request for what a response is known to vary on.
+    #[must_use]
+    pub(crate) fn for_request(spec: Arc<VarySpec>, request: &dyn RequestFields) -> VaryKey {
+        let mut values = Vec::new();
+        spec.values(request, &mut values);
+        VaryKey {
+            spec,
+            values: values.into(),
+        }
+    }
+
+    /// What the response varies on.
+    #[must_use]
+    pub fn spec(&self) -> &Arc<VarySpec> {
+        &self.spec
+    }
+
+    /// The values for which it was made.
+    #[must_use]
+    pub fn values(&self) -> &[u8] {
+        &self.values
+    }
+
+    /// Whether a request with these fields selects it.
+    #[must_use]
+    pub fn matches<F: RequestFields + ?Sized>(&self, request: &F) -> bool {
+        let mut values = Vec::new();
+        self.spec.values(&Borrowed(request), &mut values);
+        *values == *self.values
+    }
+
+    /// Bytes of memory it takes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        use crate::body::allocated;
+        let names: usize = self
+            .spec
+            .names
+            .iter()
+            .map(|n| allocated(n.len()) + size_of::<String>())
+            .sum();
+        allocated(size_of::<VaryKey>() + 16)
+            + allocated(size_of::<VarySpec>() + 16)
+            + allocated(self.values.len())
+            + names
+    }
+}
+
+impl VarySpec {
+    /// The field names, lower case and sorted.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Appends the secondary key of a request: for each name whether the field is there, the
+    /// length of its normalised value, and the value. Unambiguous, hence comparable as bytes.
+    pub fn values(&self, request: &dyn RequestFields, out: &mut Vec<u8>) {
+        for name in &self.names {
+            let start = out.len();
+            out.extend_from_slice(&[0; 5]);
+            let present = match name.as_str() {
+                "accept-encoding" => accept_encoding(request, out),
+                "cookie" => cookie(request, &self.rules, out),
+                other => plain(other, request, out),
+            };
+            let len = u32::try_from(out.len() - start - 5).unwrap_or(u32::MAX);
+            if let Some(mark) = out.get_mut(start..start + 5) {
+                mark[0] = u8::from(present);
+                mark[1..].copy_from_slice(&len.to_be_bytes());
+            }
+        }
+    }
+}
+
+/// Lets a generic caller use the functions over `dyn`.
+struct Borrowed<'a, F: ?Sized>(&'a F);
+
+impl<F: RequestFields + ?Sized> RequestFields for Borrowed<'_, F> {
+    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        self.0.each_value(name, visit);
+    }
+}
+
+/// The values of all lines, joined by `,`, without the white space around list members.
+fn plain(name: &str, request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
+    let mut present = false;
+    request.each_value(name, &mut |value| {
+        for member in value.split(|&b| b == b',') {
+            if present {
+                out.push(b',');
+            }
+            present = true;
+            out.extend_from_slice(member.trim_ascii());
+        }
+    });
+    present
+}
+
+fn cookie(request: &dyn RequestFields, rules: &VaryRules, out: &mut Vec<u8>) -> bool {
+    let mut counted = Vec::new();
+    request.each_value("cookie", &mut |value| {
+        rules.counted_cookies(value, &mut counted)
+    });
+    out.extend_from_slice(&counted);
+    // A Cookie field with nothing that counts is the same as none.
+    !counted.is_empty()
+}
+
+/// Codings that differ for an upstream that compresses, in the order of their bits.
+const CODINGS: [&[u8]; 5] = [b"br", b"gzip", b"zstd", b"deflate", b"*"];
+
+/// One byte: the set of codings the client accepts. Order and weights other than zero do not
+/// count, `identity` is always acceptable in practice, and unknown codings are as good as absent.
+fn accept_encoding(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
+    let mut set = 0u8;
+    request.each_value("accept-encoding", &mut |value| {
+        for member in value.split(|&b| b == b',') {
+            let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
+            let coding = parts.next().unwrap_or_default();
+            let coding = if coding.eq_ignore_ascii_case(b"x-gzip") {
+                b"gzip"
+            } else {
+                coding
+            };
+            let refused = parts.any(is_zero_weight);
+            let bit = CODINGS
+                .iter()
+                .position(|known| coding.eq_ignore_ascii_case(known));
+            if let (Some(bit), false) = (bit, refused) {
+                set |= 1 << bit;
+            }
+        }
+    });
+    if set != 0 {
+        out.push(set);
+    }
+    set != 0
+}
+
+/// `q=0`, `q=0.0`, `Q=0.000`.
+fn is_zero_weight(parameter: &[u8]) -> bool {
+    match parameter.split_first() {
+        Some((b'q' | b'Q', rest)) => {
+            let Some((b'=', weight)) = rest.trim_ascii_start().split_first() else {
+                return false;
+            };
+            let weight = weight.trim_ascii();
+            weight.starts_with(b"0") && weight.iter().all(|b| matches!(b, b'0' | b'.'))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fields;
+
+    fn same(vary: &str, ignore: &[&str], a: &[&str], b: &[&str]) -> bool {
+        let ignore_cookies = ignore.iter().map(ToString::to_string).collect();
+        let rules = Arc::new(VaryRules { ignore_cookies });
+        let made_for = VaryKey::of([vary.as_bytes()].into_iter(), &fields(a), &rules);
+        made_for
+            .expect("no refusal")
+            .expect("varies")
+            .matches(&fields(b))
+    }
+
+    #[test]
+    fn requests_that_differ_only_in_form_select_the_same_variant() {
+        let ga = &["_ga*", "_fbp"][..];
+        let cases: [(&str, &str, &[&str], &[&str], bool); 15] = [
+            ("same", "Accept", &["Accept: a"], &["accept: a"], true),
+            (
+                "other value",
+                "Accept",
+                &["Accept: a"],
+                &["Accept: b"],
+                false,
+            ),
+            ("absent is not empty", "Accept", &["Accept: "], &[], false),
+            (
+                "lines are one list",
+                "Accept",
+                &["Accept: a", "Accept: b"],
+                &["Accept: a ,b"],
+                true,
+            ),
+            (
+                "both fields count",
+                "Accept, Origin",
+                &["Accept: a", "Origin: x"],
+                &["Accept: a"],
+                false,
+            ),
+            (
+                "values do not run together",
+                "A, B",
+                &["A: xy", "B: z"],
+                &["A: x", "B: yz"],
+                false,
+            ),
+            (
+                "browsers' lists",
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, deflate, br"],
+                &["Accept-Encoding: br;q=1.0, DEFLATE , gzip;q=0.8"],
+                true,
+            ),
+            (
+                "without br",
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, br"],
+                &["Accept-Encoding: gzip"],
+                false,
+            ),
+            (
+                "refused br",
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, br;q=0.0"],
+                &["Accept-Encoding: gzip"],
+                true,
+            ),
+            (
+                "identity is none",
+                "Accept-Encoding",
+                &["Accept-Encoding: identity"],
+                &[],
+                true,
+            ),
+            (
+                "analytics cookie",
+                "Cookie",
+                &["Cookie: _ga=1; _ga_X=2; lang=de"],
+                &["Cookie: lang=de; _fbp=3"],
+                true,
+            ),
+            (
+                "only analytics is none",
+                "Cookie",
+                &["Cookie: _ga=1"],
+                &[],
+                true,
+            ),
+            (
+                "session",
+                "Cookie",
+                &["Cookie: s=1; _ga=1"],
+                &["Cookie: _ga=1"],
+                false,
+            ),
+            (
+                "other session",
+                "Cookie",
+                &["Cookie: s=1"],
+                &["Cookie: s=2"],
+                false,
+            ),
+            (
+                "name that only begins like one",
+                "Cookie",
+                &["Cookie: _fbpx=1"],
+                &[],
+                false,
+            ),
+        ];
+        for (name, vary, a, b, expected) in cases {
+            assert_eq!(same(vary, ga, a, b), expected, "{name}");
+            assert_eq!(same(vary, ga, b, a), expected, "{name}, turned round");
+        }
+    }
+
+    #[test]
+    fn star_and_too_much_are_refused() {
+        let rules = Arc::default();
+        let of = |vary: &str, request: &[&str]| {
+            VaryKey::of([vary.as_bytes()].into_iter(), &fields(request), &rules)
+                .map(|k| k.is_some())
+        };
+        let many: Vec<String> = (0..17).map(|i| format!("f{i}")).collect();
+        let long = format!("Accept: {}", "x".repeat(9000));
+        assert_eq!(of("", &[]), Ok(false));
+        assert_eq!(of("Accept", &[]), Ok(true));
+        assert_eq!(of("Accept, *", &[]), Err(NoStore::VaryStar));
+        assert_eq!(of(&many.join(","), &[]), Err(NoStore::VaryTooLong));
+        assert_eq!(of("Accept", &[&long]), Err(NoStore::VaryTooLong));
+    }
+}
