@@ -222,10 +222,8 @@ impl Connection {
     /// Reads some bytes; `None` when `until` passed first. While nothing has
     /// come, the connection holds no buffer.
     async fn fill(&mut self, until: Instant) -> io::Result<Option<usize>> {
-        let stream = &mut self.stream;
+        let stream = &self.stream;
         let buffer = &mut self.input.buffer;
-        // The receiving half holds the stream too; with both names known, this
-        // connection is its only user.
         let mut read = pin!(poll_fn(|cx| {
             if buffer.capacity() - buffer.len() < READ_BYTES / 4 {
                 if buffer.is_empty() {
@@ -233,10 +231,7 @@ impl Connection {
                 }
                 buffer.reserve(READ_BYTES);
             }
-            let polled = match Arc::get_mut(stream) {
-                Some(exclusive) => exclusive.poll_read_exclusive(cx, buffer),
-                None => stream.poll_read(cx, buffer),
-            };
+            let polled = stream.poll_read(cx, buffer);
             if polled.is_pending() && buffer.is_empty() {
                 give_buffer(std::mem::take(buffer));
             }

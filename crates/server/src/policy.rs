@@ -111,7 +111,7 @@ pub fn is_any_true(request: &mut Request, conditions: &[site::Template]) -> bool
 
 /// Is this the browser of somebody who wrote something a moment ago?
 fn is_writer(request: &Request, lifetime: std::time::Duration) -> bool {
-    let Some(value) = http1::cookie::find(request.head.field_all(b"cookie"), WRITER_COOKIE) else {
+    let Some(value) = http1::cookie::find(&request.head, WRITER_COOKIE) else {
         return false;
     };
     let until = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());

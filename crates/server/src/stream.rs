@@ -2,14 +2,13 @@
 //! through a shared reference, so that a body can still be arriving while the
 //! response is leaving.
 
-use std::future::Future;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, Interest};
+use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 #[derive(Debug)]
@@ -26,14 +25,6 @@ pub struct ClientStream {
     idle: AtomicBool,
 }
 
-/// Keeps nothing between polls, so it may be made anew for each.
-async fn read_buf(socket: &mut Socket, buffer: &mut BytesMut) -> io::Result<usize> {
-    match socket {
-        Socket::Tcp(stream) => stream.read_buf(buffer).await,
-        Socket::Unix(stream) => stream.read_buf(buffer).await,
-    }
-}
-
 impl From<TcpStream> for ClientStream {
     fn from(stream: TcpStream) -> Self {
         ClientStream { socket: Socket::Tcp(stream), idle: AtomicBool::new(false) }
@@ -47,17 +38,6 @@ impl From<UnixStream> for ClientStream {
 }
 
 impl ClientStream {
-    /// Reads into `buffer`'s spare room. With the stream to oneself this also
-    /// spares the system call that would only say "nothing yet".
-    pub fn poll_read_exclusive(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut BytesMut,
-    ) -> Poll<io::Result<usize>> {
-        let mut read = std::pin::pin!(read_buf(&mut self.socket, buffer));
-        read.as_mut().poll(cx)
-    }
-
     /// Reads into `buffer`'s spare room.
     pub fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut BytesMut) -> Poll<io::Result<usize>> {
         loop {
@@ -66,15 +46,31 @@ impl ClientStream {
                 Socket::Unix(stream) => stream.poll_read_ready(cx),
             };
             ready!(ready)?;
+            let room = buffer.capacity() - buffer.len();
             let read = match &self.socket {
                 Socket::Tcp(stream) => stream.try_read_buf(buffer),
                 Socket::Unix(stream) => stream.try_read_buf(buffer),
             };
             match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(read) if read > 0 && read < room => {
+                    // A short read took all there was. Saying so here spares the
+                    // system call that would only find that out; what arrives from
+                    // now on makes a new event.
+                    self.forget_readable();
+                    return Poll::Ready(Ok(read));
+                }
                 done => return Poll::Ready(done),
             }
         }
+    }
+
+    fn forget_readable(&self) {
+        let nothing = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
+        let _ = match &self.socket {
+            Socket::Tcp(stream) => stream.try_io(Interest::READABLE, nothing),
+            Socket::Unix(stream) => stream.try_io(Interest::READABLE, nothing),
+        };
     }
 
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

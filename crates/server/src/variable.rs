@@ -65,7 +65,7 @@ pub fn write_rewrite(
             Part::Variable(Variable::Capture(group)) => {
                 let text = request.captures.group(usize::from(*group)).unwrap_or_default();
                 if was_escaped && (in_args || redirects) {
-                    http1::escape_args(text, out);
+                    out.extend_from_slice(&http1::escape::escape_args(text));
                 } else {
                     out.extend_from_slice(text);
                 }
@@ -127,7 +127,7 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             {
                 return false;
             }
-            put(http1::cookie::find(request.head.field_all(b"cookie"), name), out)
+            put(http1::cookie::find(&request.head, name), out)
         }
         Variable::UpstreamCookie(name) => request.trace.lock().write_cookie(name, out),
     }

@@ -129,8 +129,6 @@ impl Shared {
         let mut registry = self.registry.lock();
         let key = registry.next;
         registry.next = registry.next.wrapping_add(1);
-        // Weak: a strong one would keep the stream from being used exclusively.
-        let _ = stream;
         registry.streams.insert(key, Arc::downgrade(stream));
         drop(registry);
         self.connections.fetch_add(1, Ordering::AcqRel);

@@ -43,15 +43,9 @@ fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
     let body = format!(
         "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
          <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
-        String::from_utf8_lossy(&escaped(key))
+        String::from_utf8_lossy(&http1::escape::escape_html(key))
     );
     Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
-}
-
-fn escaped(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    http1::escape::escape_html(text, &mut out);
-    out
 }
 
 /// Fetches for this client alone.
