@@ -45,19 +45,14 @@ impl PoolState {
 /// Something worth a line in the log.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A master was started.
-    Started {
+    /// A master was started and its workers answer.
+    Ready {
         /// Its process id.
         pid: u32,
         /// Counts masters, from 1.
         generation: u64,
         /// Workers at most.
         workers: u32,
-    },
-    /// Its workers answer.
-    Ready {
-        /// Which master.
-        generation: u64,
     },
     /// A line that php-fpm logged.
     Log {
@@ -105,4 +100,65 @@ pub enum Event {
     },
     /// All processes of the pool have ended.
     Stopped,
+}
+
+/// How long to wait before a dead master is replaced: not at all after a
+/// stable life, then longer with each death, so that a pool that cannot live
+/// costs nothing much and one that was killed is back at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Backoff {
+    deaths: u32,
+}
+
+impl Backoff {
+    /// A master that lived this long died of something new.
+    pub(crate) const STABLE_LIFE: Duration = Duration::from_secs(10);
+    /// The second death in a row waits this long, each further one twice it.
+    pub(crate) const FIRST_WAIT: Duration = Duration::from_millis(100);
+    /// Longest wait: an administrator who repaired something sees it soon.
+    pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+    /// Counts a death after a life of `lived`; answers how many in a row and
+    /// how long to wait.
+    pub(crate) fn died_after(&mut self, lived: Duration) -> (u32, Duration) {
+        if lived >= Self::STABLE_LIFE {
+            self.deaths = 0;
+        }
+        self.deaths = self.deaths.saturating_add(1);
+        let wait = match self.deaths {
+            1 => Duration::ZERO,
+            // Sixteen doublings are far past the cap and cannot overflow.
+            more => Self::FIRST_WAIT * 2u32.pow((more - 2).min(16)),
+        };
+        (self.deaths, wait.min(Self::LONGEST_WAIT))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_death_waits_not_at_all_and_further_ones_twice_as_long_each_up_to_a_cap() {
+        let mut backoff = Backoff::default();
+        let waits: Vec<u128> = (0..9)
+            .map(|_| backoff.died_after(Duration::ZERO).1.as_millis())
+            .collect();
+        assert_eq!(waits, [0, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        for _ in 0..100 {
+            let (_, wait) = backoff.died_after(Duration::ZERO);
+            assert_eq!(wait, Backoff::LONGEST_WAIT);
+        }
+    }
+
+    #[test]
+    fn stable_life_forgets_earlier_deaths() {
+        let mut backoff = Backoff::default();
+        backoff.died_after(Duration::ZERO);
+        backoff.died_after(Duration::ZERO);
+        assert_eq!(
+            backoff.died_after(Backoff::STABLE_LIFE),
+            (1, Duration::ZERO)
+        );
+    }
 }
