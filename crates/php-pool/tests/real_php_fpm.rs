@@ -296,12 +296,13 @@ fn reload_brings_the_new_spec_and_refuses_none() {
         spec.php_admin_value = vec![("memory_limit".into(), "88M".into())];
         spec.workers = Workers::Count(3);
         let mut seen = Vec::new();
-        let reload = pool.reload(spec);
-        tokio::pin!(reload);
-        let result = loop {
-            tokio::select! {
-                result = &mut reload => break result,
-                body = ask(&pool, &script) => seen.push(body),
+        let result = {
+            let mut reload = std::pin::pin!(pool.reload(spec));
+            loop {
+                tokio::select! {
+                    result = &mut reload => break result,
+                    body = ask(&pool, &script) => seen.push(body),
+                }
             }
         };
         result.unwrap();
@@ -387,7 +388,7 @@ fn environment_and_settings_arrive_character_for_character() {
         let bench = Bench::new("values");
         let script = bench.script(
             "a.php",
-            "<?php echo json_encode([getenv('ODD'), ini_get('user_agent'), ini_get('display_errors'), getenv('HOME')]);",
+            "<?php echo json_encode([getenv('ODD'), ini_get('user_agent'), ini_get('display_errors'), getenv('PATH')]);",
         );
         let odd = "it's \"x\" \\ ${HOME} ;#=[]";
         let mut spec = bench.spec.clone();
@@ -395,7 +396,7 @@ fn environment_and_settings_arrive_character_for_character() {
         spec.php_value = vec![("user_agent".into(), odd.into())];
         spec.php_admin_flag = vec![("display_errors".into(), false)];
         let pool = bench.try_start(spec).await.unwrap();
-        let expected = r#"["it's \"x\" \\ ${HOME} ;#=[]","it's \"x\" \\ ${HOME} ;#=[]","",false]"#;
+        let expected = r#"["it's \"x\" \\ ${HOME} ;#=[]","it's \"x\" \\ ${HOME} ;#=[]","0",false]"#;
         assert_eq!(ask(&pool, &script).await, expected);
         pool.stop().await;
     });
@@ -456,6 +457,24 @@ fn pool_whose_runtime_is_torn_down_leaves_no_process() {
     assert_eq!(bench.runtime_folders(), 0);
 }
 
+#[test]
+fn pool_outlives_the_thread_that_started_it() {
+    let bench = Bench::new("thread");
+    let script = bench.script("a.php", "<?php echo posix_getppid();");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let start = || runtime.block_on(bench.start());
+    let pool = std::thread::scope(|scope| scope.spawn(start).join().unwrap());
+    runtime.block_on(async {
+        for _ in 0..10 {
+            assert_eq!(ask(&pool, &script).await, bench.masters()[0].to_string());
+        }
+        pool.stop().await;
+    });
+}
+
 /// Set for the process that the next test kills.
 const OWNER: &str = "PHP_POOL_TEST_OWNER";
 
@@ -494,7 +513,7 @@ fn php_fpm_ends_when_its_owner_is_killed() {
     std::fs::remove_dir_all(leftover).unwrap();
 }
 
-/// Starts a pool from a thread that ends, and waits to be killed.
+/// Starts a pool and waits to be killed.
 fn be_the_owner() {
     let bench = Bench::new("owned");
     run(async {
