@@ -1,0 +1,12 @@
+//! `mayfly serve DIR`: a site without a configuration file. Looks at the
+//! folder ([`detect`]), then writes the nginx-syntax configuration that a
+//! careful administrator would ([`write_config`]). The program runs that text
+//! like any other file, and `--print-config` prints it: the step to a file of
+//! one's own is a copy. Nothing here starts anything.
+
+mod applications;
+mod detect;
+mod write_config;
+
+pub use detect::{Files, Folder, Found, Kind, detect};
+pub use write_config::{CannotWrite, ServeOptions, write_config};
