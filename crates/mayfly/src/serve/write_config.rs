@@ -267,8 +267,8 @@ fn maps(conf: &mut Conf, kind: Kind, rules: &Rules) {
         &[("default", "0"), (&crawlers, "1")],
     );
     if kind == Kind::DokuWiki {
-        conf.note("An ordinary look at a page: none of the above, and no password.");
-        let all = "\"$is_action$is_personal$is_exempt$http_authorization/$is_crawler\" $look";
+        conf.note("An ordinary look at a page: none of the above, no password, no script.");
+        let all = "\"$is_action$is_personal$is_exempt$http_authorization$http_x_requested_with/$is_crawler\" $look";
         let nobody = ("default", "''");
         conf.map(all, &[nobody, ("000/0", "visitor"), ("000/1", "crawler")]);
     }
@@ -339,16 +339,23 @@ fn php_params(conf: &mut Conf) {
     conf.line("fastcgi_buffer_size 32k;");
 }
 
+/// Everything that applications build links and redirects from: a visitor who
+/// lies about one of them gets a page of their own, and nobody else does.
+const KEY: &str =
+    "$scheme://$http_host$request_uri $host $http_x_forwarded_proto $http_x_forwarded_host";
+
 fn cache_rules(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     conf.gap();
     conf.note("One request per page and lifetime reaches PHP; while it is renewed or PHP");
     conf.note("fails, the last copy is shown.");
     if kind != Kind::DokuWiki {
         conf.line("fastcgi_cache pages;");
-        conf.line("fastcgi_cache_bypass $is_action $is_personal $is_exempt $http_authorization;");
-        conf.line("fastcgi_no_cache $is_action $is_personal $is_exempt $http_authorization;");
+        let reasons =
+            "$is_action $is_personal $is_exempt $http_authorization $http_x_requested_with";
+        conf.line(&format!("fastcgi_cache_bypass {reasons};"));
+        conf.line(&format!("fastcgi_no_cache {reasons};"));
     }
-    conf.line("fastcgi_cache_key $scheme$host$request_uri;");
+    conf.line(&format!("fastcgi_cache_key \"{KEY}\";"));
     conf.line(&valid(options.ttl));
     conf.line("fastcgi_cache_use_stale error timeout invalid_header http_500 http_503 updating;");
     conf.line("fastcgi_cache_background_update on;");
@@ -390,10 +397,15 @@ fn locations(conf: &mut Conf, found: &Found, rules: Option<&Rules>, is_caching: 
         conf.note("There is no PHP here: scripts are not shown as text.");
         conf.refuse(PHP);
     }
-    conf.note("Copies, databases, logs and sources.");
-    conf.refuse(&format!(
-        "\\.(?:{SECRET_EXTENSIONS})$|~$|/(?:{SECRET_NAMES})$"
-    ));
+    if rules.is_some() {
+        conf.note("Copies, databases, logs and sources.");
+        conf.refuse(&format!(
+            "\\.(?:{SECRET_EXTENSIONS})$|~$|/(?:{SECRET_NAMES})$"
+        ));
+    } else {
+        conf.note("What editors leave behind.");
+        conf.refuse("\\.(?:bak|orig|save|sw[op])$|~$");
+    }
     if found.has_short_wiki_paths {
         conf.open("location ^~ /wiki/");
         conf.line("rewrite ^ /index.php last;");
@@ -409,6 +421,14 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");
         conf.open("location ~ ^/lib/exe/(?:css|js|jquery|manifest|opensearch)\\.php$");
         conf.line("fastcgi_cache pages;");
+        conf.line("fastcgi_pass php:site;");
+        conf.close();
+        conf.gap();
+        conf.note("Pictures and the housekeeping that each page calls need no session: a cookie");
+        conf.note("from here would make every further page of the visitor personal.");
+        conf.open("location ~ ^/lib/exe/(?:fetch|taskrunner|indexer)\\.php(?:/|$)");
+        conf.line(SPLIT);
+        conf.line("fastcgi_hide_header Set-Cookie;");
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -459,7 +479,7 @@ fn page_locations(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
         conf.line(SPLIT);
         conf.line("fastcgi_pass php:site;");
     }
-    conf.line("fastcgi_cache_key crawler$scheme$host$request_uri;");
+    conf.line(&format!("fastcgi_cache_key \"crawler {KEY}\";"));
     conf.line(&valid(options.ttl.max(CRAWLER_TTL)));
     conf.close();
 }
