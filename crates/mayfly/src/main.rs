@@ -1,6 +1,6 @@
 //! The program.
 
-#[allow(dead_code, reason = "wired in by the command line")]
+#[allow(dead_code, unused_imports, reason = "wired in by the command line")]
 mod serve;
 
 fn main() {}

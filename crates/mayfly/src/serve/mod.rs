@@ -6,6 +6,8 @@
 
 mod applications;
 mod detect;
+#[cfg(test)]
+mod rules_test;
 mod write_config;
 
 pub use detect::{Files, Folder, Found, Kind, detect};
