@@ -87,7 +87,7 @@ pub fn write_config(
     log(&mut conf, options)?;
     types(&mut conf);
     if let Some(rules) = caching {
-        cache_zone(&mut conf);
+        cache_zone(&mut conf, dir);
         maps(&mut conf, found.kind, rules);
     }
     conf.open("server");
@@ -215,11 +215,23 @@ fn types(conf: &mut Conf) {
     conf.gap();
 }
 
-fn cache_zone(conf: &mut Conf) {
+fn cache_zone(conf: &mut Conf, dir: &Path) {
     conf.note("Pages are kept in memory. A page nobody asked for in an hour is let go;");
     conf.note("until then it can stand in while PHP fails.");
-    conf.line("fastcgi_cache_path /dev/shm/mayfly levels=1:2 keys_zone=pages:8m inactive=1h;");
+    let path = format!("/dev/shm/mayfly-{:016x}", digest(dir));
+    conf.line(&format!(
+        "fastcgi_cache_path {path} levels=1:2 keys_zone=pages:8m inactive=1h;"
+    ));
     conf.gap();
+}
+
+/// A short name for a folder (FNV-1a, 64 bits): two sites on one machine must
+/// never share a cache's path.
+fn digest(dir: &Path) -> u64 {
+    let bytes = dir.as_os_str().as_encoded_bytes();
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn maps(conf: &mut Conf, kind: Kind, rules: &Rules) {
@@ -697,6 +709,20 @@ mod tests {
             }
         }
         assert_eq!(different, [""; 0], "differ from their golden files");
+    }
+
+    #[test]
+    fn two_sites_never_share_a_cache() {
+        let zone = |dir| {
+            let options = ServeOptions::default();
+            let text = write_config(&found(Kind::PlainPhp), Path::new(dir), &options).unwrap();
+            let line = text
+                .lines()
+                .find(|line| line.contains("fastcgi_cache_path"));
+            line.unwrap().to_owned()
+        };
+        assert_ne!(zone("/srv/a"), zone("/srv/b"));
+        assert_eq!(zone("/srv/a"), zone("/srv/a"));
     }
 
     #[test]
