@@ -5,10 +5,12 @@
 //! one's own is a copy. Nothing here starts anything.
 
 mod applications;
+mod conf_text;
 mod detect;
 #[cfg(test)]
 mod rules_test;
 mod write_config;
 
+pub use conf_text::CannotWrite;
 pub use detect::{Files, Folder, Found, Kind, detect};
-pub use write_config::{CannotWrite, ServeOptions, write_config};
+pub use write_config::{ServeOptions, write_config};
