@@ -1,1 +1,31 @@
-//! To be written.
+//! PHP processes and their life: starts a real `php-fpm` master with a
+//! configuration written here, watches it, replaces it when it dies or when
+//! the configuration changes, and stops it with everything it started.
+//!
+//! ```text
+//! PoolSpec --fpm_conf--> text --supervisor--> php-fpm master --> workers
+//!                                   |
+//!                                   +--> PoolState (watch), Event (log)
+//! ```
+//!
+//! The listening socket is ours and outlives every master, so a connection
+//! made while PHP is away waits in the socket's queue instead of failing.
+//! Nothing here speaks FastCGI or HTTP: callers get an [`Endpoint`]. The life
+//! of a pool is drawn in `LIFECYCLE.md`.
+
+mod find;
+mod fpm_conf;
+mod launch;
+mod probe;
+mod sizing;
+mod spec;
+mod state;
+mod supervisor;
+
+pub use find::{FindError, find_php_fpm};
+pub use fpm_conf::{Account, SpecError, render};
+pub use probe::WorkerMemory;
+pub use sizing::{Machine, auto_workers};
+pub use spec::{LogLevel, PoolSpec, ProcessManager, SlowLog, Workers};
+pub use state::{Event, PoolState};
+pub use supervisor::{Endpoint, Pool, StartError};

@@ -1,0 +1,428 @@
+//! What a folder holds, by the names of its files: which application, and
+//! which part of it visitors may see. Pure over [`Files`]; [`Folder`] is the
+//! real one.
+//!
+//! The document root matters more than the name: picking the project folder
+//! instead of its `public` would publish its sources.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The files of the site, by paths relative to its folder (`..` and absolute
+/// paths reach beyond, where a distribution keeps parts elsewhere).
+pub trait Files {
+    /// Whether there is a file (or a link to one).
+    fn is_file(&self, path: &str) -> bool;
+    /// The names in a folder; none if there is no such folder.
+    fn names(&self, folder: &str) -> Vec<String>;
+    /// The beginning of a text file.
+    fn text(&self, path: &str) -> Option<String>;
+}
+
+/// A folder of this machine.
+#[derive(Clone, Debug)]
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// The files looked into are small; a huge one is not one of them.
+    const TEXT_BYTES_MAX: u64 = 64 << 10;
+    /// Names looked at in one folder, in case it holds a million uploads.
+    const NAMES_MAX: usize = 10_000;
+}
+
+impl Files for Folder {
+    fn is_file(&self, path: &str) -> bool {
+        self.0.join(path).is_file()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        std::fs::read_dir(self.0.join(folder))
+            .into_iter()
+            .flatten()
+            .take(Self::NAMES_MAX)
+            .filter_map(|file| file.ok()?.file_name().into_string().ok())
+            .collect()
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let file = std::fs::File::open(self.0.join(path)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(Self::TEXT_BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// What kind of site it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// WordPress, also as a Composer project with the core in a subfolder.
+    WordPress,
+    /// MediaWiki.
+    MediaWiki,
+    /// DokuWiki.
+    DokuWiki,
+    /// Drupal 7 and later.
+    Drupal,
+    /// Laravel.
+    Laravel,
+    /// Symfony.
+    Symfony,
+    /// One `index.php` answers every path that is not a file.
+    FrontController,
+    /// Scripts that are visited by their names.
+    PlainPhp,
+    /// No PHP at all.
+    Static,
+}
+
+impl Kind {
+    /// The name people know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WordPress => "WordPress",
+            Self::MediaWiki => "MediaWiki",
+            Self::DokuWiki => "DokuWiki",
+            Self::Drupal => "Drupal",
+            Self::Laravel => "Laravel",
+            Self::Symfony => "Symfony",
+            Self::FrontController => "a PHP front controller",
+            Self::PlainPhp => "PHP scripts",
+            Self::Static => "static files",
+        }
+    }
+}
+
+/// What was found in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The application.
+    pub kind: Kind,
+    /// What visitors may see, relative to the folder; empty for the folder
+    /// itself.
+    pub document_root: &'static str,
+    /// The script that answers for paths that are no files.
+    pub front_controller: Option<&'static str>,
+    /// Debian keeps WordPress's `wp-content` outside of the document root:
+    /// the folder that holds it.
+    pub wp_content_parent: Option<&'static str>,
+    /// Whether `/wiki/TITLE` can be a short address of a page, because no
+    /// folder of that name is in the way.
+    pub has_short_wiki_paths: bool,
+}
+
+impl Found {
+    /// What the administrator should know about this kind of site.
+    pub fn notes(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::MediaWiki => &[
+                "MediaWiki calls its pages private unless $wgUseCdn = true is in LocalSettings.php: they are kept in memory only with it.",
+            ],
+            Kind::DokuWiki => &[
+                "If a plugin lets visitors in by their address instead of a login, set --ttl 0: such pages look like public ones.",
+            ],
+            Kind::Laravel => &[
+                "Laravel's web routes set cookies: only routes without the session are kept in memory.",
+            ],
+            _ => &[],
+        }
+    }
+}
+
+/// Folders that are commonly the document root of a project.
+const ROOTS: [&str; 6] = ["public", "web", "docroot", "htdocs", "public_html", "www"];
+
+/// Files that tell an application, relative to its document root. All of a
+/// row must be there.
+const SIGNS: [(Kind, &[&str]); 8] = [
+    (Kind::WordPress, &["wp-load.php", "wp-includes/version.php"]),
+    (Kind::WordPress, &["wp-config.php", "wp/wp-load.php"]),
+    (Kind::MediaWiki, &["load.php", "includes/WebStart.php"]),
+    (Kind::DokuWiki, &["doku.php", "inc/init.php"]),
+    (Kind::Drupal, &["index.php", "core/lib/Drupal.php"]),
+    (
+        Kind::Drupal,
+        &["index.php", "includes/bootstrap.inc", "misc/drupal.js"],
+    ),
+    (Kind::Laravel, &["index.php", "../artisan"]),
+    (Kind::Symfony, &["index.php", "../config/bundles.php"]),
+];
+
+/// Looks at a site's files.
+pub fn detect(files: &dyn Files) -> Found {
+    let (kind, root) = application(files).unwrap_or_else(|| generic(files));
+    let front_controller = match kind {
+        Kind::PlainPhp | Kind::Static => None,
+        Kind::DokuWiki => Some("/doku.php"),
+        _ => Some("/index.php"),
+    };
+    Found {
+        kind,
+        document_root: root,
+        front_controller,
+        wp_content_parent: debian_wp_content(files, kind),
+        has_short_wiki_paths: kind == Kind::MediaWiki
+            && files.names(&join(root, "wiki")).is_empty(),
+    }
+}
+
+/// The application whose files are all there, the folder itself first.
+fn application(files: &dyn Files) -> Option<(Kind, &'static str)> {
+    std::iter::once("").chain(ROOTS).find_map(|root| {
+        let has_all = |signs: &[&str]| signs.iter().all(|sign| files.is_file(&join(root, sign)));
+        SIGNS
+            .iter()
+            .find(|(_, signs)| has_all(signs))
+            .map(|(kind, _)| (*kind, root))
+    })
+}
+
+/// No application we know by name.
+fn generic(files: &dyn Files) -> (Kind, &'static str) {
+    let root = std::iter::once("")
+        .chain(ROOTS)
+        .find(|root| {
+            ["index.php", "index.html"]
+                .iter()
+                .any(|name| files.is_file(&join(root, name)))
+        })
+        .unwrap_or("");
+    let names = files.names(root);
+    let scripts = names.iter().filter(|name| name.ends_with(".php")).count();
+    let has_index = files.is_file(&join(root, "index.php"));
+    let kind = match scripts {
+        0 => Kind::Static,
+        1 if has_index => Kind::FrontController,
+        _ if has_index && rewrites_to_index(files, root) => Kind::FrontController,
+        _ => Kind::PlainPhp,
+    };
+    (kind, root)
+}
+
+/// Whether Apache's configuration in the folder sends other paths to
+/// `index.php`.
+fn rewrites_to_index(files: &dyn Files, root: &str) -> bool {
+    let text = files.text(&join(root, ".htaccess")).unwrap_or_default();
+    text.lines().map(str::trim_start).any(|line| {
+        let line = line.to_ascii_lowercase();
+        (line.starts_with("rewriterule") || line.starts_with("fallbackresource"))
+            && line.contains("index.php")
+    })
+}
+
+/// Debian's WordPress: the settings are chosen by host name from
+/// `/etc/wordpress`, themes and uploads are below `/var/lib/wordpress`.
+fn debian_wp_content(files: &dyn Files, kind: Kind) -> Option<&'static str> {
+    let is_debian = kind == Kind::WordPress
+        && files
+            .text("wp-config.php")
+            .is_some_and(|text| text.contains("/etc/wordpress/"))
+        && !files.names("/var/lib/wordpress/wp-content").is_empty();
+    is_debian.then_some("/var/lib/wordpress")
+}
+
+fn join(root: &str, path: &str) -> String {
+    // `../artisan` of the folder itself lies outside, where the folder is
+    // itself a project's `public`.
+    match root {
+        "" => path.to_owned(),
+        _ => Path::new(root).join(path).to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths, `..` taken out, with contents.
+    struct Listing(Vec<(&'static str, &'static str)>);
+
+    fn plain(path: &str) -> String {
+        let mut parts: Vec<&str> = Vec::new();
+        for part in path.split('/') {
+            match part {
+                ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+                _ => parts.push(part),
+            }
+        }
+        parts.join("/")
+    }
+
+    impl Files for Listing {
+        fn is_file(&self, path: &str) -> bool {
+            self.0.iter().any(|(name, _)| *name == plain(path))
+        }
+
+        fn names(&self, folder: &str) -> Vec<String> {
+            let within = |name: &'static str| match folder {
+                "" => Some(name),
+                _ => name.strip_prefix(folder)?.strip_prefix('/'),
+            };
+            let first = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+            self.0
+                .iter()
+                .filter_map(|(name, _)| within(name).map(first))
+                .collect()
+        }
+
+        fn text(&self, path: &str) -> Option<String> {
+            let (_, text) = self.0.iter().find(|(name, _)| *name == path)?;
+            Some((*text).to_owned())
+        }
+    }
+
+    #[test]
+    fn kind_and_document_root_are_told_by_files() {
+        use Kind::*;
+        let cases: [(&str, &[&str], Kind, &str); 20] = [
+            ("nothing", &[], Static, ""),
+            ("pages", &["index.html", "a.css"], Static, ""),
+            (
+                "built pages",
+                &["package.json", "public/index.html"],
+                Static,
+                "public",
+            ),
+            (
+                "wordpress",
+                &["index.php", "wp-load.php", "wp-includes/version.php"],
+                WordPress,
+                "",
+            ),
+            (
+                "wordpress by composer",
+                &[
+                    "composer.json",
+                    "web/index.php",
+                    "web/wp-config.php",
+                    "web/wp/wp-load.php",
+                ],
+                WordPress,
+                "web",
+            ),
+            (
+                "mediawiki",
+                &["index.php", "load.php", "includes/WebStart.php"],
+                MediaWiki,
+                "",
+            ),
+            (
+                "dokuwiki",
+                &["index.php", "doku.php", "inc/init.php"],
+                DokuWiki,
+                "",
+            ),
+            ("drupal", &["index.php", "core/lib/Drupal.php"], Drupal, ""),
+            (
+                "drupal project",
+                &["composer.json", "web/index.php", "web/core/lib/Drupal.php"],
+                Drupal,
+                "web",
+            ),
+            (
+                "drupal 7",
+                &["index.php", "includes/bootstrap.inc", "misc/drupal.js"],
+                Drupal,
+                "",
+            ),
+            (
+                "laravel",
+                &["artisan", "public/index.php"],
+                Laravel,
+                "public",
+            ),
+            (
+                "laravel's public",
+                &["../artisan", "index.php"],
+                Laravel,
+                "",
+            ),
+            (
+                "symfony",
+                &["config/bundles.php", "public/index.php"],
+                Symfony,
+                "public",
+            ),
+            (
+                "symfony's public",
+                &["../config/bundles.php", "index.php"],
+                Symfony,
+                "",
+            ),
+            (
+                "front controller in public",
+                &["composer.json", "public/index.php"],
+                FrontController,
+                "public",
+            ),
+            (
+                "front controller",
+                &["index.php", "style.css"],
+                FrontController,
+                "",
+            ),
+            ("scripts", &["index.php", "about.php"], PlainPhp, ""),
+            ("scripts without index", &["about.php"], PlainPhp, ""),
+            (
+                "own index before a subfolder's",
+                &["index.php", "about.php", "www/index.php"],
+                PlainPhp,
+                "",
+            ),
+            (
+                "half a wordpress",
+                &["wp-load.php", "index.html"],
+                PlainPhp,
+                "",
+            ),
+        ];
+        for (name, paths, kind, root) in cases {
+            let found = detect(&Listing(paths.iter().map(|path| (*path, "")).collect()));
+            assert_eq!((found.kind, found.document_root), (kind, root), "{name}");
+        }
+    }
+
+    #[test]
+    fn rewriting_to_index_makes_scripts_a_front_controller() {
+        let cases = [
+            (
+                "rewrite",
+                "  RewriteRule ^ index.php [L]",
+                Kind::FrontController,
+            ),
+            (
+                "fallback",
+                "FallbackResource /index.php",
+                Kind::FrontController,
+            ),
+            ("comment", "# RewriteRule ^ index.php", Kind::PlainPhp),
+            ("other", "RewriteRule ^old$ new.php", Kind::PlainPhp),
+        ];
+        for (name, text, kind) in cases {
+            let files = Listing(vec![("index.php", ""), ("b.php", ""), (".htaccess", text)]);
+            assert_eq!(detect(&files).kind, kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn debian_wordpress_has_its_content_elsewhere() {
+        let mut files = vec![
+            ("wp-load.php", ""),
+            ("wp-includes/version.php", ""),
+            ("wp-config.php", "$debian_file = '/etc/wordpress/config-'"),
+        ];
+        assert_eq!(detect(&Listing(files.clone())).wp_content_parent, None);
+        files.push(("/var/lib/wordpress/wp-content/index.php", ""));
+        let found = detect(&Listing(files));
+        assert_eq!(found.wp_content_parent, Some("/var/lib/wordpress"));
+    }
+
+    #[test]
+    fn short_wiki_paths_give_way_to_a_folder_of_that_name() {
+        let mut files = vec![("load.php", ""), ("includes/WebStart.php", "")];
+        assert!(detect(&Listing(files.clone())).has_short_wiki_paths);
+        files.push(("wiki/old.html", ""));
+        assert!(!detect(&Listing(files)).has_short_wiki_paths);
+    }
+}

@@ -1,0 +1,16 @@
+//! `mayfly serve DIR`: a site without a configuration file. Looks at the
+//! folder ([`detect`]), then writes the nginx-syntax configuration that a
+//! careful administrator would ([`write_config`]). The program runs that text
+//! like any other file, and `--print-config` prints it: the step to a file of
+//! one's own is a copy. Nothing here starts anything.
+
+mod applications;
+mod conf_text;
+mod detect;
+#[cfg(test)]
+mod rules_test;
+mod write_config;
+
+pub use conf_text::CannotWrite;
+pub use detect::{Files, Folder, Found, Kind, detect};
+pub use write_config::{ServeOptions, write_config};

@@ -1,0 +1,594 @@
+//! What the written configurations promise, request by request: which paths
+//! are refused, run or handed out, and which requests are personal. The tests
+//! read the configuration as nginx would (locations with patterns in order,
+//! the first that matches wins) instead of asking the tables it came from.
+
+use std::path::Path;
+
+use pcre2::bytes::{Regex, RegexBuilder};
+
+use super::{Found, Kind, ServeOptions, detect, write_config};
+
+fn found(kind: Kind) -> Found {
+    struct Nothing;
+    impl super::Files for Nothing {
+        fn is_file(&self, _: &str) -> bool {
+            false
+        }
+        fn names(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+        fn text(&self, _: &str) -> Option<String> {
+            None
+        }
+    }
+    Found {
+        kind,
+        ..detect(&Nothing)
+    }
+}
+
+fn config(kind: Kind) -> String {
+    write_config(
+        &found(kind),
+        Path::new("/srv/site"),
+        &ServeOptions::default(),
+    )
+    .unwrap()
+}
+
+fn regex(pattern: &str, ignores_case: bool) -> Regex {
+    RegexBuilder::new()
+        .caseless(ignores_case)
+        .build(pattern)
+        .unwrap()
+}
+
+/// What the first matching pattern location does with a path.
+fn fate(config: &str, path: &str) -> &'static str {
+    let lines: Vec<&str> = config.lines().map(str::trim).collect();
+    for (number, line) in lines.iter().enumerate() {
+        let Some(head) = line.strip_prefix("location ~") else {
+            continue;
+        };
+        let (ignores_case, rest) = match head.strip_prefix('*') {
+            Some(rest) => (true, rest.trim()),
+            None => (false, head.trim()),
+        };
+        let pattern = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split('"').next().unwrap(),
+            None => rest.split(' ').next().unwrap(),
+        };
+        if regex(pattern, ignores_case)
+            .is_match(path.as_bytes())
+            .unwrap()
+        {
+            let body = lines[number..].iter().take_while(|line| **line != "}");
+            let body: Vec<&str> = body.copied().collect();
+            return match () {
+                () if line.contains("deny all") => "refused",
+                () if body.contains(&"fastcgi_pass php:site;") => "run",
+                () => "file",
+            };
+        }
+    }
+    "page"
+}
+
+#[test]
+fn each_path_is_refused_run_or_handed_out() {
+    use Kind::*;
+    let cases: &[(Kind, &str, &[&str])] = &[
+        (
+            PlainPhp,
+            "run",
+            &["/index.php", "/a/b.php", "/a.php/info", "/A/x.php"],
+        ),
+        (
+            PlainPhp,
+            "refused",
+            &[
+                "/.git/config",
+                "/.env",
+                "/a/.htaccess",
+                "/uploads/x.php",
+                "/a/Upload/b/x.PHP",
+                "/uploads/x.php/y.png",
+                "/uploads/x.phtml",
+                "/dump.sql",
+                "/dump.sql.gz",
+                "/data.sqlite",
+                "/index.php.bak",
+                "/index.php~",
+                "/config.inc",
+                "/composer.json",
+                "/vendor/a/b.php",
+                "/vendor/a/b.php/c.css/d.php",
+                "/node_modules/a/index.html",
+                "/x.phar",
+                "/x.PHTML",
+                "/error.log",
+                "/settings.yml",
+            ],
+        ),
+        (
+            PlainPhp,
+            "file",
+            &[
+                "/a.css",
+                "/a/b.JPG",
+                "/vendor/bootstrap/bootstrap.min.css",
+                "/uploads/a.png",
+            ],
+        ),
+        (
+            PlainPhp,
+            "page",
+            &[
+                "/",
+                "/about",
+                "/.well-known/acme-challenge/x",
+                "/robots.txt",
+                "/feed.xml",
+            ],
+        ),
+        (
+            WordPress,
+            "run",
+            &[
+                "/index.php",
+                "/wp-login.php",
+                "/wp-admin/index.php",
+                "/wp-admin/admin-ajax.php",
+                "/xmlrpc.php",
+                "/wp-includes/js/tinymce/wp-tinymce.php",
+                "/wp-content/plugins/a/b.php",
+                "/blog/wp-login.php",
+            ],
+        ),
+        (
+            WordPress,
+            "refused",
+            &[
+                "/wp-content/uploads/2026/x.php",
+                "/wp-content/uploads/x.php/a.jpg",
+                "/wp-config.php",
+                "/wp-config.php.bak",
+                "/wp-config-sample.php",
+                "/wp-includes/version.php",
+                "/wp-admin/includes/file.php",
+                "/app/uploads/x.phar",
+                "/wp-content/debug.log",
+                "/wp-content/cache/x.php",
+            ],
+        ),
+        (
+            WordPress,
+            "file",
+            &[
+                "/wp-content/uploads/a.jpg",
+                "/wp-includes/js/a.js",
+                "/wp-content/plugins/a/vendor/b.css",
+            ],
+        ),
+        (
+            WordPress,
+            "page",
+            &[
+                "/",
+                "/2026/11/hello/",
+                "/wp-json/wp/v2/posts",
+                "/sitemap.xml",
+            ],
+        ),
+        (
+            MediaWiki,
+            "run",
+            &[
+                "/index.php",
+                "/index.php/Main_Page",
+                "/load.php",
+                "/api.php",
+                "/rest.php/v1/page/A",
+                "/mw-config/index.php",
+            ],
+        ),
+        (
+            MediaWiki,
+            "refused",
+            &[
+                "/LocalSettings.php",
+                "/maintenance/eval.php",
+                "/vendor/autoload.php",
+                "/includes/WebStart.php",
+                "/images/a/ab/x.php",
+                "/images/a/x.html",
+                "/images/deleted/x.png",
+                "/cache/l10n.cdb",
+                "/extensions/A/x.php",
+                "/skins/a.php",
+                "/languages/x",
+                "/composer.json",
+            ],
+        ),
+        (
+            MediaWiki,
+            "file",
+            &[
+                "/images/a/ab/Logo.png",
+                "/resources/assets/a.svg",
+                "/skins/Vector/a.css",
+            ],
+        ),
+        (
+            DokuWiki,
+            "run",
+            &[
+                "/doku.php",
+                "/doku.php/wiki:syntax",
+                "/lib/exe/css.php",
+                "/lib/exe/fetch.php/wiki:logo.png",
+                "/lib/exe/ajax.php",
+                "/lib/plugins/a/b.php",
+                "/feed.php",
+            ],
+        ),
+        (
+            DokuWiki,
+            "refused",
+            &[
+                "/data/pages/start.txt",
+                "/data",
+                "/conf/local.php",
+                "/conf/users.auth.php",
+                "/bin/dwpage.php",
+                "/inc/init.php",
+                "/vendor/autoload.php",
+                "/DATA/pages/start.txt",
+            ],
+        ),
+        (
+            DokuWiki,
+            "file",
+            &["/lib/tpl/dokuwiki/images/a.png", "/lib/scripts/a.js"],
+        ),
+        (
+            DokuWiki,
+            "page",
+            &["/start", "/wiki:syntax", "/wiki/syntax"],
+        ),
+        (
+            Drupal,
+            "run",
+            &[
+                "/index.php",
+                "/index.php/node/1",
+                "/update.php/selection",
+                "/core/install.php",
+                "/cron.php",
+            ],
+        ),
+        (
+            Drupal,
+            "refused",
+            &[
+                "/sites/default/files/x.php",
+                "/sites/default/private/a.txt",
+                "/sites/default/settings.php",
+                "/core/lib/Drupal.php",
+                "/modules/a/a.module",
+                "/modules/a/a.info.yml",
+                "/a.inc",
+                "/themes/a/page.tpl.php",
+                "/themes/a/page.html.twig",
+                "/vendor/autoload.php",
+                "/sites/default/files/.htaccess",
+                "/other.php",
+            ],
+        ),
+        (
+            Drupal,
+            "file",
+            &[
+                "/sites/default/files/styles/large/a.jpg",
+                "/core/misc/drupal.js",
+            ],
+        ),
+        (Laravel, "run", &["/index.php", "/index.php/a"]),
+        (
+            Laravel,
+            "refused",
+            &[
+                "/other.php",
+                "/storage/x.php",
+                "/.env",
+                "/server.php",
+                "/artisan",
+            ],
+        ),
+        (Laravel, "page", &["/", "/login", "/api/users"]),
+        (Static, "refused", &["/a.php", "/.git/HEAD", "/a.html~"]),
+        (Static, "page", &["/", "/install.sh", "/openapi.yaml"]),
+    ];
+    for (kind, expected, paths) in cases {
+        let config = config(*kind);
+        for path in *paths {
+            assert_eq!(fate(&config, path), *expected, "{kind:?} {path}");
+        }
+    }
+}
+
+/// What a `map` of the configuration says for a value.
+fn mapped(config: &str, variable: &str, value: &str) -> String {
+    let head = format!("${variable} {{");
+    let (_, block) = config.split_once(&head).unwrap();
+    let mut default = String::new();
+    for line in block
+        .lines()
+        .map(str::trim)
+        .skip(1)
+        .take_while(|line| *line != "}")
+    {
+        let (key, result) = line.strip_suffix(';').unwrap().rsplit_once(' ').unwrap();
+        let key = key.trim_matches('"');
+        let is_match = match key.strip_prefix('~') {
+            Some(pattern) => {
+                let (pattern, ignores_case) = match pattern.strip_prefix('*') {
+                    Some(pattern) => (pattern, true),
+                    None => (pattern, false),
+                };
+                regex(pattern, ignores_case)
+                    .is_match(value.as_bytes())
+                    .unwrap()
+            }
+            None => key == "''" && value.is_empty() || key == value,
+        };
+        if is_match {
+            return result.to_owned();
+        }
+        if key == "default" {
+            default = result.to_owned();
+        }
+    }
+    default
+}
+
+#[test]
+fn cookies_that_may_make_a_page_personal_bypass_and_analytics_do_not() {
+    use Kind::*;
+    let cases: &[(Kind, &str, &[&str])] = &[
+        (
+            WordPress,
+            "1",
+            &[
+                "wordpress_logged_in_ab12=x",
+                "_ga=1; wordpress_logged_in_ab12=x",
+                "_ga=1;wordpress_sec_x=1",
+                "wp-postpass_x=1",
+                "comment_author_x=me",
+                "woocommerce_items_in_cart=1",
+                "woocommerce_cart_hash=a",
+                "wp_woocommerce_session_a=b",
+                "PHPSESSID=1",
+            ],
+        ),
+        (
+            WordPress,
+            "0",
+            &[
+                "",
+                "_ga=1",
+                "theme=dark",
+                "note=wordpress_logged_in_",
+                "wordpress_test_cookie=1",
+            ],
+        ),
+        (
+            PlainPhp,
+            "1",
+            &[
+                "PHPSESSID=1",
+                "theme=dark",
+                "_ga=1; sid=2",
+                "sid=2; _ga=1",
+                "_ga",
+                "x_ga=1",
+                "_ga=1; ;",
+            ],
+        ),
+        (
+            PlainPhp,
+            "0",
+            &[
+                "",
+                "_ga=GA1.2.3",
+                "_ga=1; _gid=2; _ga_ABC=3",
+                "_ga=1;_fbp=fb.1",
+                "__utma=1; _pk_id.1.ab=2",
+            ],
+        ),
+        (
+            DokuWiki,
+            "1",
+            &[
+                "DokuWiki=a",
+                "DW5d41402a=b",
+                "_ga=1; DW5d41402a=b",
+                "DOKU_PREFS=a",
+            ],
+        ),
+        (DokuWiki, "0", &["", "_ga=1"]),
+        (
+            MediaWiki,
+            "1",
+            &[
+                "my_wikiUserID=1",
+                "my_wiki_session=a",
+                "my_wikiToken=a",
+                "_ga=1; my_wikiUserName=a",
+            ],
+        ),
+        (MediaWiki, "0", &["", "mwuser-sessionId=a", "_ga=1"]),
+        (
+            Drupal,
+            "1",
+            &[
+                "SESS0123456789abcdef0123456789abcdef=a",
+                "SSESS0123456789abcdef0123456789abcdef=a",
+                "NO_CACHE=Y",
+            ],
+        ),
+        (Drupal, "0", &["", "_ga=1", "has_js=1"]),
+        (
+            Laravel,
+            "1",
+            &[
+                "laravel_session=a; XSRF-TOKEN=b",
+                "shop_session=a",
+                "XSRF-TOKEN=b",
+            ],
+        ),
+        (Symfony, "1", &["PHPSESSID=a", "REMEMBERME=a"]),
+    ];
+    for (kind, expected, cookies) in cases {
+        let config = config(*kind);
+        for cookie in *cookies {
+            assert_eq!(
+                mapped(&config, "is_personal", cookie),
+                *expected,
+                "{kind:?} {cookie:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn addresses_that_do_something_are_exempt_and_pages_are_not() {
+    use Kind::*;
+    let cases: &[(Kind, &str, &[&str])] = &[
+        (
+            WordPress,
+            "1",
+            &[
+                "/wp-admin/",
+                "/wp-admin",
+                "/wp-login.php?redirect_to=x",
+                "/blog/wp-login.php",
+                "/cart/",
+                "/shop/checkout",
+                "/?add-to-cart=7",
+                "/a/?b=c&preview=true",
+                "/?wc-ajax=get_refreshed_fragments",
+                "/WP-ADMIN/",
+            ],
+        ),
+        (
+            WordPress,
+            "0",
+            &[
+                "/",
+                "/wp-administration-guide/",
+                "/?s=wp-admin",
+                "/a/?p=1",
+                "/carts",
+                "/?s=x?preview",
+            ],
+        ),
+        (
+            DokuWiki,
+            "1",
+            &[
+                "/doku.php?id=a&do=edit",
+                "/doku.php?do=login",
+                "/doku.php?do[save]=1",
+                "/doku.php?do%5Bsave%5D=1",
+                "/doku.php?d%6f=login",
+                "/doku.php?u=a&p=b",
+                "/lib/exe/taskrunner.php?id=a",
+                "/install.php",
+                "/_media/a.png",
+                "/doku.php?do=export_xhtml",
+                "/doku.php?do=showx",
+                "/a?sectok=1",
+            ],
+        ),
+        (
+            DokuWiki,
+            "0",
+            &[
+                "/",
+                "/doku.php?id=a",
+                "/doku.php?id=a&do=show",
+                "/doku.php?do=recent&id=a",
+                "/doku.php?id=a%3Ab",
+                "/doku.php/a:b",
+                "/doku.php?do=&id=a",
+                "/feed.php",
+                "/library",
+                "/doku.php?id=a&do=search&q=login",
+            ],
+        ),
+        (
+            MediaWiki,
+            "1",
+            &[
+                "/index.php?title=A&action=edit",
+                "/index.php?action=submit",
+                "/wiki/Special:UserLogin",
+                "/mw-config/",
+            ],
+        ),
+        (
+            MediaWiki,
+            "0",
+            &[
+                "/wiki/A",
+                "/index.php?title=A",
+                "/index.php?title=A&action=history",
+                "/index.php/A?action=view",
+            ],
+        ),
+        (
+            Drupal,
+            "1",
+            &[
+                "/user",
+                "/user/login?destination=a",
+                "/admin/content",
+                "/de/user/1",
+                "/node/add/page",
+            ],
+        ),
+        (Drupal, "0", &["/", "/node/1", "/users-guide", "/?page=2"]),
+        (PlainPhp, "1", &["/login", "/admin/", "/shop/cart?x=1"]),
+        (PlainPhp, "0", &["/", "/index.php?page=login", "/logins"]),
+    ];
+    for (kind, expected, addresses) in cases {
+        let config = config(*kind);
+        for address in *addresses {
+            assert_eq!(
+                mapped(&config, "is_exempt", address),
+                *expected,
+                "{kind:?} {address}"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_looking_is_shared_and_crawlers_are_known() {
+    let config = config(Kind::PlainPhp);
+    for (method, expected) in [
+        ("GET", "0"),
+        ("HEAD", "0"),
+        ("POST", "1"),
+        ("PURGE", "1"),
+        ("get", "1"),
+    ] {
+        assert_eq!(mapped(&config, "is_action", method), expected, "{method}");
+    }
+    let crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+    let browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    assert_eq!(mapped(&config, "is_crawler", crawler), "1");
+    assert_eq!(mapped(&config, "is_crawler", browser), "0");
+}

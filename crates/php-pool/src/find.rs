@@ -1,0 +1,200 @@
+//! Finds the php-fpm binary: the one named by the administrator, else a plain
+//! `php-fpm` on `PATH` or in the usual folders, else the newest of the
+//! versioned ones (`php-fpm8.2` on Debian, `php-fpm83` on Alpine). Choosing
+//! is pure; only [`find_php_fpm`] looks at folders.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Folders looked into after those of `PATH`, which leaves out the `sbin`
+/// ones for ordinary users.
+const USUAL_FOLDERS: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
+
+/// Why no php-fpm was found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FindError {
+    /// The one that was named is not there or not executable.
+    Named(PathBuf),
+    /// There is none in any of the folders.
+    None(Vec<PathBuf>),
+}
+
+impl fmt::Display for FindError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(path) => write!(
+                out,
+                "{} is not an executable file; name another php-fpm or leave the name out to have one found",
+                path.display()
+            ),
+            Self::None(folders) => {
+                write!(
+                    out,
+                    "no php-fpm on this machine; on Debian and Ubuntu it is in the package `php-fpm` (apt install php-fpm); looked in"
+                )?;
+                let mut separator = ' ';
+                for folder in folders {
+                    write!(out, "{separator}{}", folder.display())?;
+                    separator = ':';
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for FindError {}
+
+/// The php-fpm binary to start: `named` if given, else the best one found.
+///
+/// # Errors
+/// [`FindError`], whose text tells the administrator what to install.
+pub fn find_php_fpm(named: Option<&Path>) -> Result<PathBuf, FindError> {
+    if let Some(path) = named {
+        return if is_executable(path) {
+            Ok(path.to_owned())
+        } else {
+            Err(FindError::Named(path.to_owned()))
+        };
+    }
+    let folders = folders(std::env::var_os("PATH").as_deref());
+    let found = folders
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .filter_map(|file| Some(file.ok()?.path()))
+        .filter(|path| Rank::of(path).is_some() && is_executable(path));
+    match choose(found) {
+        Some(path) => Ok(path),
+        None => Err(FindError::None(folders)),
+    }
+}
+
+/// The folders to look into, each once, in order.
+fn folders(path: Option<&OsStr>) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    path.map(std::env::split_paths)
+        .into_iter()
+        .flatten()
+        // A relative or empty part of PATH means the current folder, from
+        // which nobody wants to start a daemon.
+        .filter(|folder| folder.is_absolute())
+        .chain(USUAL_FOLDERS.map(PathBuf::from))
+        .filter(|folder| seen.insert(folder.clone()))
+        .collect()
+}
+
+/// The best of the files found; of equals, the first.
+fn choose(found: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    found
+        .filter_map(|path| Some((Rank::of(&path)?, path)))
+        .reduce(|best, other| if other.0 > best.0 { other } else { best })
+        .map(|(_, path)| path)
+}
+
+/// How good a file name is; greater is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// `php-fpm8.2` or `php-fpm82`.
+    Version(u32, u32),
+    /// `php-fpm`: what the machine's administrator made the default.
+    Plain,
+}
+
+impl Rank {
+    fn of(path: &Path) -> Option<Self> {
+        let version = path.file_name()?.to_str()?.strip_prefix("php-fpm")?;
+        if version.is_empty() {
+            return Some(Self::Plain);
+        }
+        let (major, minor) = match version.split_once('.') {
+            Some(parts) => parts,
+            // Alpine's form has a major version of one digit.
+            None => version.split_at_checked(1)?,
+        };
+        Some(Self::Version(major.parse().ok()?, minor.parse().ok()?))
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path)
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_binary_is_the_plain_one_then_the_newest() {
+        let cases: [(&str, &[&str], Option<&str>); 6] = [
+            ("nothing", &[], None),
+            (
+                "newest",
+                &["/s/php-fpm7.4", "/s/php-fpm8.10", "/s/php-fpm8.2"],
+                Some("/s/php-fpm8.10"),
+            ),
+            (
+                "plain",
+                &["/s/php-fpm8.2", "/s/php-fpm"],
+                Some("/s/php-fpm"),
+            ),
+            (
+                "alpine",
+                &["/s/php-fpm81", "/s/php-fpm83"],
+                Some("/s/php-fpm83"),
+            ),
+            (
+                "first of equals",
+                &["/a/php-fpm8.2", "/b/php-fpm8.2"],
+                Some("/a/php-fpm8.2"),
+            ),
+            (
+                "others",
+                &[
+                    "/s/php-fpm-status",
+                    "/s/php-fpm8",
+                    "/s/php",
+                    "/s/php-fpm8.2.bak",
+                ],
+                None,
+            ),
+        ];
+        for (name, found, best) in cases {
+            let chosen = choose(found.iter().map(PathBuf::from));
+            assert_eq!(chosen.as_deref(), best.map(Path::new), "{name}");
+        }
+    }
+
+    #[test]
+    fn folders_are_those_of_path_then_the_usual_ones_without_repeats_or_relative_ones() {
+        let found = folders(Some(OsStr::new("/opt/php/sbin:.::/usr/bin:/opt/php/sbin")));
+        let expected = [
+            "/opt/php/sbin",
+            "/usr/bin",
+            "/usr/local/sbin",
+            "/usr/local/bin",
+            "/usr/sbin",
+        ];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn missing_binary_is_answered_with_the_package_to_install() {
+        let message = FindError::None(vec!["/usr/sbin".into(), "/usr/bin".into()]).to_string();
+        assert!(message.contains("apt install php-fpm"), "{message}");
+        assert!(
+            message.ends_with("looked in /usr/sbin:/usr/bin"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn named_binary_that_is_not_there_is_an_error_that_names_it() {
+        let error = find_php_fpm(Some(Path::new("/nonexistent/php-fpm"))).unwrap_err();
+        assert!(error.to_string().starts_with("/nonexistent/php-fpm is not"));
+    }
+}

@@ -1,0 +1,487 @@
+//! Starts one php-fpm master and hands over its process: the private folder
+//! with the listening socket, the command line, and the wait until it is
+//! ready.
+//!
+//! **The socket is ours.** We bind and listen; php-fpm inherits the descriptor
+//! (its `FPM_SOCKETS` variable, meant for its own re-execution) under a path
+//! that does not exist, so that it never unlinks the real one. Connections
+//! made while no master lives wait in the queue, and two masters can share the
+//! socket while one replaces the other.
+//!
+//! **php-fpm dies with us.** The kernel sends the master TERM when the thread
+//! that started it ends (`PR_SET_PDEATHSIG`), and on TERM it ends its workers.
+//! Setting that from Rust between fork and exec takes unsafe code, so
+//! `setpriv --pdeathsig` does it (util-linux, essential on Debian); one thread
+//! that lives as long as the process starts all masters, so "the thread ended"
+//! means "we ended". A watcher process on a pipe would also work, but costs a
+//! process per pool and can itself be killed.
+
+use std::collections::VecDeque;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::oneshot;
+
+use crate::spec::{LogLevel, PoolSpec};
+use crate::state::Event;
+use crate::supervisor::StartError;
+
+/// Where events go.
+pub(crate) type Log = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// php-fpm is ready in about 50 ms; a machine that swaps may need seconds.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// Longer lines of php-fpm's log are cut into several events.
+const LOG_LINE_BYTES_MAX: usize = 8 << 10;
+
+/// Lines kept to explain a start that failed; php-fpm says it in two or three.
+const LINES_KEPT_MAX: usize = 8;
+
+/// The descriptor under which php-fpm inherits the socket: the first that is
+/// not stdin, stdout or stderr, which php-fpm replaces.
+const SOCKET_DESCRIPTOR: u32 = 3;
+
+/// Moves the socket from stdin, where [`Command`] can put it, to
+/// [`SOCKET_DESCRIPTOR`], and becomes the program named by the arguments.
+const MOVE_SOCKET: &str = r#"exec "$@" 3<&0 0</dev/null"#;
+
+/// A private folder with the pool's socket; removed with everything in it when
+/// dropped.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    folder: PathBuf,
+    socket: Socket,
+}
+
+impl Runtime {
+    /// Makes the folder and listens.
+    pub(crate) fn make(spec: &PoolSpec) -> Result<Self, StartError> {
+        let parent = spec.runtime_parent.clone().unwrap_or_else(usual_parent);
+        let folder = make_private_folder(&parent, &spec.name).map_err(|source| {
+            StartError::io(format!("make a folder in {}", parent.display()), source)
+        })?;
+        let path = socket_path(&folder);
+        match listen(&folder, spec) {
+            Ok(socket) => Ok(Self { folder, socket }),
+            Err(source) => {
+                let _ = fs::remove_dir_all(&folder);
+                Err(StartError::io(
+                    format!("listen on {}", path.display()),
+                    source,
+                ))
+            }
+        }
+    }
+
+    /// Where clients of the pool connect.
+    pub(crate) fn socket_path(&self) -> PathBuf {
+        socket_path(&self.folder)
+    }
+
+    /// The path under which php-fpm knows the socket. Nothing is there.
+    pub(crate) fn inherited_path(&self) -> PathBuf {
+        self.folder.join("inherited.sock")
+    }
+
+    /// Takes over what a new spec says about the socket.
+    pub(crate) fn adapt(&self, spec: &PoolSpec) -> io::Result<()> {
+        self.socket.listen(backlog(spec))
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // Nothing to be done about a failure, and nothing depends on it.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn socket_path(folder: &Path) -> PathBuf {
+    folder.join("php.sock")
+}
+
+fn backlog(spec: &PoolSpec) -> i32 {
+    i32::try_from(spec.listen_backlog).unwrap_or(i32::MAX)
+}
+
+fn usual_parent() -> PathBuf {
+    let run = Path::new("/run");
+    if rustix::process::geteuid().is_root() && run.is_dir() {
+        return run.to_owned();
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        Some(folder) if folder.is_absolute() && folder.is_dir() => folder,
+        _ => std::env::temp_dir(),
+    }
+}
+
+/// Makes a folder that nobody else can enter, under a name not yet taken.
+fn make_private_folder(parent: &Path, pool: &str) -> io::Result<PathBuf> {
+    let pid = std::process::id();
+    // A name is taken when the same process starts a pool of that name again
+    // or an earlier process of that id was killed; this many never are.
+    let names_tried_max = 1000;
+    for number in 0..names_tried_max {
+        let folder = parent.join(format!("mayfly-php-{pool}-{pid}-{number}"));
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+fn listen(folder: &Path, spec: &PoolSpec) -> io::Result<Socket> {
+    let path = socket_path(folder);
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.bind(&SockAddr::unix(&path)?)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    if let Some((user, group)) = spec.socket_owner {
+        chown(&path, Some(user), Some(group))?;
+        chown(folder, Some(user), Some(group))?;
+    }
+    socket.listen(backlog(spec))?;
+    Ok(socket)
+}
+
+/// A running master and, by its process group, everything it started.
+#[derive(Debug)]
+pub(crate) struct Master {
+    pub(crate) pid: u32,
+    pub(crate) generation: u64,
+    pub(crate) since: Instant,
+    child: Child,
+    /// Whether the whole group is known to have ended.
+    pub(crate) is_over: bool,
+}
+
+impl Master {
+    /// Waits until the master itself ends. May be cancelled and called again.
+    pub(crate) async fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.wait().await.ok()
+    }
+
+    /// Whether the master itself is known to have ended.
+    pub(crate) fn has_exited(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Master {
+    /// Only a runtime that is torn down drops a master that still lives.
+    fn drop(&mut self) {
+        if !self.is_over {
+            crate::supervisor::signal_group(self.pid, rustix::process::Signal::TERM);
+        }
+    }
+}
+
+/// Starts a master on `runtime`'s socket with configuration `conf` and waits
+/// until its workers answer.
+pub(crate) async fn start_master(
+    runtime: &Runtime,
+    binary: &Path,
+    conf: &str,
+    generation: u64,
+    level: LogLevel,
+    log: &Log,
+) -> Result<Master, StartError> {
+    let file = runtime.folder.join("php-fpm.conf");
+    write_private(&file, conf)
+        .map_err(|source| StartError::io(format!("write {}", file.display()), source))?;
+    let mut child = spawn(runtime, binary, &file, log).await?;
+    let since = Instant::now();
+    let (Some(pid), Some(stderr)) = (child.id(), child.stderr.take()) else {
+        return Err(StartError::io(
+            "start php-fpm",
+            io::ErrorKind::BrokenPipe.into(),
+        ));
+    };
+    let mut master = Master {
+        pid,
+        generation,
+        since,
+        child,
+        is_over: false,
+    };
+    let (ready, first_word) = oneshot::channel();
+    tokio::spawn(relay(stderr, level, log.clone(), ready));
+    match tokio::time::timeout(READY_WITHIN, first_word).await {
+        Ok(Ok(FirstWord::Ready)) => Ok(master),
+        Ok(Ok(FirstWord::Ended(said))) => {
+            let status = master.exited().await;
+            Err(StartError::Refused { status, said })
+        }
+        Ok(Err(_)) => Err(StartError::Silent {
+            waited: since.elapsed(),
+        }),
+        Err(_) => Err(StartError::Silent {
+            waited: READY_WITHIN,
+        }),
+    }
+}
+
+/// The configuration may hold passwords, as environment of the workers.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Starts the process on the thread that outlives all others.
+async fn spawn(
+    runtime: &Runtime,
+    binary: &Path,
+    conf: &Path,
+    log: &Log,
+) -> Result<Child, StartError> {
+    let socket = runtime
+        .socket
+        .try_clone()
+        .map_err(|source| StartError::io("share the socket", source))?;
+    let setpriv = Path::new("/usr/bin/setpriv");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", MOVE_SOCKET, "sh"]);
+    if setpriv.exists() {
+        command.arg(setpriv).args(["--pdeathsig", "TERM", "--"]);
+    } else {
+        let reason = "no /usr/bin/setpriv (package util-linux): php-fpm stays behind if this process is killed";
+        log(Event::Degraded {
+            reason: reason.to_owned(),
+        });
+    }
+    command
+        .arg(binary)
+        .arg("--nodaemonize")
+        .arg("--fpm-config")
+        .arg(conf);
+    if rustix::process::geteuid().is_root() {
+        // Without effect unless the configuration names root itself.
+        command.arg("--allow-to-run-as-root");
+    }
+    let inherited = format!("{}={SOCKET_DESCRIPTOR}", runtime.inherited_path().display());
+    command.env("FPM_SOCKETS", inherited);
+    // These speak to us; php-fpm would answer the service manager in our name.
+    for name in [
+        "NOTIFY_SOCKET",
+        "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+        "LISTEN_PID",
+        "LISTEN_FDS",
+    ] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)));
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    // A group of its own: a Ctrl-C in the terminal is ours to handle, and what
+    // is left of a dead master can be ended together.
+    command.process_group(0);
+    let spawned = on_lasting_thread(move || command.spawn()).await;
+    spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Runs `work` on one thread that lives as long as the process, within the
+/// caller's runtime.
+async fn on_lasting_thread<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    static THREAD: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
+    let thread = THREAD.get_or_init(|| {
+        let (sender, jobs) = mpsc::channel::<Job>();
+        let body = move || jobs.into_iter().for_each(|job| job());
+        // Without the thread the receiver is gone, and sending says so.
+        let _ = std::thread::Builder::new()
+            .name("php-starter".into())
+            .spawn(body);
+        sender
+    });
+    let runtime = tokio::runtime::Handle::current();
+    let (sender, done) = oneshot::channel();
+    let job: Job = Box::new(move || {
+        let _within = runtime.enter();
+        let _ = sender.send(work());
+    });
+    let gone = || io::Error::other("the thread that starts php-fpm could not be started");
+    thread.send(job).map_err(|_| gone())?;
+    done.await.map_err(|_| gone())?
+}
+
+/// The first thing known of a new master.
+enum FirstWord {
+    Ready,
+    /// It closed its log without being ready; its last lines.
+    Ended(Vec<String>),
+}
+
+/// Turns php-fpm's log into events until it is closed.
+async fn relay(
+    mut stderr: ChildStderr,
+    level: LogLevel,
+    log: Log,
+    ready: oneshot::Sender<FirstWord>,
+) {
+    let mut ready = Some(ready);
+    let mut said = VecDeque::new();
+    let mut lines = Lines::default();
+    let mut buffer = vec![0; LOG_LINE_BYTES_MAX];
+    loop {
+        let read = stderr.read(&mut buffer).await.unwrap_or(0);
+        lines.push(buffer.get(..read).unwrap_or_default());
+        let is_end = read == 0;
+        while let Some(line) = lines.next(is_end) {
+            let (line_level, message) = parse_line(&line);
+            if message.ends_with("ready to handle connections")
+                && let Some(ready) = ready.take()
+            {
+                let _ = ready.send(FirstWord::Ready);
+            }
+            if ready.is_some() {
+                if said.len() == LINES_KEPT_MAX {
+                    said.pop_front();
+                }
+                said.push_back(message.to_owned());
+            }
+            if line_level >= level {
+                log(Event::Log {
+                    level: line_level,
+                    message: message.to_owned(),
+                });
+            }
+        }
+        if is_end {
+            break;
+        }
+    }
+    if let Some(ready) = ready {
+        let _ = ready.send(FirstWord::Ended(said.into()));
+    }
+}
+
+/// Bytes in, lines out; a line longer than [`LOG_LINE_BYTES_MAX`] comes out in
+/// pieces.
+#[derive(Default)]
+struct Lines {
+    pending: Vec<u8>,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+    }
+
+    /// The next line; the unfinished rest too if it `is_end` or too long.
+    fn next(&mut self, is_end: bool) -> Option<String> {
+        let newline = self.pending.iter().position(|byte| *byte == b'\n');
+        let (length, ending) = match newline {
+            Some(length) => (length, 1),
+            None if self.pending.len() >= LOG_LINE_BYTES_MAX => (LOG_LINE_BYTES_MAX, 0),
+            None if is_end && !self.pending.is_empty() => (self.pending.len(), 0),
+            None => return None,
+        };
+        let taken: Vec<u8> = self.pending.drain(..length + ending).collect();
+        let line = taken.get(..length).unwrap_or_default();
+        Some(
+            String::from_utf8_lossy(line)
+                .trim_end_matches('\r')
+                .to_owned(),
+        )
+    }
+}
+
+/// `[20-Nov-2026 18:52:02] NOTICE: text` into level and text; lines without
+/// this form are notices as they stand.
+fn parse_line(line: &str) -> (LogLevel, &str) {
+    let after_time = match line
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "))
+    {
+        Some((_, rest)) => rest,
+        None => line,
+    };
+    let level = after_time.split_once(": ").and_then(|(word, text)| {
+        let level = match word {
+            "DEBUG" => LogLevel::Debug,
+            "NOTICE" => LogLevel::Notice,
+            "WARNING" => LogLevel::Warning,
+            "ERROR" => LogLevel::Error,
+            "ALERT" => LogLevel::Alert,
+            _ => return None,
+        };
+        Some((level, text))
+    });
+    level.unwrap_or((LogLevel::Notice, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_lines_give_level_and_message() {
+        let cases = [
+            (
+                "[20-Nov-2026 18:52:02] NOTICE: fpm is running, pid 7",
+                LogLevel::Notice,
+                "fpm is running, pid 7",
+            ),
+            (
+                "[20-Nov-2026 18:52:02.123] WARNING: [pool a] x: y",
+                LogLevel::Warning,
+                "[pool a] x: y",
+            ),
+            (
+                "[20-Nov-2026 18:52:02] ALERT: [pool a] no user",
+                LogLevel::Alert,
+                "[pool a] no user",
+            ),
+            ("ERROR: cannot", LogLevel::Error, "cannot"),
+            (
+                "PHP Warning: module missing",
+                LogLevel::Notice,
+                "PHP Warning: module missing",
+            ),
+            ("[broken", LogLevel::Notice, "[broken"),
+            ("", LogLevel::Notice, ""),
+        ];
+        for (line, level, message) in cases {
+            assert_eq!(parse_line(line), (level, message), "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_are_whole_however_the_bytes_arrive_and_bounded() {
+        let mut lines = Lines::default();
+        lines.push(b"one\ntw");
+        assert_eq!(lines.next(false).as_deref(), Some("one"));
+        assert_eq!(lines.next(false), None);
+        lines.push(b"o\r\n\nrest");
+        assert_eq!(lines.next(false).as_deref(), Some("two"));
+        assert_eq!(lines.next(false).as_deref(), Some(""));
+        assert_eq!(lines.next(false), None);
+        assert_eq!(lines.next(true).as_deref(), Some("rest"));
+        assert_eq!(lines.next(true), None);
+        lines.push(&vec![b'x'; LOG_LINE_BYTES_MAX + 1]);
+        assert_eq!(
+            lines.next(false).map(|line| line.len()),
+            Some(LOG_LINE_BYTES_MAX)
+        );
+        assert_eq!(lines.next(false), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a pool should be, as plain values: the type that `site` lowers a
+//! `php_pool NAME { ... }` block into. Nothing here touches the system; the
+//! values are checked when [`crate::render`] turns them into php-fpm's own
+//! configuration.
+//!
+//! The directives of the block and the field each one fills:
+//!
+//! | directive | field | default |
+//! | --- | --- | --- |
+//! | `workers auto\|N;` | [`PoolSpec::workers`] | `auto` |
+//! | `pm static\|dynamic\|ondemand;` | [`PoolSpec::manager`] | `static` |
+//! | `max_children N;` | [`PoolSpec::workers`] (another name for `workers N`) | |
+//! | `start_servers N;` | [`ProcessManager::Dynamic`]`::start` | between the spares |
+//! | `min_spare_servers N;` | [`ProcessManager::Dynamic`]`::min_spare` | a quarter of the workers |
+//! | `max_spare_servers N;` | [`ProcessManager::Dynamic`]`::max_spare` | three quarters |
+//! | `idle_timeout TIME;` | [`ProcessManager::OnDemand`]`::idle_timeout` | `10s` |
+//! | `max_requests N;` | [`PoolSpec::max_requests`] | `0` (never) |
+//! | `request_terminate_timeout TIME;` | [`PoolSpec::request_terminate_timeout`] | none |
+//! | `slow_log FILE TIME;` | [`PoolSpec::slow_log`] | none |
+//! | `user NAME;` `group NAME;` | [`PoolSpec::user`], [`PoolSpec::group`] | who serves |
+//! | `binary FILE;` | [`PoolSpec::binary`] | found on the machine |
+//! | `chdir DIR;` | [`PoolSpec::chdir`] | none |
+//! | `env NAME VALUE;` | [`PoolSpec::env`] | none |
+//! | `clear_env on\|off;` | [`PoolSpec::clear_env`] | `on` |
+//! | `php_value NAME VALUE;` | [`PoolSpec::php_value`] | none |
+//! | `php_flag NAME on\|off;` | [`PoolSpec::php_flag`] | none |
+//! | `php_admin_value NAME VALUE;` | [`PoolSpec::php_admin_value`] | none |
+//! | `php_admin_flag NAME on\|off;` | [`PoolSpec::php_admin_flag`] | none |
+//! | `catch_workers_output on\|off;` | [`PoolSpec::catch_workers_output`] | `off` |
+//! | `rlimit_files N;` | [`PoolSpec::rlimit_files`] | the system's |
+//! | `log_level LEVEL;` | [`PoolSpec::log_level`] | `notice` |
+//! | `listen_backlog N;` | [`PoolSpec::listen_backlog`] | 511 |
+//! | `drain_timeout TIME;` | [`PoolSpec::drain_timeout`] | `30s` |
+//! | `ini NAME VALUE;` | [`PoolSpec::extra`] | none |
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A PHP pool as its administrator wants it. Two equal specs need no reload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolSpec {
+    /// Name of the pool: letters, digits, `_`, `-` and `.`, at most
+    /// [`PoolSpec::NAME_BYTES_MAX`] bytes. Shows in process titles and logs.
+    pub name: String,
+    /// The php-fpm binary; `None` looks for one (see [`crate::find_php_fpm`]).
+    pub binary: Option<PathBuf>,
+    /// An existing directory in which the pool makes a private one of its own
+    /// (mode 0700, removed at stop) for its socket; `None` takes `/run`,
+    /// `$XDG_RUNTIME_DIR` or the directory for temporary files.
+    pub runtime_parent: Option<PathBuf>,
+    /// Who may connect: user and group id that own the socket and its
+    /// directory. `None` leaves them with the starting process; set it when a
+    /// privileged process starts pools for an unprivileged one.
+    pub socket_owner: Option<(u32, u32)>,
+    /// How php-fpm keeps its workers.
+    pub manager: ProcessManager,
+    /// Workers at most: requests that PHP runs at the same time.
+    pub workers: Workers,
+    /// Requests after which a worker is replaced; 0 means never.
+    pub max_requests: u32,
+    /// A request that takes longer is ended with its worker. php-fpm counts
+    /// whole seconds: fractions are rounded up.
+    pub request_terminate_timeout: Option<Duration>,
+    /// Where the stacks of slow requests are written.
+    pub slow_log: Option<SlowLog>,
+    /// User that runs PHP. Only a pool started by root may choose one, and it
+    /// must.
+    pub user: Option<String>,
+    /// Group that runs PHP; the user's own when `None`.
+    pub group: Option<String>,
+    /// Working directory of the workers, absolute.
+    pub chdir: Option<PathBuf>,
+    /// Environment of the workers.
+    pub env: Vec<(String, String)>,
+    /// Whether workers see only `env` and not this process's environment.
+    pub clear_env: bool,
+    /// php.ini settings that scripts may change.
+    pub php_value: Vec<(String, String)>,
+    /// Boolean php.ini settings that scripts may change.
+    pub php_flag: Vec<(String, bool)>,
+    /// php.ini settings that scripts may not change.
+    pub php_admin_value: Vec<(String, String)>,
+    /// Boolean php.ini settings that scripts may not change.
+    pub php_admin_flag: Vec<(String, bool)>,
+    /// Whether what workers write to stdout and stderr becomes events.
+    pub catch_workers_output: bool,
+    /// Files each worker may have open.
+    pub rlimit_files: Option<u32>,
+    /// The least severe php-fpm message that becomes an event.
+    pub log_level: LogLevel,
+    /// Connections that may wait in the socket's queue.
+    pub listen_backlog: u32,
+    /// How long workers may go on with their requests when the pool stops or
+    /// is replaced, before they are ended.
+    pub drain_timeout: Duration,
+    /// Further lines of php-fpm's pool section, for what has no field here.
+    pub extra: Vec<(String, String)>,
+}
+
+impl PoolSpec {
+    /// Bound on the name: it is part of a unix socket's path, which the
+    /// system limits to 107 bytes.
+    pub const NAME_BYTES_MAX: usize = 32;
+
+    /// A pool of that name with the defaults of the table above.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            binary: None,
+            runtime_parent: None,
+            socket_owner: None,
+            manager: ProcessManager::Static,
+            workers: Workers::Auto,
+            max_requests: 0,
+            request_terminate_timeout: None,
+            slow_log: None,
+            user: None,
+            group: None,
+            chdir: None,
+            env: Vec::new(),
+            clear_env: true,
+            php_value: Vec::new(),
+            php_flag: Vec::new(),
+            php_admin_value: Vec::new(),
+            php_admin_flag: Vec::new(),
+            catch_workers_output: false,
+            rlimit_files: None,
+            log_level: LogLevel::Notice,
+            listen_backlog: 511,
+            drain_timeout: Duration::from_secs(30),
+            extra: Vec::new(),
+        }
+    }
+}
+
+/// How php-fpm keeps its workers (`pm`). Numbers left out are derived from
+/// the number of workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProcessManager {
+    /// All workers from the start.
+    #[default]
+    Static,
+    /// As many as needed, with some to spare.
+    Dynamic {
+        /// Workers at start.
+        start: Option<u32>,
+        /// Idle workers at least.
+        min_spare: Option<u32>,
+        /// Idle workers at most.
+        max_spare: Option<u32>,
+    },
+    /// None until a request comes; idle ones leave.
+    OnDemand {
+        /// How long an idle worker stays; whole seconds, rounded up.
+        idle_timeout: Duration,
+    },
+}
+
+/// How many workers a pool has at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Workers {
+    /// From the machine's memory and cores and the measured size of a worker.
+    #[default]
+    Auto,
+    /// That many.
+    Count(u32),
+}
+
+/// Where stacks of slow requests go, and what counts as slow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowLog {
+    /// The file, absolute; php-fpm appends to it.
+    pub file: PathBuf,
+    /// Whole seconds, rounded up.
+    pub timeout: Duration,
+}
+
+/// php-fpm's own log levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Everything, also what helps only php-fpm's developers.
+    Debug,
+    /// What happens in normal operation.
+    Notice,
+    /// What may need attention.
+    Warning,
+    /// What went wrong.
+    Error,
+    /// What makes going on impossible.
+    Alert,
+}

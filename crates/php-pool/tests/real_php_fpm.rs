@@ -1,0 +1,525 @@
+//! Pools with the real php-fpm: started, killed, reloaded, stopped. Each test
+//! asks PHP over a minimal FastCGI client and waits for states and answers,
+//! never for time to pass. Without php-fpm the tests fail and name the package.
+
+use std::future::Future;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, StartError, Workers};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// Far beyond what anything here takes; only a hang meets it.
+const HANG: Duration = Duration::from_secs(30);
+
+/// A folder with a script, the events so far, and a pool's spec.
+struct Bench {
+    folder: PathBuf,
+    spec: PoolSpec,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("php-pool-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut spec = PoolSpec::new(name);
+        spec.workers = Workers::Count(2);
+        spec.runtime_parent = Some(folder.clone());
+        spec.drain_timeout = Duration::from_secs(5);
+        if rustix::process::geteuid().is_root() {
+            spec.user = Some("nobody".into());
+            spec.group = Some("nogroup".into());
+        }
+        Self {
+            folder,
+            spec,
+            events: Arc::default(),
+        }
+    }
+
+    async fn start(&self) -> Pool {
+        match self.try_start(self.spec.clone()).await {
+            Ok(pool) => pool,
+            Err(StartError::Find(error)) => panic!("this test needs the real php-fpm: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn try_start(&self, spec: PoolSpec) -> Result<Pool, StartError> {
+        let events = self.events.clone();
+        Pool::start(spec, move |event| events.lock().unwrap().push(event)).await
+    }
+
+    fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Ids of the masters that became ready, in order.
+    fn masters(&self) -> Vec<u32> {
+        let ready = |event: &Event| match event {
+            Event::Ready { pid, .. } => Some(*pid),
+            _ => None,
+        };
+        self.events
+            .lock()
+            .unwrap()
+            .iter()
+            .filter_map(ready)
+            .collect()
+    }
+
+    /// The private folders of pools that exist now.
+    fn runtime_folders(&self) -> usize {
+        let files = std::fs::read_dir(&self.folder).unwrap();
+        files
+            .filter(|file| file.as_ref().unwrap().path().is_dir())
+            .count()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(async { tokio::time::timeout(HANG, test).await })
+        .expect("the test hangs");
+}
+
+fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(body.len()).unwrap().to_be_bytes();
+    let mut bytes = vec![1, kind, 0, 1, length[0], length[1], 0, 0];
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// Sends a GET for `script` without waiting for the answer.
+async fn send(socket: &Path, script: &Path) -> UnixStream {
+    let mut params = Vec::new();
+    for (name, value) in [
+        ("REQUEST_METHOD", "GET"),
+        ("SCRIPT_FILENAME", script.to_str().unwrap()),
+    ] {
+        params.extend([name.len() as u8, value.len() as u8]);
+        params.extend_from_slice(name.as_bytes());
+        params.extend_from_slice(value.as_bytes());
+    }
+    let begin = [0, 1, 0, 0, 0, 0, 0, 0];
+    let bytes = [
+        record(1, &begin),
+        record(4, &params),
+        record(4, &[]),
+        record(5, &[]),
+    ]
+    .concat();
+    let mut stream = UnixStream::connect(socket)
+        .await
+        .expect("the socket accepts");
+    stream.write_all(&bytes).await.unwrap();
+    stream
+}
+
+/// The body of the answer; empty when PHP went away.
+async fn receive(mut stream: UnixStream) -> String {
+    let mut body = Vec::new();
+    loop {
+        let mut head = [0; 8];
+        if stream.read_exact(&mut head).await.is_err() {
+            break;
+        }
+        let length = usize::from(u16::from_be_bytes([head[4], head[5]])) + usize::from(head[6]);
+        let mut content = vec![0; length];
+        stream.read_exact(&mut content).await.unwrap();
+        content.truncate(length - usize::from(head[6]));
+        if head[1] == 6 {
+            body.extend(content);
+        }
+    }
+    let text = String::from_utf8(body).unwrap();
+    text.split_once("\r\n\r\n")
+        .map(|(_, body)| body.to_owned())
+        .unwrap_or_default()
+}
+
+async fn ask(pool: &Pool, script: &Path) -> String {
+    receive(send(&pool.endpoint().path, script).await).await
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// Living processes whose group is led by `master`.
+fn group(master: u32) -> Vec<u32> {
+    let stat = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_member = |pid: &u32| {
+        let text = stat(pid);
+        let fields: Vec<&str> = text
+            .rsplit(')')
+            .next()
+            .unwrap_or("")
+            .split_whitespace()
+            .collect();
+        fields.first() != Some(&"Z") && fields.get(2) == Some(&master.to_string().as_str())
+    };
+    let pids = std::fs::read_dir("/proc").unwrap();
+    pids.filter_map(|file| file.unwrap().file_name().to_str()?.parse().ok())
+        .filter(is_member)
+        .collect()
+}
+
+#[test]
+fn started_pool_answers_and_stopped_pool_leaves_no_process_and_no_socket() {
+    run(async {
+        let bench = Bench::new("answer");
+        let script = bench.script("a.php", "<?php echo 6 * 7, ' ', posix_getppid();");
+        let pool = bench.start().await;
+        assert_eq!(pool.workers(), 2);
+        let master = bench.masters()[0];
+        assert_eq!(ask(&pool, &script).await, format!("42 {master}"));
+        assert_eq!(group(master).len(), 3, "one master and two workers");
+        let mode = std::fs::metadata(pool.endpoint().path.parent().unwrap())
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let mut state = pool.state();
+        pool.stop().await;
+        assert_eq!(*state.borrow_and_update(), PoolState::Stopped);
+        assert_eq!(group(master), []);
+        assert_eq!(bench.runtime_folders(), 0);
+    });
+}
+
+#[test]
+fn killed_master_is_replaced_and_no_request_is_lost() {
+    run(async {
+        let bench = Bench::new("killed");
+        let quick = bench.script("quick.php", "<?php echo posix_getppid();");
+        // Ends when the file appears: the request is under way for as long as
+        // the test wants.
+        let gate = bench.folder.join("gate");
+        let slow = bench.script("slow.php", &format!(
+            "<?php touch('{0}/begun-' . getmypid()); while (!file_exists('{0}/gate')) {{ usleep(5000); clearstatcache(); }} echo 'finished';",
+            bench.folder.display()
+        ));
+        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let pool = bench.start().await;
+        let mut state = pool.state();
+        let under_way = send(&pool.endpoint().path, &slow).await;
+        while !std::fs::read_dir(&bench.folder).unwrap().any(|file| {
+            file.unwrap()
+                .file_name()
+                .to_str()
+                .unwrap()
+                .starts_with("begun")
+        }) {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+
+        let killed_at = std::time::Instant::now();
+        kill(bench.masters()[0]);
+        let seen = state
+            .wait_for(|state| !state.is_ready())
+            .await
+            .unwrap()
+            .to_owned();
+        assert_eq!(
+            seen,
+            PoolState::Restarting {
+                attempt: 1,
+                retry_in: Duration::ZERO
+            }
+        );
+        // Made while there is no master: waits and is answered by the next.
+        let waiting = send(&pool.endpoint().path, &quick).await;
+        state
+            .wait_for(|state| {
+                *state
+                    == PoolState::Ready {
+                        generation: 2,
+                        workers: 2,
+                    }
+            })
+            .await
+            .unwrap();
+        assert!(
+            killed_at.elapsed() < Duration::from_secs(1),
+            "back after {:?}",
+            killed_at.elapsed()
+        );
+        let parent = receive(waiting).await;
+        assert!(!parent.is_empty(), "the waiting request was lost");
+        assert_eq!(ask(&pool, &quick).await, bench.masters()[1].to_string());
+
+        std::fs::write(&gate, "").unwrap();
+        assert_eq!(receive(under_way).await, "finished");
+        pool.stop().await;
+        for master in bench.masters() {
+            assert_eq!(group(master), [], "of master {master}");
+        }
+        let events = bench.events.lock().unwrap();
+        let forced = events
+            .iter()
+            .any(|event| matches!(event, Event::Retired { forced: true, .. }));
+        assert!(!forced, "{events:?}");
+    });
+}
+
+#[test]
+fn reload_brings_the_new_spec_and_refuses_none() {
+    run(async {
+        let bench = Bench::new("reload");
+        let script = bench.script("a.php", "<?php usleep(2000); echo ini_get('memory_limit');");
+        let mut spec = bench.spec.clone();
+        spec.php_admin_value = vec![("memory_limit".into(), "77M".into())];
+        let pool = bench.try_start(spec.clone()).await.unwrap();
+        assert_eq!(ask(&pool, &script).await, "77M");
+
+        spec.php_admin_value = vec![("memory_limit".into(), "88M".into())];
+        spec.workers = Workers::Count(3);
+        let mut seen = Vec::new();
+        let result = {
+            let mut reload = std::pin::pin!(pool.reload(spec));
+            loop {
+                tokio::select! {
+                    result = &mut reload => break result,
+                    body = ask(&pool, &script) => seen.push(body),
+                }
+            }
+        };
+        result.unwrap();
+        assert!(
+            seen.iter().all(|body| body == "77M" || body == "88M"),
+            "{seen:?}"
+        );
+        assert_eq!(
+            *pool.state().borrow(),
+            PoolState::Ready {
+                generation: 2,
+                workers: 3
+            }
+        );
+        // The old workers may take one more; then only new ones are left.
+        while ask(&pool, &script).await != "88M" {}
+        let old = bench.masters()[0];
+        while !group(old).is_empty() {
+            assert!(!ask(&pool, &script).await.is_empty());
+        }
+        assert_eq!(ask(&pool, &script).await, "88M");
+        pool.stop().await;
+    });
+}
+
+#[test]
+fn reload_that_fails_leaves_the_pool_as_it_was() {
+    run(async {
+        let bench = Bench::new("badreload");
+        let script = bench.script("a.php", "<?php echo posix_getppid();");
+        let pool = bench.start().await;
+        let mut spec = bench.spec.clone();
+        spec.extra = vec![("no_such_setting".into(), "1".into())];
+        let error = pool.reload(spec).await.unwrap_err().to_string();
+        assert!(error.contains("no_such_setting"), "{error}");
+        assert_eq!(
+            *pool.state().borrow(),
+            PoolState::Ready {
+                generation: 1,
+                workers: 2
+            }
+        );
+        assert_eq!(ask(&pool, &script).await, bench.masters()[0].to_string());
+        pool.stop().await;
+    });
+}
+
+#[test]
+fn start_that_php_fpm_refuses_says_why_and_leaves_nothing() {
+    run(async {
+        let bench = Bench::new("refused");
+        let mut spec = bench.spec.clone();
+        spec.extra = vec![("pm.max_spawn_rate".into(), "many".into())];
+        let error = bench.try_start(spec).await.unwrap_err();
+        assert!(matches!(&error, StartError::Refused { .. }), "{error:?}");
+        assert!(error.to_string().contains("max_spawn_rate"), "{error}");
+        assert_eq!(bench.runtime_folders(), 0);
+    });
+}
+
+#[test]
+fn workers_on_demand_come_with_the_first_request() {
+    run(async {
+        let bench = Bench::new("ondemand");
+        let script = bench.script("a.php", "<?php echo 'here';");
+        let mut spec = bench.spec.clone();
+        spec.manager = ProcessManager::OnDemand {
+            idle_timeout: Duration::from_secs(10),
+        };
+        let pool = bench.try_start(spec).await.unwrap();
+        let master = bench.masters()[0];
+        assert_eq!(group(master), [master]);
+        assert_eq!(ask(&pool, &script).await, "here");
+        assert_eq!(group(master).len(), 2);
+        pool.stop().await;
+        assert_eq!(group(master), []);
+    });
+}
+
+#[test]
+fn environment_and_settings_arrive_character_for_character() {
+    run(async {
+        let bench = Bench::new("values");
+        let script = bench.script(
+            "a.php",
+            "<?php echo json_encode([getenv('ODD'), ini_get('user_agent'), ini_get('display_errors'), getenv('PATH')]);",
+        );
+        let odd = "it's \"x\" \\ ${HOME} ;#=[]";
+        let mut spec = bench.spec.clone();
+        spec.env = vec![("ODD".into(), odd.into())];
+        spec.php_value = vec![("user_agent".into(), odd.into())];
+        spec.php_admin_flag = vec![("display_errors".into(), false)];
+        let pool = bench.try_start(spec).await.unwrap();
+        let expected = r#"["it's \"x\" \\ ${HOME} ;#=[]","it's \"x\" \\ ${HOME} ;#=[]","0",false]"#;
+        assert_eq!(ask(&pool, &script).await, expected);
+        pool.stop().await;
+    });
+}
+
+#[test]
+fn stop_fast_ends_requests_under_way() {
+    run(async {
+        let bench = Bench::new("fast");
+        let begun = bench.folder.join("begun");
+        let script = bench.script(
+            "a.php",
+            &format!("<?php touch('{}'); sleep(60);", begun.display()),
+        );
+        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let pool = bench.start().await;
+        let master = bench.masters()[0];
+        let under_way = send(&pool.endpoint().path, &script).await;
+        while !begun.exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        pool.stop_fast().await;
+        assert_eq!(receive(under_way).await, "");
+        assert_eq!(group(master), []);
+    });
+}
+
+#[test]
+fn workers_are_measured() {
+    run(async {
+        let bench = Bench::new("measured");
+        let pool = bench.start().await;
+        let memory = pool.memory();
+        assert_eq!(memory.workers, 2);
+        assert!(memory.largest_bytes > 100 << 10, "{memory:?}");
+        assert!(memory.total_bytes >= memory.largest_bytes, "{memory:?}");
+        pool.stop().await;
+    });
+}
+
+#[test]
+fn pool_whose_runtime_is_torn_down_leaves_no_process() {
+    let bench = Bench::new("torn");
+    run(async {
+        let pool = bench.start().await;
+        std::mem::forget(pool);
+    });
+    let master = bench.masters()[0];
+    // TERM was sent; the processes leave without anybody waiting for them.
+    let deadline = std::time::Instant::now() + HANG;
+    while !group(master).is_empty() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "php-fpm was left behind"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(bench.runtime_folders(), 0);
+}
+
+#[test]
+fn pool_outlives_the_thread_that_started_it() {
+    let bench = Bench::new("thread");
+    let script = bench.script("a.php", "<?php echo posix_getppid();");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let start = || runtime.block_on(bench.start());
+    let pool = std::thread::scope(|scope| scope.spawn(start).join().unwrap());
+    runtime.block_on(async {
+        for _ in 0..10 {
+            assert_eq!(ask(&pool, &script).await, bench.masters()[0].to_string());
+        }
+        pool.stop().await;
+    });
+}
+
+/// Set for the process that the next test kills.
+const OWNER: &str = "PHP_POOL_TEST_OWNER";
+
+#[test]
+fn php_fpm_ends_when_its_owner_is_killed() {
+    if std::env::var_os(OWNER).is_some() {
+        return be_the_owner();
+    }
+    let mut owner = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "php_fpm_ends_when_its_owner_is_killed",
+            "--nocapture",
+        ])
+        .env(OWNER, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+    let master: u32 = lines
+        .map_while(Result::ok)
+        .find_map(|line| line.rsplit_once("master ")?.1.trim().parse().ok())
+        .expect("the owner starts a pool");
+    assert!(!group(master).is_empty());
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let deadline = std::time::Instant::now() + HANG;
+    while !group(master).is_empty() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "php-fpm was left behind"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let leftover = std::env::temp_dir().join(format!("php-pool-owned-{}", owner.id()));
+    std::fs::remove_dir_all(leftover).unwrap();
+}
+
+/// Starts a pool and waits to be killed.
+fn be_the_owner() {
+    let bench = Bench::new("owned");
+    run(async {
+        let pool = bench.start().await;
+        println!("master {}", bench.masters()[0]);
+        std::future::pending::<()>().await;
+        drop(pool);
+    });
+}
