@@ -77,7 +77,7 @@ class Server:
             file.write(render(source.read(), self.kind, values))
         self._output = os.path.join(self.folder, "output")
         with open(self._output, "w") as output:
-            command = [os.path.abspath(binary), "-p", self.folder, "-c", config]
+            command = [os.path.abspath(binary), "-p", self.folder, "-e", "error.log", "-c", config]
             self._process = process.start(command, core, stdout=output, stderr=output)
         try:
             process.wait_until(self._accepts, f"{self.kind} listening on port {self.port}")
