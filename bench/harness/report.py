@@ -69,7 +69,7 @@ def table(results):
     return "\n".join(lines)
 
 
-def options(description, compares=False):
+def options(description):
     """The command line that all measurements share."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--binary", default=os.environ.get("BINARY", "target/release/mayfly"),
