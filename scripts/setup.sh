@@ -35,7 +35,7 @@ is_installed() {
         nginx)       [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
-        php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -qx pdo_sqlite ;;
+        php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
         util-linux)  command -v taskset >/dev/null ;;
         *)           command -v "$1" >/dev/null ;;
     esac
