@@ -25,6 +25,7 @@ RUSTFLAGS=$(echo $instrumentation) ${CARGO:-cargo} build --release --quiet \
 if [ $# -eq 0 ]; then
     set -- $(sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | tail -n +2)
 fi
+failed=0
 for name in "$@"; do
     corpus=fuzz/corpus/$name artifacts=fuzz/artifacts/$name log=$target_dir/$name.log
     mkdir -p "$corpus" "$artifacts"
@@ -37,6 +38,7 @@ for name in "$@"; do
     else
         tail -n 40 "$log" >&2
         echo "$name: failed; the input is in $artifacts" >&2
-        exit 1
+        failed=1
     fi
 done
+exit $failed
