@@ -1,0 +1,54 @@
+# The commands people use. Each does its own set-up (scripts/setup.sh, Debian and
+# Ubuntu) and leaves what it makes under target/ (or CARGO_TARGET_DIR).
+
+CARGO  ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BINARY ?= $(TARGET)/release/mayfly
+
+.PHONY: help build run test bench lint fuzz doc clean
+
+help:
+	@echo "make build   target/release/mayfly"
+	@echo "make run     the demo site on http://127.0.0.1:8080/ (PORT=8080)"
+	@echo "make test    every test, then the checks of the demo and the scripts"
+	@echo "make bench   every measurement; QUICK=1 takes three minutes"
+	@echo "make lint    formatting, clippy, documentation; warnings are errors"
+	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
+	@echo "make doc     the documentation of all crates"
+
+build:
+	@scripts/setup.sh build
+	$(CARGO) build --release --locked --package mayfly
+
+run:
+	@scripts/setup.sh build run
+	$(CARGO) build --release --locked --package mayfly
+	@scripts/run-demo.sh "$(BINARY)"
+
+test:
+	@scripts/setup.sh build run test
+	$(CARGO) test --workspace --locked
+	$(CARGO) build --release --locked --package mayfly
+	@scripts/checks/run.py --binary "$(BINARY)"
+
+bench:
+	@scripts/setup.sh build run bench
+	$(CARGO) build --release --locked --package mayfly
+	@bench/all.py --binary "$(BINARY)" $(if $(QUICK),--quick) $(BENCH_ARGS)
+
+lint:
+	@scripts/setup.sh build
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+
+fuzz:
+	@scripts/setup.sh build fuzz
+	@CARGO="$(CARGO)" scripts/fuzz.sh
+
+doc:
+	@scripts/setup.sh build
+	$(CARGO) doc --workspace --no-deps
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,1 @@
+"""What the measurements and checks share: servers, PHP, load, figures."""

@@ -1,0 +1,66 @@
+"""The measurements: their client tells a whole answer from a broken one, their configurations load."""
+
+import os
+import subprocess
+import tempfile
+
+from harness import load, report, subject
+
+
+def checks(binary):
+    return [
+        ("client_waits_for_the_end_of_a_chunked_answer", client_waits_for_chunks),
+        ("client_waits_for_the_whole_content_length", client_waits_for_length),
+        ("client_tells_a_page_put_together_from_two", client_tells_mixed_pages),
+        ("template_lines_are_for_one_server_each", template_lines),
+        ("a_check_above_its_limit_is_not_kept", check_above_limit),
+        ("benchmark_configurations_load", lambda: configurations_load(binary)),
+    ]
+
+
+def client_waits_for_chunks():
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    whole = head + b"5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n"
+    for end in range(len(whole)):
+        assert load._parse(whole[:end]) is None, f"took {whole[:end]} for whole"
+    assert load._parse(whole)[2] == b"hello world"
+
+
+def client_waits_for_length():
+    whole = b"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n\r\nabc"
+    assert load._parse(whole[:-1]) is None
+    assert load._parse(whole)[0] == 404 and load._parse(whole)[2] == b"abc"
+
+
+def client_tells_mixed_pages():
+    assert load._is_whole(b"0123456789-0123456789", 21)
+    assert not load._is_whole(b"0123456789-9876543210", 21)
+    assert not load._is_whole(b"0123456789-0123456789", 22)
+
+
+def template_lines():
+    template = "listen @PORT@;\n    @mayfly memory 1m;\n    @nginx size 1m;\n"
+    assert subject.render(template, "mayfly", {"PORT": 1}) == "listen 1;\nmemory 1m;\n"
+    assert subject.render(template, "nginx", {"PORT": 1}) == "listen 1;\nsize 1m;\n"
+
+
+def check_above_limit():
+    result = report.Result("name", "title", "true")
+    result.check("something", 2, 1)
+    assert not result.is_kept()
+
+
+def configurations_load(binary):
+    values = {
+        "PORT": subject.free_port(), "USER": "", "PAGE": "/page.php", "SOCKET": "/php.sock",
+        "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
+    }
+    for name in sorted(os.listdir(subject.TEMPLATES)):
+        with tempfile.TemporaryDirectory() as folder:
+            values["CACHE"] = folder + "/cache"
+            config = os.path.join(folder, "nginx.conf")
+            with open(os.path.join(subject.TEMPLATES, name)) as source, open(config, "w") as file:
+                file.write(subject.render(source.read(), subject.kind_of(binary), values))
+            command = [binary, "-t", "-p", folder, "-e", "error.log", "-c", config]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, f"{name}: {done.stderr or done.stdout}"

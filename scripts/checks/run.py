@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Checks of what surrounds the crates: the demo site, the scripts, the measurements.
+
+Each check is a function whose name is the promise. The last line of the output
+reads "N passed, N failed". Works with nginx as the binary, too, which is how the
+checks themselves are checked; what only Mayfly promises is left out then.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+
+import demo
+import measurements
+import scripts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", default=os.path.join(ROOT, "target/release/mayfly"))
+    binary = os.path.abspath(parser.parse_args().binary)
+    passed = failed = 0
+    for module in (scripts, measurements, demo):
+        print(f"\n{module.__name__}: {module.__doc__.splitlines()[0]}", flush=True)
+        for promise, check in module.checks(binary):
+            try:
+                check()
+                passed += 1
+                print(f"  ok    {promise}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"  FAIL  {promise}\n        {error}", flush=True)
+                if not isinstance(error, AssertionError):
+                    traceback.print_exc(file=sys.stdout)
+    print(f"\n{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a target of the Makefile needs.
+#
+#   scripts/setup.sh GROUP...      groups: build run test bench fuzz
+#
+# Silent when everything is there. Uses sudo when not root. Services of newly
+# installed packages are not started: the scripts here start their own.
+set -euo pipefail
+
+packages_of() {
+    case $1 in
+        build) echo gcc libc6-dev ;;
+        run)   echo php-fpm php-sqlite3 curl ;;
+        test)  echo php-fpm php-sqlite3 curl python3 ;;
+        bench) echo php-fpm php-cli python3 wrk nginx util-linux ;;
+        fuzz)  echo g++ ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, run, test, bench, fuzz)" >&2; return 1 ;;
+    esac
+}
+
+# The first php-fpm binary there is: Debian's carries its version in its name.
+php_fpm() {
+    local found
+    for found in "$(command -v php-fpm)" /usr/sbin/php-fpm[0-9]* /usr/sbin/php-fpm; do
+        [ -x "$found" ] && { echo "$found"; return; }
+    done
+    return 1
+}
+
+# Asks for the program, not the package: a PHP of one's own counts as well, and
+# other distributions have other names.
+is_installed() {
+    case $1 in
+        libc6-dev)   [ -e /usr/include/stdio.h ] ;;
+        nginx)       [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null ;;
+        php-cli)     command -v php >/dev/null ;;
+        php-fpm)     php_fpm >/dev/null ;;
+        php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
+        util-linux)  command -v taskset >/dev/null ;;
+        *)           command -v "$1" >/dev/null ;;
+    esac
+}
+
+if [ $# -eq 0 ]; then
+    echo "usage: scripts/setup.sh GROUP...   (build, run, test, bench, fuzz)" >&2
+    exit 2
+fi
+
+if ! command -v "${CARGO:-cargo}" >/dev/null; then
+    echo "Rust is missing: install it from https://rustup.rs and try again." >&2
+    exit 1
+fi
+
+missing=()
+for group in "$@"; do
+    packages=$(packages_of "$group")
+    for package in $packages; do
+        is_installed "$package" || missing+=("$package")
+    done
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+
+if ! command -v apt-get >/dev/null; then
+    echo "Missing here: ${missing[*]}" >&2
+    echo "These are Debian's package names, and this machine has no apt-get." >&2
+    echo "Install their equivalents and try again." >&2
+    exit 1
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "Missing here: ${missing[*]}. Run as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+fi
+
+echo "Installing ${missing[*]}"
+
+# Debian starts a service as soon as its package is there, unless policy-rc.d
+# says no (exit status 101). A policy of the administrator's own is respected.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+    "${as_root[@]}" chmod 755 $policy
+    trap '"${as_root[@]}" rm -f $policy' EXIT
+fi
+
+log=$(mktemp)
+install() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1
+}
+# Package lists may be missing (fresh container) or old; then fetch them once.
+if ! install; then
+    "${as_root[@]}" apt-get update >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    install || { cat "$log" >&2; exit 1; }
+fi
+rm -f "$log"
