@@ -97,7 +97,10 @@ def _start_nginx(workdir, options, application, root, port):
         "root": root,
         "ttl": f"{options.ttl}s",
         "wrote_seconds": str(options.ttl + 2),
+        # The careless one is copied from many a tutorial: no look at cookies,
+        # and what the application says about caching is ignored.
         "skip_cookie": '""' if careless else "$skip_cookie",
+        "ignored_fields": "fastcgi_ignore_headers Cache-Control Expires Set-Cookie;" if careless else "",
     }
     with open(os.path.join(FILES, "nginx_main.conf"), encoding="utf-8") as file:
         text = file.read()

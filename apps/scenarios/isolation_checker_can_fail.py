@@ -20,6 +20,9 @@ EXPECTED = (
     "admin bar for anonymous",
     "secret of another person",
     "nonce of another person",
+    "Set-Cookie of another person",
+    "Set-Cookie from memory",
+    "private page of another person",
     "anonymous page for a user",
     "own write not shown at once",
 )
