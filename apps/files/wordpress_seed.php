@@ -14,8 +14,10 @@ require '/usr/share/wordpress/wp-load.php';
 
 $made = ['users' => [], 'posts' => []];
 foreach ($seed['users'] as $user) {
-    $id = username_exists($user['login']);
-    if (!$id) {
+    $id = username_exists($user['login']);  // the administrator is there already
+    if ($id) {
+        $id = wp_update_user(['ID' => $id, 'display_name' => $user['name']]);
+    } else {
         $id = wp_insert_user([
             'user_login' => $user['login'], 'user_pass' => $user['password'],
             'user_email' => $user['email'], 'display_name' => $user['name'],

@@ -201,7 +201,7 @@ class Browser:
     def wait_text(self, text, seconds=WAIT_SECONDS):
         self.wait(f"text {text!r}", lambda: text in self.text, seconds)
 
-    def settle(self, quiet_seconds=0.7, seconds=WAIT_SECONDS):
+    def settle(self, quiet_seconds=0.5, seconds=WAIT_SECONDS):
         """Waits until the page is complete and its network has been quiet for a while."""
         until = time.monotonic() + seconds
         quiet_since = time.monotonic()
