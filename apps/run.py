@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--binary", default=os.path.join(HERE, "..", "target", "release", "mayfly"))
     parser.add_argument("--subject", choices=SUBJECTS, default="mayfly", help="the server under test")
     parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation")
-    parser.add_argument("--ttl", type=int, default=1, help="lifetime of a page, in seconds")
+    parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")
@@ -80,7 +80,7 @@ def main():
 
     report = Report()
     for name in options.scenario or SCENARIOS:
-        print(f"==    {name} ({options.subject})", flush=True)
+        print(f"==    {name}" + ("" if name == CHECKER else f" ({options.subject})"), flush=True)
         scenario = importlib.import_module(f"scenarios.{name}")
         try:
             scenario.run(options, report)

@@ -5,6 +5,7 @@ shared by all threads of one visitor. Redirects are not followed unless asked:
 each response is to be seen by the caller.
 """
 
+import gzip
 import http.client
 import re
 import threading
@@ -16,7 +17,8 @@ HIT_WORDS = ("HIT", "STALE", "UPDATING", "REVALIDATED")
 
 
 class Response:
-    def __init__(self, url, status, fields, body, began, ended):
+    def __init__(self, method, url, status, fields, body, began, ended):
+        self.method = method
         self.url = url
         self.status = status
         self.fields = fields  # [(lower-case name, value)], in order
@@ -60,6 +62,7 @@ class Client:
         self.port = port
         self.host = f"{address}:{port}"
         self.cookies = dict(cookies or {})
+        self.accepts_gzip = False
         self._lock = threading.Lock()
         self._local = threading.local()
 
@@ -75,14 +78,18 @@ class Client:
 
     def request(self, method, target, body=None, fields=None):
         fields = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) test", **(fields or {})}
+        if self.accepts_gzip:
+            fields["Accept-Encoding"] = "gzip"
         with self._lock:
             cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         if cookies:
             fields["Cookie"] = cookies
         began = time.monotonic()
         answer, content = self._exchange(method, target, body, fields)
+        if content and answer.getheader("Content-Encoding") == "gzip":
+            content = gzip.decompress(content)
         response = Response(
-            target, answer.status,
+            method, target, answer.status,
             [(name.lower(), value) for name, value in answer.getheaders()],
             content, began, time.monotonic(),
         )  # fmt: skip

@@ -18,6 +18,8 @@ NONCE = re.compile(
 )
 PERSONAL_COOKIE = re.compile(r"^(wordpress_(?!test_cookie)|wp-|comment_author|PHPSESSID|shop_session|DokuWiki|DW)")
 EXAMPLES_KEPT = 12
+# How long a change is looked for after it was first seen.
+WATCH_AFTER_SECONDS = 4
 
 
 class Visitor:
@@ -71,7 +73,7 @@ class Ledger:
             *self._cookies_of_others(visitor, response, crowd),
             *_incomplete(response, text, statuses),
         ]
-        if crowd:
+        if crowd and response.method == "GET":
             found.extend(self._late(response, text))
         with self._lock:
             self.responses += 1
@@ -112,10 +114,11 @@ class Ledger:
             yield "Set-Cookie from memory", lines[0]
         for line in lines:
             name, value = cookie_pair(line)
+            # The crowd only reads: nobody has a reason to give it a cookie.
+            if crowd and name != "shop_session":
+                yield "cookie for anonymous", line
             if is_deletion(line) or not PERSONAL_COOKIE.match(name):
                 continue
-            if crowd and name != "shop_session":
-                yield "personal cookie for anonymous", line
             with self._lock:
                 owner = self._cookies.setdefault((name, value), visitor.name)
                 seen_before = owner != visitor.name
@@ -134,33 +137,46 @@ class Ledger:
             elif watch.seen is not None and response.began > watch.seen:
                 # A later request must not travel back to an older copy.
                 yield "older page after newer", watch.text
-            elif response.began > watch.written + watch.limit:
+            elif watch.is_late(response):
                 late = response.began - watch.written
                 yield "change not shown in time", f"{watch.text} missing after {late:.2f} s"
-            if response.began > watch.written + watch.limit + 4:
+            if watch.seen is not None and response.began > watch.seen + WATCH_AFTER_SECONDS:
                 with self._lock:
                     self._watches.pop(watch.text, None)
 
-    def unseen(self, now, targets):
-        """Changes to the given targets that are due, but no anonymous response has shown."""
+    def unseen(self, targets):
+        """Changes to the given targets that no anonymous response has shown yet."""
         with self._lock:
-            watches = list(self._watches.values())
-        return [
-            watch.text
-            for watch in watches
-            if watch.seen is None and watch.target in targets and now > watch.written + watch.limit
-        ]
+            return [w for w in self._watches.values() if w.seen is None and w.target in targets]
 
 
 class Watch:
-    """A text that anonymous views of `target` must show `limit` s after `written`."""
+    """A text that anonymous views of `target` must show after the lifetime.
 
-    def __init__(self, text, target, written, limit):
+    After the lifetime a view may still get the older copy, once, while its
+    request makes the server refresh; `refresh_seconds` after such a view the
+    new text is due.
+
+        written ---- lifetime ----> first view asks ---- refresh ----> due
+    """
+
+    def __init__(self, text, target, written, lifetime, refresh_seconds):
         self.text = text
         self.target = target
+        self.stale_from = written + lifetime
         self.written = written
-        self.limit = limit
+        self.refresh_seconds = refresh_seconds
+        self.asked = None
         self.seen = None
+
+    def is_late(self, response):
+        """Judges a response without the text; remembers the first after the lifetime."""
+        if response.began <= self.stale_from:
+            return False
+        if self.asked is None:
+            self.asked = response.ended
+            return False
+        return response.began > self.asked + self.refresh_seconds
 
 
 def _incomplete(response, text, statuses):

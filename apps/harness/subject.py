@@ -38,7 +38,7 @@ APPLICATIONS = {
 
 
 class Subject:
-    """A running server; `stop` returns the processes it left behind."""
+    """A running server; `stop` returns what was wrong with its end, best nothing."""
 
     def __init__(self, workdir, name, process, port):
         self.workdir = workdir
@@ -73,7 +73,7 @@ def _start_mayfly(workdir, options, root, port):
     serve = [
         os.path.abspath(options.binary), "serve", root,
         "--listen", f"{workdir.address}:{port}",
-        "--ttl", f"{options.ttl}s",
+        "--ttl", f"{round(options.ttl * 1000)}ms",
         "--workers", str(options.workers),
     ]  # fmt: skip
     if options.subject == "mayfly":
@@ -82,7 +82,8 @@ def _start_mayfly(workdir, options, root, port):
         serve + ["--print-config"], check=True, capture_output=True, text=True, timeout=30
     )
     config = workdir.write("mayfly.conf", printed.stdout)
-    return workdir.spawn("mayfly-config", [serve[0], "-c", config, "-g", "daemon off;"])
+    stay = [] if "daemon " in printed.stdout else ["-g", "daemon off;"]
+    return workdir.spawn("mayfly-config", [serve[0], "-c", config, *stay])
 
 
 def _start_nginx(workdir, options, application, root, port):
@@ -95,8 +96,9 @@ def _start_nginx(workdir, options, application, root, port):
         "address": workdir.address,
         "port": str(port),
         "root": root,
-        "ttl": f"{options.ttl}s",
-        "wrote_seconds": str(options.ttl + 2),
+        # nginx counts in whole seconds.
+        "ttl": f"{max(1, round(options.ttl))}s",
+        "wrote_seconds": str(max(1, round(options.ttl)) + 2),
         # The careless one is copied from many a tutorial: no look at cookies,
         # and what the application says about caching is ignored.
         "skip_cookie": '""' if careless else "$skip_cookie",

@@ -74,7 +74,15 @@ class Workdir:
             return probe.getsockname()[1]
 
     def link_for_the_run(self, target, link):
-        """A symbolic link outside the directory, refused if the name is taken."""
+        """A symbolic link outside the directory, refused if the name is taken.
+
+        Links of earlier runs that were killed are removed: they lead nowhere.
+        """
+        folder = os.path.dirname(link)
+        for name in os.listdir(folder):
+            old = os.path.join(folder, name)
+            if os.path.islink(old) and not os.path.exists(old) and "/mayfly-" in os.readlink(old):
+                os.unlink(old)
         os.symlink(target, link)
         self.undo(lambda: os.unlink(link))
 
@@ -129,9 +137,13 @@ def is_alive(pid):
 
 
 def stop(process, wait_seconds=STOP_SECONDS):
-    """Ends a process; returns the descendants that outlived it (and ends them)."""
+    """Ends a process; returns what was wrong with that, best nothing.
+
+    Wrong is an end before its time, and a descendant that outlives the
+    process (it is ended as well).
+    """
     if process.poll() is not None:
-        return []
+        return [f"had ended with status {process.returncode}"]
     family = children_of(process.pid)
     process.send_signal(signal.SIGTERM)
     try:
@@ -143,12 +155,13 @@ def stop(process, wait_seconds=STOP_SECONDS):
     while any(map(is_alive, family)) and time.monotonic() < until:
         time.sleep(0.05)
     orphans = [pid for pid in family if is_alive(pid)]
+    wrong = [f"{pid} is left" for pid in orphans]
     for pid in orphans:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    return orphans
+    return wrong
 
 
 def wait_for(what, probe, seconds, process=None):

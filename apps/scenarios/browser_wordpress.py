@@ -49,8 +49,8 @@ def run(options, report):
         admin_area(steps, browser)
         logout(steps, admin, browser)
         refused_paths(report, subject, site)
-        left = subject.stop()
-        report.check("wordpress: stopping the server leaves no process behind", not left, left)
+        wrong = subject.stop()
+        report.check("wordpress: the server ran to the end and left no process behind", not wrong, wrong)
         if report.failed:
             report.note(subject.logs())
 
