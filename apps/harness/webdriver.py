@@ -7,6 +7,7 @@ picture or script cannot hide behind a page that looks right.
 
 import base64
 import json
+import shutil
 import time
 import urllib.error
 import urllib.request
@@ -44,6 +45,9 @@ class Browser:
         self.workdir = workdir
         self.name = name
         self.origin = origin
+        for program in ("chromium", "chromedriver"):
+            if shutil.which(program) is None:
+                raise RuntimeError(f"no {program}: install Debian's chromium and chromium-driver")
         port = workdir.free_port("127.0.0.1")
         profile = workdir.mkdir(f"{name}-profile", owner="root")
         home = workdir.mkdir(f"{name}-home", owner="root")
@@ -68,7 +72,7 @@ class Browser:
             "POST", "/session",
             {"capabilities": {"alwaysMatch": {
                 "browserName": "chrome",
-                "goog:chromeOptions": {"binary": "/usr/bin/chromium", "args": arguments},
+                "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": arguments},
                 "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
                 "unhandledPromptBehavior": "accept",
                 "timeouts": {"pageLoad": 60000, "script": 60000, "implicit": 0},

@@ -16,7 +16,6 @@ from harness.steps import Steps
 from harness.webdriver import Browser
 from harness.workdir import Workdir
 
-NAME = "browser_dokuwiki"
 SLACK_SECONDS = 2.0
 ADMIN_PAGES = ("usermanager", "acl", "config", "logviewer", "popularity", "revert", "styling")
 # What the package's own .htaccess files and file names keep from visitors.

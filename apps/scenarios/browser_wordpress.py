@@ -17,7 +17,6 @@ from harness.steps import Steps
 from harness.webdriver import Browser
 from harness.workdir import Workdir
 
-NAME = "browser_wordpress"
 SLACK_SECONDS = 2.0
 ADMIN_PAGES = (
     "index.php", "edit.php", "edit.php?post_type=page", "edit-tags.php?taxonomy=category",

@@ -13,7 +13,6 @@ from harness.workdir import Workdir
 
 from . import wordpress_isolation
 
-NAME = "isolation_checker_can_fail"
 SECONDS = 6
 EXPECTED = (
     "page of another person",

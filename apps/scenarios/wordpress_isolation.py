@@ -20,7 +20,6 @@ from harness.client import Client, path_of
 from harness.isolation import Ledger, Visitor, Watch
 from harness.workdir import Workdir
 
-NAME = "wordpress_isolation"
 CROWD = 8
 CROWD_PAUSE_SECONDS = 0.01  # bounds the load: at most 800 requests/s
 USER_PAUSE_SECONDS = 0.05
