@@ -1,0 +1,1 @@
+"""What every application scenario shares: processes, servers, sites, clients."""

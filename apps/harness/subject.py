@@ -1,0 +1,134 @@
+"""The server under test: mayfly, or nginx with PHP-FPM as the comparison.
+
+A subject serves one directory on one loopback address. All of them promise
+the same: pages shared for `ttl` seconds, none of a logged-in person's.
+`nginx-careless` breaks that promise on purpose: it is how the isolation
+checker shows that it can fail.
+"""
+
+import glob
+import os
+import subprocess
+
+from .workdir import listens, stop, wait_for
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILES = os.path.join(os.path.dirname(HERE), "files")
+START_SECONDS = 15
+NAMES = ("mayfly", "mayfly-config", "nginx", "nginx-careless")
+
+# What is private in each application, as nginx patterns.
+APPLICATIONS = {
+    "wordpress": {
+        "private_paths": r'"~^/wp-(admin/|login\.php|cron\.php)|^/xmlrpc\.php|[?&]preview="',
+        "private_cookies": '"~wordpress_logged_in_|wordpress_sec_|wp-postpass_|comment_author_|wrote="',
+        "refused": r"location ~ ^/wp-content/uploads/.*\.php$ { return 403; }",
+        # Debian keeps what a site adds outside the package (README.Debian).
+        "locations": "location /wp-content/ { root /var/lib/wordpress; }\n"
+        "        location / { try_files $uri $uri/ /index.php$is_args$args; }",
+    },
+    "dokuwiki": {
+        "private_paths": r'"~[?&]do=|^/lib/exe/(ajax|mediamanager)"',
+        "private_cookies": '"~DokuWiki=|DW[0-9a-f]{32}|wrote="',
+        "refused": r"location ~ ^/(bin|conf|data|inc|vendor)/ { return 403; }"
+        "\n        location ~ ^/(README|VERSION|COPYING)$ { return 403; }",
+        "locations": "location / { try_files $uri $uri/ /doku.php$is_args$args; }",
+    },
+}
+
+
+class Subject:
+    """A running server; `stop` returns what was wrong with its end, best nothing."""
+
+    def __init__(self, workdir, name, process, port):
+        self.workdir = workdir
+        self.name = name
+        self.process = process
+        self.port = port
+        self.address = workdir.address
+        self.host = f"{workdir.address}:{port}"
+        self.url = f"http://{self.host}"
+
+    def stop(self):
+        return stop(self.process)
+
+    def logs(self):
+        return self.workdir.log_tail(self.name)
+
+
+def start(workdir, options, application, root):
+    port = workdir.free_port()
+    if options.subject.startswith("mayfly"):
+        process = _start_mayfly(workdir, options, root, port)
+    else:
+        process = _start_nginx(workdir, options, application, root, port)
+    try:
+        wait_for(options.subject, listens(workdir.address, port), START_SECONDS, process)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}\n{workdir.log_tail(options.subject)}") from None
+    return Subject(workdir, options.subject, process, port)
+
+
+def _start_mayfly(workdir, options, root, port):
+    serve = [
+        os.path.abspath(options.binary), "serve", root,
+        "--listen", f"{workdir.address}:{port}",
+        "--ttl", f"{round(options.ttl * 1000)}ms",
+        "--workers", str(options.workers),
+    ]  # fmt: skip
+    if options.subject == "mayfly":
+        return workdir.spawn("mayfly", serve)
+    printed = subprocess.run(
+        serve + ["--print-config"], check=True, capture_output=True, text=True, timeout=30
+    )
+    config = workdir.write("mayfly.conf", printed.stdout)
+    stay = [] if "daemon " in printed.stdout else ["-g", "daemon off;"]
+    return workdir.spawn("mayfly-config", [serve[0], "-c", config, *stay])
+
+
+def _start_nginx(workdir, options, application, root, port):
+    socket_path = start_php_fpm(workdir, options.workers)
+    careless = options.subject == "nginx-careless"
+    values = {
+        **APPLICATIONS[application],
+        "dir": workdir.mkdir("nginx"),
+        "php_socket": socket_path,
+        "address": workdir.address,
+        "port": str(port),
+        "root": root,
+        # nginx counts in whole seconds.
+        "ttl": f"{max(1, round(options.ttl))}s",
+        "wrote_seconds": str(max(1, round(options.ttl)) + 2),
+        # The careless one is copied from many a tutorial: no look at cookies,
+        # and what the application says about caching is ignored.
+        "skip_cookie": '""' if careless else "$skip_cookie",
+        "ignored_fields": "fastcgi_ignore_headers Cache-Control Expires Set-Cookie;" if careless else "",
+    }
+    with open(os.path.join(FILES, "nginx_main.conf"), encoding="utf-8") as file:
+        text = file.read()
+    for name, value in values.items():
+        text = text.replace("{{" + name + "}}", value)
+    config = workdir.write("nginx.conf", text)
+    return workdir.spawn(options.subject, ["/usr/sbin/nginx", "-c", config])
+
+
+def start_php_fpm(workdir, workers):
+    binary = sorted(glob.glob("/usr/sbin/php-fpm*"))[-1]
+    socket_path = workdir.join("php.sock")
+    config = workdir.write(
+        "php-fpm.conf",
+        f"""[global]
+error_log = {workdir.join("php-fpm-error.log")}
+daemonize = no
+[www]
+user = www-data
+group = www-data
+listen = {socket_path}
+listen.mode = 0666
+pm = static
+pm.max_children = {workers}
+""",
+    )
+    process = workdir.spawn("php-fpm", [binary, "-y", config])
+    wait_for("php-fpm", lambda: os.path.exists(socket_path), START_SECONDS, process)
+    return socket_path

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Installs the Debian packages the application scenarios need, those that are
+# missing and no others. Starts no service: every scenario runs its own
+# MariaDB, PHP and browser in a temporary directory.
+set -eu
+
+missing=""
+need() { # need COMMAND-OR-PATH PACKAGE...
+    probe=$1
+    shift
+    case $probe in
+    /*) [ -e "$probe" ] || missing="$missing $*" ;;
+    *) PATH="$PATH:/usr/sbin:/sbin" command -v "$probe" >/dev/null 2>&1 || missing="$missing $*" ;;
+    esac
+}
+need_installed() { # need_installed PACKAGE
+    dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q ' installed$' || missing="$missing $1"
+}
+
+need nginx nginx-light
+need mariadbd mariadb-server
+need chromium chromium
+need chromedriver chromium-driver
+need /usr/share/fonts/truetype/dejavu fonts-dejavu-core
+for package in php-fpm php-cli php-mysql php-xml php-gd php-curl php-mbstring wordpress dokuwiki; do
+    need_installed "$package"
+done
+# A WordPress without a theme shows nothing; which one there is differs by release.
+ls -d /usr/share/wordpress/wp-content/themes/twenty*/ >/dev/null 2>&1 || missing="$missing wordpress-theme"
+
+[ -n "$missing" ] || exit 0
+as_root=""
+[ "$(id -u)" -eq 0 ] || as_root="sudo -n"
+
+# Packages that bring a daemon must not start it. An administrator's own
+# policy-rc.d is left as it is.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
+    $as_root chmod 755 "$policy"
+    trap '$as_root rm -f "$policy"' EXIT
+fi
+echo "installing:$missing"
+$as_root apt-get update -qq
+available=""
+for package in $missing; do
+    if [ "$package" = wordpress-theme ]; then
+        package=$(apt-cache depends wordpress | sed -n 's/.*: *<\{0,1\}\(wordpress-theme-[a-z]*\).*/\1/p' | head -n 1)
+    fi
+    if apt-cache policy "$package" | grep -q 'Candidate: [^(]'; then
+        available="$available $package"
+    else
+        # Ubuntu has no chromium package: only the browser scenarios need it.
+        echo "not available here: $package" >&2
+    fi
+done
+# shellcheck disable=SC2086
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
+    install -y --no-install-recommends $available >/dev/null
