@@ -3,7 +3,10 @@
 //! waiting longer than `send_timeout` for a client that takes nothing.
 
 use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -202,7 +205,7 @@ impl<'a> Sender<'a> {
             // What has arrived already goes out together with the head.
             let mut ended = false;
             while pieces.len() < MAX_SLICES / 4 {
-                match reader.try_next_chunk() {
+                match poll_once(reader.next_chunk()).await {
                     Some(Ok(Some(bytes))) => add_piece(&mut pieces, bytes, framing, &mut left),
                     Some(Ok(None)) => {
                         ended = true;
@@ -419,6 +422,19 @@ enum Step {
     Writable,
 }
 
+/// What a future gives at once, if it does. The future must lose nothing by
+/// being dropped.
+async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        Poll::Ready(match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
 /// Puts a piece of the body in line, framed. What goes beyond the declared
 /// length is cut off.
 fn add_piece(pieces: &mut VecDeque<Bytes>, mut bytes: Bytes, framing: BodyFraming, left: &mut Option<u64>) {
@@ -431,7 +447,7 @@ fn add_piece(pieces: &mut VecDeque<Bytes>, mut bytes: Bytes, framing: BodyFramin
         return;
     }
     if framing == BodyFraming::Chunked {
-        pieces.push_back(Bytes::copy_from_slice(ChunkHead::new(bytes.len() as u64).as_bytes()));
+        pieces.push_back(Bytes::copy_from_slice(ChunkHead::new(bytes.len() as u64).as_ref()));
         pieces.push_back(bytes);
         pieces.push_back(Bytes::from_static(CHUNK_END));
     } else {

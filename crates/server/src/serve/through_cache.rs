@@ -32,7 +32,7 @@ use crate::error_log;
 use crate::fetch::{self, FetchError, FetchSpec, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Fields, Plan};
-use crate::reply::{Body, Reply, ReplyHead};
+use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
 use crate::serve::fastcgi::{self as fcgi, Asked};
 
@@ -113,6 +113,7 @@ async fn round(
             request.cache.outcome = Some(Outcome { no_store: Some(why), ..forwarded(Forward::Miss) });
             return Round::Done(go_alone(request, fastcgi, plan, client).await);
         }
+        Lookup::VaryMiss => reason = Forward::VaryMiss,
         Lookup::Miss => {}
     }
     request.cache.outcome = Some(forwarded(reason));
@@ -205,7 +206,7 @@ fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Serve
         ..Outcome::hit(stored.head.fresh_for(now))
     });
     note_age(request, &stored.head, now);
-    let mut head = stored_reply_head(&stored.head);
+    let mut head = stored_reply_head(StoredFrom::Response(stored.clone()));
     let length = stored.body.len();
     head.content_length = Some(length);
     head.accepts_ranges = true;
@@ -219,12 +220,12 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
     }
 }
 
-fn stored_reply_head(stored: &Arc<StoredHead>) -> ReplyHead {
+fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
     ReplyHead {
         status: stored.status,
         reason: Some(stored.reason.clone()).filter(|reason| !reason.is_empty()),
-        stored: Some(stored.clone()),
         content_length: stored.declared_length,
+        stored: Some(stored),
         ..ReplyHead::default()
     }
 }
@@ -232,7 +233,7 @@ fn stored_reply_head(stored: &Arc<StoredHead>) -> ReplyHead {
 /// A response that is arriving, read by this client like by all others.
 fn reading(request: &mut Request, reader: Reader) -> Handled {
     let stored = reader.head().clone();
-    let head = stored_reply_head(&stored);
+    let head = stored_reply_head(StoredFrom::Arriving(stored));
     request.cache.age = Some(0);
     Handled::Reply(Box::new(Reply { head, body: Body::Filling(Box::new(reader)) }))
 }
