@@ -26,6 +26,7 @@ pub mod pipeline;
 pub mod policy;
 pub mod proxy_protocol;
 pub mod random;
+pub mod recode;
 pub mod reply;
 pub mod request;
 pub mod respond;
