@@ -92,7 +92,7 @@ fn look(number: u64) -> bool {
 }
 
 /// Every key as likely: a cache miss of the processor at each step.
-#[divan::bench(threads = [1, 2])]
+#[divan::bench(threads = [1, 2], sample_count = 200, sample_size = 2000)]
 fn uniform(bencher: divan::Bencher) {
     bencher
         .counter(ItemsCount::new(1u32))
@@ -100,7 +100,7 @@ fn uniform(bencher: divan::Bencher) {
 }
 
 /// Half of the requests for a thousand keys.
-#[divan::bench(threads = [1, 2])]
+#[divan::bench(threads = [1, 2], sample_count = 200, sample_size = 2000)]
 fn skewed(bencher: divan::Bencher) {
     bencher.counter(ItemsCount::new(1u32)).bench(|| {
         let r = random();
@@ -113,7 +113,7 @@ fn skewed(bencher: divan::Bencher) {
 }
 
 /// One page, all at once: the front page under a flood.
-#[divan::bench(threads = [1, 2])]
+#[divan::bench(threads = [1, 2], sample_count = 200, sample_size = 2000)]
 fn one_key(bencher: divan::Bencher) {
     bencher.counter(ItemsCount::new(1u32)).bench(|| look(7));
 }
