@@ -360,12 +360,13 @@ async fn follow(
             Round::Done(go_alone(request, fastcgi, plan, client).await)
         }
         Ok(Followed::VaryMismatch) => Round::Again,
-        Ok(Followed::Failed) => match stale {
+        Ok(Followed::Failed(status)) => match stale {
             Some((stored, info)) if may_serve_stale(StaleReason::Error, &allowed, &info) => {
                 Round::Done(from_memory(request, stored, Served::StaleError))
             }
             // What the leader could not get, its followers do not ask for again.
-            _ => Round::Done(Handled::Status(502)),
+            _ if status == 503 => Round::Done(fcgi::failed(FetchError::Overloaded)),
+            _ => Round::Done(Handled::Status(status)),
         },
         // `*_cache_lock_timeout`: fetch, but leave storing to the leader.
         Err(_) => Round::Done(fcgi::direct(request, fastcgi.clone(), client).await),
@@ -458,7 +459,7 @@ async fn lead(
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
-            leader.failed();
+            leader.failed_as(error.status());
             return tell(Led::Failed(error));
         }
     };
