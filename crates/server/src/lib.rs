@@ -21,6 +21,7 @@ pub mod error_log;
 pub mod fetch;
 pub mod limit_conn;
 pub mod limit_req;
+mod lru;
 pub mod pattern;
 pub mod pipeline;
 pub mod policy;
