@@ -22,6 +22,7 @@ pub(crate) struct Variables {
     by_name: HashMap<String, SlotId>,
     /// Some value reads `$sent_http_*`.
     pub uses_sent_fields: bool,
+    pub uses_cache_last_modified: bool,
 }
 
 #[derive(Debug)]
@@ -120,6 +121,10 @@ impl Lowering<'_> {
             .contains_key(&name.to_ascii_lowercase())
     }
 
+    pub fn uses_cache_last_modified(&self) -> bool {
+        self.variables.uses_cache_last_modified
+    }
+
     pub fn uses_sent_fields(&self) -> bool {
         self.variables.uses_sent_fields
     }
@@ -148,6 +153,8 @@ impl Lowering<'_> {
         }
         if let Some(variable) = with_free_name(written) {
             self.variables.uses_sent_fields |= matches!(variable, Variable::SentField(_));
+            self.variables.uses_cache_last_modified |=
+                matches!(variable, Variable::Builtin(Builtin::UpstreamCacheLastModified));
             return variable;
         }
         let id = self.slot(name);
