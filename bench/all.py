@@ -93,7 +93,7 @@ def _hit_costs(result):
     for page, figures in result.figures.items():
         if isinstance(figures, dict):
             cpu = figures["cpu_microseconds"]
-            lines.append(f"| {page} | {cpu[result.server]} us | {cpu['reference']} us |")
+            lines.append(f"| {page} | {cpu['subject']} us | {cpu['reference']} us |")
     return lines
 
 

@@ -26,21 +26,16 @@ def measure(chosen):
     pages = 100 if chosen.quick else 500
     targets = [f"/{page}?bytes={PAGE_BYTES}" for page in range(pages)] * ASKED_TIMES
     random.Random(7).shuffle(targets)
-    with subject.Folder() as folder:
-        fpm = php.PhpFpm(folder, workers=8 if result.server == "mayfly" else 4, core=chosen.server_core)
-        server = subject.Server(
-            chosen.binary, "page.conf", folder, chosen.server_core,
-            SOCKET=fpm.socket, EXECUTIONS=fpm.executions, MEMORY="64m", LIFETIME="1h",
-            WORK_ROUNDS=php.calibrate(PAGE_MILLISECONDS),
-        )
-        try:
-            began = time.monotonic()
-            answers = load.crowd(server.port, targets, CLIENTS, PAGE_BYTES)
-            took = time.monotonic() - began
-            executions, most_at_once = fpm.count(), fpm.most_at_once()
-        finally:
-            server.stop()
-            fpm.stop()
+    workers = 8 if result.server == "mayfly" else 4
+    rounds = php.calibrate(PAGE_MILLISECONDS)
+    with subject.Folder() as folder, php.PhpFpm(folder, workers, chosen.server_core) as fpm, subject.Server(
+        chosen.binary, "page.conf", folder, chosen.server_core,
+        SOCKET=fpm.socket, EXECUTIONS=fpm.executions, WORK_ROUNDS=rounds, LIFETIME="1h", MEMORY="64m",
+    ) as server:
+        began = time.monotonic()
+        answers = load.crowd(server.port, targets, CLIENTS, PAGE_BYTES)
+        took = time.monotonic() - began
+        executions, most_at_once = fpm.count(), fpm.most_at_once()
     result.figures = {
         "pages": pages, "executions": executions, "most_at_once": most_at_once,
         "seconds": round(took, 2), "client": answers.summary(),

@@ -7,8 +7,8 @@ connections for 20 s, lifetime 1 s, then 200 ms, then 1 s with PHP-FPM killed fo
 and beside it a few careful visitors check every byte of what they get.
 """
 
+import contextlib
 import threading
-import time
 
 from harness import load, php, report, subject
 
@@ -21,14 +21,19 @@ CONNECTIONS = 1000
 TARGET = f"/?bytes={PAGE_BYTES}"
 
 
-def flood(chosen, folder, rounds, lifetime, seconds, outage=None):
-    """One flood; `outage` is (seconds until PHP is killed, seconds until it is back)."""
-    fpm = php.PhpFpm(folder, workers=4, core=chosen.server_core)
-    server = subject.Server(
+@contextlib.contextmanager
+def site(chosen, folder, rounds, lifetime):
+    """PHP-FPM and the server under test, both new."""
+    with php.PhpFpm(folder, workers=4, core=chosen.server_core) as fpm, subject.Server(
         chosen.binary, "page.conf", folder, chosen.server_core,
         SOCKET=fpm.socket, EXECUTIONS=fpm.executions, WORK_ROUNDS=rounds, LIFETIME=lifetime, MEMORY="64m",
-    )
-    try:
+    ) as server:
+        yield fpm, server
+
+
+def flood(chosen, folder, rounds, lifetime, seconds, outage=None):
+    """One flood; `outage` is (seconds until PHP is killed, seconds it stays away)."""
+    with site(chosen, folder, rounds, lifetime) as (fpm, server):
         # The first copy: the promise about latency begins when it exists.
         first = load.crowd(server.port, [TARGET], 1, PAGE_BYTES)
         timers = []
@@ -41,10 +46,6 @@ def flood(chosen, folder, rounds, lifetime, seconds, outage=None):
         executions = fpm.count()
         for timer in timers:
             timer.join()
-    finally:
-        server.stop()
-        fpm.stop()
-        fpm.forget()
     figures["executions"] = executions
     figures["witness"] = witness.answers.summary()
     figures["not_200"] = figures["errors"] + first.other_than_200() + witness.answers.other_than_200()
@@ -53,18 +54,9 @@ def flood(chosen, folder, rounds, lifetime, seconds, outage=None):
 
 def crowd_at_a_cold_page(chosen, folder, rounds):
     """As many at once, and no copy yet: one execution, the others wait for it."""
-    fpm = php.PhpFpm(folder, workers=4, core=chosen.server_core)
-    server = subject.Server(
-        chosen.binary, "page.conf", folder, chosen.server_core,
-        SOCKET=fpm.socket, EXECUTIONS=fpm.executions, WORK_ROUNDS=rounds, LIFETIME="60s", MEMORY="64m",
-    )
-    try:
+    with site(chosen, folder, rounds, "60s") as (fpm, server):
         answers = load.crowd(server.port, [TARGET] * CONNECTIONS, CONNECTIONS, PAGE_BYTES)
         executions = fpm.count()
-    finally:
-        server.stop()
-        fpm.stop()
-        fpm.forget()
     return {"executions": executions, "not_200": answers.other_than_200(), "client": answers.summary()}
 
 

@@ -3,11 +3,12 @@
 
 One worker, 50 kept connections, wrk on the other core. CPU time is user and
 system time of the whole process tree as the operating system accounts it. Both
-servers run at once, and are asked in turns, so that a noisy machine is noisy for
-both; the figure is the median of the rounds. Pages of 40 bytes and 21 KB, without
+servers run at once and are asked in turns, so that a noisy machine is noisy for
+both; the figure is the median of the rounds' ratios. Pages of 40 bytes and 21 KB, without
 an access log, with a plain and with a buffered one. nginx's cache is on tmpfs.
 """
 
+import contextlib
 import statistics
 
 from harness import load, php, process, report, subject
@@ -31,43 +32,46 @@ def cost(server, target, seconds, core):
     return spent * 1e6 / figures["requests"], figures["per_second"]
 
 
+def compare(servers, target, page_bytes, seconds, rounds, core):
+    """Medians of the rounds: CPU per request and speed of each server, and the ratio."""
+    costs = {name: [] for name in servers}
+    speeds = {name: [] for name in servers}
+    for server in servers.values():
+        load.crowd(server.port, [target] * 10, 1, page_bytes)
+    for turn in range(rounds):
+        # Whoever went first goes second in the next round.
+        for name, server in list(servers.items())[:: -1 if turn % 2 else 1]:
+            microseconds, per_second = cost(server, target, seconds, core)
+            costs[name].append(microseconds)
+            speeds[name].append(per_second)
+    pairs = zip(costs["subject"], costs["reference"])
+    return {
+        "cpu_microseconds": {name: round(statistics.median(values), 2) for name, values in costs.items()},
+        "lowest": {name: round(min(values), 2) for name, values in costs.items()},
+        "per_second": {name: round(statistics.median(values)) for name, values in speeds.items()},
+        "ratio": round(statistics.median(own / reference for own, reference in pairs), 3),
+    }
+
+
 def measure(chosen):
     result = report.Result(NAME, TITLE, chosen.binary)
     seconds, rounds = (1, 3) if chosen.quick else (3, 7)
-    with subject.Folder() as folder:
-        fpm = php.PhpFpm(folder, core=chosen.server_core)
-        servers = {}
-        try:
-            for name, binary in [(result.server, chosen.binary), ("reference", chosen.nginx)]:
-                servers[name] = subject.Server(
-                    binary, "hits.conf", folder, chosen.server_core,
-                    SOCKET=fpm.socket, EXECUTIONS=fpm.executions,
-                )
-            for size, page_bytes in SIZES:
-                for log in LOGS:
-                    target = f"/{log}?bytes={page_bytes}"
-                    costs = {name: [] for name in servers}
-                    speeds = {name: [] for name in servers}
-                    for server in servers.values():
-                        load.crowd(server.port, [target] * 10, 1, page_bytes)
-                    for _ in range(rounds):
-                        for name, server in servers.items():
-                            microseconds, per_second = cost(server, target, seconds, chosen.client_core)
-                            costs[name].append(microseconds)
-                            speeds[name].append(per_second)
-                    medians = {name: statistics.median(values) for name, values in costs.items()}
-                    ratio = medians[result.server] / medians["reference"]
-                    result.figures[f"{size}, log {log}"] = {
-                        "cpu_microseconds": {name: round(value, 2) for name, value in medians.items()},
-                        "lowest": {name: round(min(values), 2) for name, values in costs.items()},
-                        "per_second": {name: statistics.median(values) for name, values in speeds.items()},
-                        "ratio": round(ratio, 3),
-                    }
-                    result.check(f"{size}, access log {log}: CPU, times nginx's", round(ratio, 2), RATIO)
-        finally:
-            for server in servers.values():
-                server.stop()
-            fpm.stop()
+    with contextlib.ExitStack() as running:
+        folder = running.enter_context(subject.Folder())
+        fpm = running.enter_context(php.PhpFpm(folder, core=chosen.server_core))
+        servers = {
+            name: running.enter_context(subject.Server(
+                binary, "hits.conf", folder, chosen.server_core, SOCKET=fpm.socket, EXECUTIONS=fpm.executions,
+            ))
+            for name, binary in [("subject", chosen.binary), ("reference", chosen.nginx)]
+        }
+        for size, page_bytes in SIZES:
+            for log in LOGS:
+                target = f"/{log}?bytes={page_bytes}"
+                figures = compare(servers, target, page_bytes, seconds, rounds, chosen.client_core)
+                result.figures[f"{size}, log {log}"] = figures
+                promise = f"{size}, access log {log}: CPU, times nginx's"
+                result.check(promise, round(figures["ratio"], 2), RATIO)
     return result
 
 

@@ -47,16 +47,13 @@ def targets(count):
 
 def stored_pages(chosen, folder, fpm, pages):
     """Memory at rest, and what so many stored pages add to it."""
-    server = start(chosen, folder, fpm, "2g")
-    try:
+    with start(chosen, folder, fpm, "2g") as server:
         time.sleep(1)
         rest = occupied(server)
         asked = load.crowd(server.port, targets(pages), CLIENTS, PAGE_BYTES)
         time.sleep(1)
         full = occupied(server)
         again = load.crowd(server.port, targets(pages), CLIENTS, PAGE_BYTES)
-    finally:
-        server.stop()
     return {
         "rest_mb": round(rest / MB, 2),
         "full_mb": round(full / MB, 2),
@@ -68,14 +65,11 @@ def stored_pages(chosen, folder, fpm, pages):
 
 def small_budget(chosen, folder, fpm, pages):
     """The highest resident memory while far more is asked than the budget holds."""
-    server = start(chosen, folder, fpm, "64m")
-    try:
+    with start(chosen, folder, fpm, "64m") as server:
         with process.PeakMemory(server.pid) as peak:
             asked = load.crowd(server.port, targets(pages), CLIENTS, PAGE_BYTES)
         highest = max(peak.bytes, process.memory_bytes(server.pid, "VmHWM"))
         files = stored_files_bytes(server)
-    finally:
-        server.stop()
     return {
         "peak_mb": round((highest + files) / MB, 2),
         "files_mb": round(files / MB, 2),
@@ -86,13 +80,10 @@ def small_budget(chosen, folder, fpm, pages):
 def measure(chosen):
     result = report.Result(NAME, TITLE, chosen.binary)
     few, many = (4000, 12000) if chosen.quick else (20000, 100000)
-    with subject.Folder() as folder:
-        fpm = php.PhpFpm(folder, core=f"{chosen.client_core},{chosen.server_core}")
-        try:
-            stored = stored_pages(chosen, folder, fpm, few)
-            budget = small_budget(chosen, folder, fpm, many)
-        finally:
-            fpm.stop()
+    cores = f"{chosen.client_core},{chosen.server_core}"
+    with subject.Folder() as folder, php.PhpFpm(folder, core=cores) as fpm:
+        stored = stored_pages(chosen, folder, fpm, few)
+        budget = small_budget(chosen, folder, fpm, many)
     result.figures = {"pages": few, **stored, "budget_64m": {"pages": many, **budget}}
     result.check("at rest", stored["rest_mb"], 10, "MB")
     result.check(f"{few:,} stored pages, times their bytes", stored["times_their_bytes"], 1.15)

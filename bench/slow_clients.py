@@ -60,23 +60,17 @@ class SlowClients:
 def measure(chosen):
     result = report.Result(NAME, TITLE, chosen.binary)
     count, seconds = (2000, 4) if chosen.quick else (5000, 10)
-    with subject.Folder() as folder:
-        fpm = php.PhpFpm(folder, core=chosen.server_core)
-        server = subject.Server(
-            chosen.binary, "page.conf", folder, chosen.server_core,
-            SOCKET=fpm.socket, EXECUTIONS="/dev/null", WORK_ROUNDS=0, LIFETIME="1h", MEMORY="64m",
-        )
-        try:
-            load.crowd(server.port, [TARGET], 1, PAGE_BYTES)
-            alone = load.wrk(server.url(TARGET), CONNECTIONS, seconds, chosen.client_core)
-            before = process.memory_bytes(server.pid)
-            with SlowClients(server.port, count) as slow:
-                time.sleep(2)
-                beside = load.wrk(server.url(TARGET), CONNECTIONS, seconds, chosen.client_core)
-                per_client = (process.memory_bytes(server.pid) - before) / count
-        finally:
-            server.stop()
-            fpm.stop()
+    with subject.Folder() as folder, php.PhpFpm(folder, core=chosen.server_core) as fpm, subject.Server(
+        chosen.binary, "page.conf", folder, chosen.server_core,
+        SOCKET=fpm.socket, EXECUTIONS="/dev/null", WORK_ROUNDS=0, LIFETIME="1h", MEMORY="64m",
+    ) as server:
+        load.crowd(server.port, [TARGET], 1, PAGE_BYTES)
+        alone = load.wrk(server.url(TARGET), CONNECTIONS, seconds, chosen.client_core)
+        before = process.memory_bytes(server.pid)
+        with SlowClients(server.port, count) as slow:
+            time.sleep(2)
+            beside = load.wrk(server.url(TARGET), CONNECTIONS, seconds, chosen.client_core)
+            per_client = (process.memory_bytes(server.pid) - before) / count
     result.figures = {
         "slow_clients": count, "alone": alone, "beside": beside,
         "bytes_per_slow_client": round(per_client), "closed_early": slow.closed,

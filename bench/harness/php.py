@@ -31,7 +31,7 @@ def calibrate(milliseconds):
 
 
 class PhpFpm:
-    """Started on construction; `kill` and `start` may alternate."""
+    """`with PhpFpm(folder) as fpm: ...`; inside, `kill` and `start` may alternate."""
 
     def __init__(self, folder, workers=4, core=None):
         self.socket = os.path.join(folder, "php.sock")
@@ -47,7 +47,14 @@ class PhpFpm:
             )
             if os.getuid() == 0:
                 file.write("user = root\ngroup = root\n")
+        open(self.executions, "w").close()
         self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        process.stop(self._process)
 
     def start(self):
         as_root = ["--allow-to-run-as-root"] if os.getuid() == 0 else []
@@ -64,9 +71,6 @@ class PhpFpm:
         """SIGKILL for master and workers, as the kernel does when memory runs out."""
         process.kill_session(self._process)
 
-    def stop(self):
-        process.stop(self._process)
-
     def count(self):
         """How many times PHP ran the page, by its own account."""
         return sum(1 for line in self._lines() if line[0] == "S")
@@ -79,12 +83,6 @@ class PhpFpm:
             most = max(most, running)
         return most
 
-    def forget(self):
-        """Starts counting anew."""
-        open(self.executions, "w").close()
-
     def _lines(self):
-        if not os.path.exists(self.executions):
-            return []
         with open(self.executions) as file:
             return [line.split() for line in file]

@@ -104,7 +104,8 @@ def stop(process, how=signal.SIGTERM, seconds=10):
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         pass
-    kill_session(process)
+    finally:
+        kill_session(process)
 
 
 def kill_session(process):

@@ -58,7 +58,7 @@ class Folder:
 
 
 class Server:
-    """Started on construction, with a configuration made from a template, on a free port."""
+    """`with Server(...) as server: ...`, configured from a template, on a free port."""
 
     def __init__(self, binary, template, folder, core=None, **values):
         self.kind = kind_of(binary)
@@ -82,6 +82,7 @@ class Server:
         try:
             process.wait_until(self._accepts, f"{self.kind} listening on port {self.port}")
         except RuntimeError as error:
+            process.stop(self._process)
             with open(self._output) as output:
                 raise SystemExit(f"{error}; it said:\n{output.read()}")
 
@@ -91,15 +92,15 @@ class Server:
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        process.stop(self._process, signal.SIGTERM)
+
     @property
     def pid(self):
         return self._process.pid
 
     def url(self, path="/"):
         return f"http://127.0.0.1:{self.port}{path}"
-
-    def is_running(self):
-        return self._process.poll() is None
-
-    def stop(self):
-        process.stop(self._process, signal.SIGTERM)

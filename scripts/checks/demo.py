@@ -107,7 +107,7 @@ class Site:
     def stop(self):
         process.stop(self._process, signal.SIGINT)
         if self.fpm:
-            self.fpm.stop()
+            self.fpm.__exit__()
 
 
 class Demo:

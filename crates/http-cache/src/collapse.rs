@@ -99,8 +99,8 @@ pub enum Followed {
     NotShareable(NoStore),
     /// The response is for other request fields: join again.
     VaryMismatch,
-    /// The leader failed: serve stale, join again or answer with an error.
-    Failed,
+    /// The leader failed: serve stale, or answer with this status as it does.
+    Failed(u16),
 }
 
 /// Reads an arriving response from its beginning, at its own pace.
@@ -317,6 +317,11 @@ impl Leader {
     pub fn failed(mut self) {
         self.duty.end(State::fail);
     }
+
+    /// The fetch failed in a way that `status` tells: followers are answered likewise.
+    pub fn failed_as(mut self, status: u16) {
+        self.duty.end(|state| state.fail_as(status));
+    }
 }
 
 impl Filling {
@@ -449,7 +454,7 @@ impl Follower {
             Seen::Complete(response) => Followed::Complete(response),
             Seen::NotShareable(why) => Followed::NotShareable(why),
             Seen::VaryMismatch => Followed::VaryMismatch,
-            Seen::Failed => Followed::Failed,
+            Seen::Failed(status) => Followed::Failed(status),
         })
     }
 }

@@ -290,7 +290,9 @@ mod tests {
     #[test]
     fn requests_that_differ_only_in_form_select_the_same_variant() {
         let ga = &["_ga*", "_fbp"][..];
-        let cases: [(&str, &str, &[&str], &[&str], bool); 15] = [
+        /// Name, `Vary`, two requests, and whether they select the same variant.
+        type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str], bool);
+        let cases: [Case<'_>; 15] = [
             ("same", "Accept", &["Accept: a"], &["accept: a"], true),
             (
                 "other value",

@@ -14,7 +14,7 @@ pub struct Span {
 
 impl Span {
     /// Heads are capped at `u32::MAX` bytes before any span is made.
-    pub(crate) fn new(start: usize, end: usize) -> Self {
+    pub fn new(start: usize, end: usize) -> Self {
         Span {
             start: u32::try_from(start).unwrap_or(u32::MAX),
             end: u32::try_from(end).unwrap_or(u32::MAX),

@@ -17,6 +17,12 @@ pub const MAX_BLOCK_DEPTH: usize = 64;
 /// most likely no configuration at all.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
+/// Errors and warnings so far.
+fn counts(diagnostics: &[Diagnostic]) -> (usize, usize) {
+    let errors = diagnostics.iter().filter(|it| it.is_error()).count();
+    (errors, diagnostics.len() - errors)
+}
+
 /// Parses one source. `include` is left as a directive.
 pub(crate) fn parse_source(
     id: SourceId,
@@ -43,7 +49,13 @@ pub(crate) fn parse_source(
     }
     for token in Lexer::starting_at(source.text(), start) {
         parser.token(token);
-        if parser.diagnostics.len() >= MAX_DIAGNOSTICS {
+        // Only errors end it: a warning for a word that was not UTF-8 is gone when
+        // the kept text is read again, and both must give the same tree.
+        let (errors, warnings) = counts(parser.diagnostics);
+        if warnings > MAX_DIAGNOSTICS {
+            parser.diagnostics.pop_if(|last| !last.is_error());
+        }
+        if errors >= MAX_DIAGNOSTICS {
             parser
                 .diagnostics
                 .push(Diagnostic::error_without_span("too many errors"));

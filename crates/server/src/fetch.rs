@@ -213,15 +213,19 @@ async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Re
                 let is_timeout = error.kind() == io::ErrorKind::TimedOut;
                 let (kind, status) =
                     if is_timeout { (FetchError::Timeout, 504) } else { (FetchError::Error, 502) };
-                spec.log(
-                    LogLevel::Error,
-                    if is_timeout {
-                        format_args!("upstream timed out ({}) while connecting to upstream", Os(&error))
-                    } else {
-                        format_args!("connect() to {address} failed ({}) while connecting to upstream", Os(&error))
-                    },
-                    &address,
-                );
+                if is_timeout {
+                    spec.log(
+                        LogLevel::Error,
+                        format_args!("upstream timed out ({}) while connecting to upstream", Os(&error)),
+                        &address,
+                    );
+                } else {
+                    spec.log(
+                        LogLevel::Error,
+                        format_args!("connect() to {address} failed ({}) while connecting to upstream", Os(&error)),
+                        &address,
+                    );
+                }
                 spec.trace.lock().end_try(Some(status));
                 lease.report(Outcome::Failure, clock::now());
                 return Err(Failure::new(kind, false));

@@ -22,6 +22,9 @@ pub enum CachePlan {
     Off,
     /// Remove what is stored under the key.
     Purge { zone: Arc<Zone>, key: Vec<u8> },
+    /// It changes something: what is stored for the same target goes once the
+    /// origin server agreed to it (RFC 9111 §4.4).
+    Invalidate { zone: Arc<Zone>, key: Vec<u8> },
     Use(Box<Plan>),
 }
 
@@ -59,6 +62,9 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
     }
     if !is_cacheable(request.method, rules) {
         request.cache.reason = Some("method");
+        if request.method.is_write() {
+            return CachePlan::Invalidate { zone, key: key_of_get(request, rules) };
+        }
         return CachePlan::Off;
     }
     let mut key = variable::evaluate(request, &rules.key);
@@ -80,6 +86,14 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
         never_store: writer,
         session,
     }))
+}
+
+/// The key that a GET for the same target has.
+fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
+    let method = request.method_override.replace("GET");
+    let key = variable::evaluate(request, &rules.key);
+    request.method_override = method;
+    key
 }
 
 fn zone(request: &mut Request, rules: &CacheRules) -> Option<Arc<Zone>> {

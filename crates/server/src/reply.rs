@@ -5,7 +5,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::StoredResponse;
+use http_cache::{StoredHead, StoredResponse};
 use http1::Fields;
 
 use crate::fetch::UpstreamBody;
@@ -26,7 +26,7 @@ pub struct ReplyHead {
     pub reason: Option<Bytes>,
     /// Fields already written as `Name: value\r\n` lines, sent as they are.
     /// [`ReplyHead::unpack`] turns them into `fields`.
-    pub stored: Option<Arc<http_cache::StoredHead>>,
+    pub stored: Option<StoredFrom>,
     pub fields: Fields,
     /// Length of the body where it is known.
     pub content_length: Option<u64>,
@@ -44,6 +44,25 @@ pub struct ReplyHead {
     pub sent_chunked: bool,
     /// `add_header` and `expires` have been applied, or must not be.
     pub is_final: bool,
+}
+
+/// Where a stored head is: with its whole response, or ahead of a body that is
+/// still arriving.
+#[derive(Debug, Clone)]
+pub enum StoredFrom {
+    Response(Arc<StoredResponse>),
+    Arriving(Arc<StoredHead>),
+}
+
+impl std::ops::Deref for StoredFrom {
+    type Target = StoredHead;
+
+    fn deref(&self) -> &StoredHead {
+        match self {
+            StoredFrom::Response(response) => &response.head,
+            StoredFrom::Arriving(head) => head,
+        }
+    }
 }
 
 impl ReplyHead {

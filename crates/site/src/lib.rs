@@ -6,6 +6,12 @@
 //! Nothing past this crate sees nginx syntax: another front end could make the
 //! same `Site`.
 
+mod check;
+pub mod directives;
+mod lower;
 pub mod model;
+mod read;
 
+pub use lower::{LowerOptions, lower};
 pub use model::*;
+pub use read::{Reading, read, read_with};

@@ -1,4 +1,5 @@
-//! Helpers for tests only: a scripted client, a fake PHP, processes started
-//! on free ports.
+//! Helpers for tests only: a running server, a scripted client, a fake PHP.
 
+pub mod client;
 pub mod fake_php;
+pub mod running;

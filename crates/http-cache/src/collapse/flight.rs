@@ -54,9 +54,12 @@ enum Phase {
     Finished,
     /// May not be shared.
     Refused(NoStore),
-    /// Broke off, with or without a head.
-    Failed,
+    /// Broke off, with or without a head; the status that answers for it.
+    Failed(u16),
 }
+
+/// What a fetch that ended without a word is answered with (RFC 9110 §15.6.3).
+const BAD_GATEWAY: u16 = 502;
 
 pub(super) struct State {
     phase: Phase,
@@ -100,7 +103,7 @@ pub(super) enum Seen {
     Complete(Arc<StoredResponse>),
     NotShareable(NoStore),
     VaryMismatch,
-    Failed,
+    Failed(u16),
 }
 
 /// What a reader gets.
@@ -246,7 +249,7 @@ impl Flight {
                 let head = Arc::clone(head);
                 Seen::Streaming(head, state.add_reader())
             }
-            (Phase::Failed, _) => Seen::Failed,
+            (Phase::Failed(status), _) => Seen::Failed(*status),
             (Phase::Waiting, _) | (_, None) => Seen::Nothing,
         }
     }
@@ -307,7 +310,12 @@ impl State {
 
     /// Broke off.
     pub(super) fn fail(&mut self) {
-        self.phase = Phase::Failed;
+        self.fail_as(BAD_GATEWAY);
+    }
+
+    /// Broke off; `status` answers for it.
+    pub(super) fn fail_as(&mut self, status: u16) {
+        self.phase = Phase::Failed(status);
     }
 
     fn push(&mut self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
@@ -369,7 +377,7 @@ impl State {
             return match self.phase {
                 Phase::Waiting | Phase::Streaming => Next::Wait,
                 Phase::Stored(_) | Phase::Finished => Next::End,
-                Phase::Refused(_) | Phase::Failed => Next::Broken,
+                Phase::Refused(_) | Phase::Failed(_) => Next::Broken,
             };
         };
         place.chunk += 1;

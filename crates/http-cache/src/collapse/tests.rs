@@ -176,7 +176,7 @@ fn a_leader_that_dies_releases_everybody_and_one_takes_over() {
         let _leader = client.lead();
         client.follow()
     };
-    assert!(matches!(client.wait(&mut follower), Some(Followed::Failed)));
+    assert!(matches!(client.wait(&mut follower), Some(Followed::Failed(502))));
     let _next = client.lead();
     client.follow();
 }
@@ -479,7 +479,9 @@ fn threads_that_ask_at_once_cause_one_fetch() {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread().build();
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_time()
+                    .build();
                 let runtime = runtime.expect("a runtime");
                 for (round, fetches) in fetches.iter().enumerate() {
                     let client = Client {
@@ -500,19 +502,24 @@ fn threads_that_ask_at_once_cause_one_fetch() {
                         }
                         Join::Follow(mut follower) => {
                             let body = runtime.block_on(async {
-                                match follower.wait(&client.fields).await {
-                                    Followed::Complete(response) => response.body.len(),
-                                    Followed::Streaming(mut reader) => {
-                                        let mut len = 0;
-                                        while let Ok(Some(bytes)) = reader.next_chunk().await {
-                                            len += bytes.len() as u64;
+                                // Only a lost wake-up would ever take so long.
+                                let bound = Duration::from_secs(20);
+                                tokio::time::timeout(bound, async {
+                                    match follower.wait(&client.fields).await {
+                                        Followed::Complete(response) => response.body.len(),
+                                        Followed::Streaming(mut reader) => {
+                                            let mut len = 0;
+                                            while let Ok(Some(bytes)) = reader.next_chunk().await {
+                                                len += bytes.len() as u64;
+                                            }
+                                            len
                                         }
-                                        len
+                                        other => panic!("{other:?}"),
                                     }
-                                    other => panic!("{other:?}"),
-                                }
+                                })
+                                .await
                             });
-                            assert_eq!(body, 4);
+                            assert_eq!(body, Ok(4));
                         }
                         Join::Fresh(_) => {}
                         Join::Alone(why) => panic!("{why:?}"),

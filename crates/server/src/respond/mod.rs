@@ -14,6 +14,7 @@ use http1::{HeadWriter, Version};
 use site::{IfModifiedSince, ServerTokens};
 
 use crate::clock;
+use crate::recode::{self, Recoder};
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
 use crate::stream::ClientStream;
@@ -54,7 +55,7 @@ pub async fn send(
     if request.head.version() == Version::Http09 {
         return send_simple(request, reply, stream).await;
     }
-    prepare(request, &mut reply);
+    let recoder = prepare(request, &mut reply);
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
@@ -70,8 +71,11 @@ pub async fn send(
     request.reply = Some(reply_head);
     let has_body = request.method != Method::Head && framing != BodyFraming::None;
     let body = if has_body { body } else { drain_unsent(body) };
-    let mut sender = Sender::new(request, stream);
+    let mut sender = Sender::new(request, stream, recoder);
     let sent = sender.send(head, body, framing).await;
+    if let Some(reply) = &mut request.reply {
+        reply.compressed = sender.compression();
+    }
     let (bytes, head_bytes, head) = sender.into_counts();
     give_buffer(head);
     request.bytes_sent += bytes;
@@ -90,7 +94,7 @@ async fn send_simple(
     request.status = reply.head.status;
     let Reply { head, body } = reply;
     request.reply = Some(head);
-    let mut sender = Sender::new(request, stream);
+    let mut sender = Sender::new(request, stream, None);
     let sent = sender.send(Vec::new(), body, BodyFraming::UntilClose).await;
     let (bytes, _, _) = sender.into_counts();
     request.bytes_sent += bytes;
@@ -130,7 +134,7 @@ fn give_buffer(mut buffer: Vec<u8>) {
 }
 
 /// Everything that may change the reply before it is framed.
-fn prepare(request: &mut Request, reply: &mut Reply) {
+fn prepare(request: &mut Request, reply: &mut Reply) -> Option<Recoder> {
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
         reply.head.status = status;
@@ -140,9 +144,11 @@ fn prepare(request: &mut Request, reply: &mut Reply) {
         check_conditions(request, reply);
     }
     fields::add(request, reply);
+    let recoder = recode::choose(request, reply);
     if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, reply);
     }
+    recoder
 }
 
 /// Fields of a response that another one took the place of.

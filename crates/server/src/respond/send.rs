@@ -3,7 +3,11 @@
 //! waiting longer than `send_timeout` for a client that takes nothing.
 
 use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
+use std::os::unix::fs::FileExt;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -13,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
 use crate::fetch::UpstreamBody;
+use crate::recode::Recoder;
 use crate::reply::{Body, Segment};
 use crate::request::Request;
 use crate::rewrite::parse_rate;
@@ -21,6 +26,8 @@ use crate::variable;
 
 /// Pieces handed to one `writev`: a head and a page in a few pieces fit.
 const MAX_SLICES: usize = 64;
+/// Read from a file at once where its bytes are recoded.
+const READ_BYTES: usize = 64 * 1024;
 /// What one `sendfile` takes, so that one client cannot keep the thread.
 const FILE_PIECE_BYTES: usize = 512 * 1024;
 
@@ -51,6 +58,7 @@ pub struct Sender<'a> {
     head_written: usize,
     sent: u64,
     buffering: Buffering,
+    recoder: Option<Recoder>,
 }
 
 /// How much of an upstream's response is taken off its hands before the
@@ -67,7 +75,11 @@ struct Pace {
 }
 
 impl<'a> Sender<'a> {
-    pub fn new(request: &mut Request, stream: &'a ClientStream) -> Sender<'a> {
+    pub fn new(
+        request: &mut Request,
+        stream: &'a ClientStream,
+        recoder: Option<Recoder>,
+    ) -> Sender<'a> {
         let settings = request.settings.clone();
         let rate = request.limit_rate.or_else(|| {
             let template = &settings.limit_rate;
@@ -93,12 +105,18 @@ impl<'a> Sender<'a> {
             head_written: 0,
             sent: 0,
             buffering: Buffering { enabled: request.accel_buffering.unwrap_or(by_directive) },
+            recoder,
         }
     }
 
     /// Bytes sent, bytes of head sent, and the head's buffer.
     pub fn into_counts(self) -> (u64, u64, Vec<u8>) {
         (self.sent, self.head_written as u64, self.head)
+    }
+
+    /// Bytes before and after compression.
+    pub fn compression(&self) -> Option<(u64, u64)> {
+        self.recoder.as_ref().and_then(Recoder::ratio)
     }
 
     pub async fn send(
@@ -108,6 +126,9 @@ impl<'a> Sender<'a> {
         framing: BodyFraming,
     ) -> Result<(), SendError> {
         self.head = head;
+        if self.recoder.is_some() && body.is_at_hand() {
+            return self.write_recoded(body, framing).await;
+        }
         match body {
             Body::Empty => {
                 let mut pieces = VecDeque::new();
@@ -202,8 +223,8 @@ impl<'a> Sender<'a> {
             // What has arrived already goes out together with the head.
             let mut ended = false;
             while pieces.len() < MAX_SLICES / 4 {
-                match reader.try_next_chunk() {
-                    Some(Ok(Some(bytes))) => add_piece(&mut pieces, bytes, framing, &mut left),
+                match poll_once(reader.next_chunk()).await {
+                    Some(Ok(Some(bytes))) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
                     Some(Ok(None)) => {
                         ended = true;
                         break;
@@ -220,7 +241,7 @@ impl<'a> Sender<'a> {
             }
             if pieces.is_empty() && self.head_written == self.head.len() {
                 match reader.next_chunk().await {
-                    Ok(Some(bytes)) => add_piece(&mut pieces, bytes, framing, &mut left),
+                    Ok(Some(bytes)) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
                     Ok(None) => return self.finish(pieces, framing, left).await,
                     Err(_) => return Err(SendError::BrokenOff),
                 }
@@ -229,7 +250,66 @@ impl<'a> Sender<'a> {
         }
     }
 
+    /// Recodes a body that is at hand and sends it.
+    async fn write_recoded(&mut self, body: Body, framing: BodyFraming) -> Result<(), SendError> {
+        let segments = match body {
+            Body::Stored { response, start, end } => {
+                response.body.slice(start..end).map(Segment::Memory).collect()
+            }
+            Body::Segments(segments) => segments,
+            _ => VecDeque::new(),
+        };
+        let mut pieces = VecDeque::new();
+        let mut left = None;
+        for segment in segments {
+            match segment {
+                Segment::Memory(bytes) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
+                Segment::File { file, mut offset, length } => {
+                    let end = offset + length;
+                    let mut buffer = vec![0; READ_BYTES];
+                    while offset < end {
+                        let wanted = usize::try_from(end - offset).unwrap_or(usize::MAX).min(READ_BYTES);
+                        let read = file.read_at(&mut buffer[..wanted], offset)?;
+                        if read == 0 {
+                            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                        }
+                        offset += read as u64;
+                        self.add_piece(&mut pieces, &buffer[..read], framing, &mut left)?;
+                        self.write(&mut pieces).await?;
+                    }
+                }
+            }
+        }
+        self.finish(pieces, framing, None).await
+    }
+
+    /// Puts a piece of the body in line, recoded and framed. What goes beyond
+    /// the declared length is cut off.
+    fn add_piece(
+        &mut self,
+        pieces: &mut VecDeque<Bytes>,
+        bytes: &(impl AsBytes + ?Sized),
+        framing: BodyFraming,
+        left: &mut Option<u64>,
+    ) -> Result<(), SendError> {
+        let mut bytes = match &mut self.recoder {
+            Some(recoder) => recoder.push(bytes.as_slice())?,
+            None => bytes.to_bytes(),
+        };
+        if let Some(left) = left {
+            let keep = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+            bytes.truncate(keep);
+            *left -= keep as u64;
+        }
+        frame(pieces, bytes, framing);
+        Ok(())
+    }
+
     async fn finish(&mut self, mut pieces: VecDeque<Bytes>, framing: BodyFraming, left: Option<u64>) -> Result<(), SendError> {
+        if let Some(recoder) = &mut self.recoder {
+            let rest = recoder.finish()?;
+            frame(&mut pieces, rest, framing);
+        }
         if framing == BodyFraming::Chunked {
             pieces.push_back(Bytes::from_static(LAST_CHUNK));
         }
@@ -277,7 +357,7 @@ impl<'a> Sender<'a> {
                     Step::Read(Err(_)) => {
                         // What was received is the client's; the end shows the cut.
                         while let Some(bytes) = spool.pop() {
-                            add_piece(&mut pieces, bytes, framing, &mut left);
+                            self.add_piece(&mut pieces, &bytes, framing, &mut left)?;
                             self.write(&mut pieces).await?;
                         }
                         self.write(&mut pieces).await?;
@@ -294,7 +374,7 @@ impl<'a> Sender<'a> {
             }
             while pieces.len() < MAX_SLICES / 4 {
                 match spool.pop() {
-                    Some(bytes) => add_piece(&mut pieces, bytes, framing, &mut left),
+                    Some(bytes) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
                     None => break,
                 }
             }
@@ -419,19 +499,51 @@ enum Step {
     Writable,
 }
 
-/// Puts a piece of the body in line, framed. What goes beyond the declared
-/// length is cut off.
-fn add_piece(pieces: &mut VecDeque<Bytes>, mut bytes: Bytes, framing: BodyFraming, left: &mut Option<u64>) {
-    if let Some(left) = left {
-        let keep = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
-        bytes.truncate(keep);
-        *left -= keep as u64;
+/// What a future gives at once, if it does. The future must lose nothing by
+/// being dropped.
+async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        Poll::Ready(match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+/// Bytes that may already be shared, or not.
+trait AsBytes {
+    fn as_slice(&self) -> &[u8];
+    fn to_bytes(&self) -> Bytes;
+}
+
+impl AsBytes for Bytes {
+    fn as_slice(&self) -> &[u8] {
+        self
     }
+
+    fn to_bytes(&self) -> Bytes {
+        self.clone()
+    }
+}
+
+impl AsBytes for [u8] {
+    fn as_slice(&self) -> &[u8] {
+        self
+    }
+
+    fn to_bytes(&self) -> Bytes {
+        Bytes::copy_from_slice(self)
+    }
+}
+
+fn frame(pieces: &mut VecDeque<Bytes>, bytes: Bytes, framing: BodyFraming) {
     if bytes.is_empty() {
         return;
     }
     if framing == BodyFraming::Chunked {
-        pieces.push_back(Bytes::copy_from_slice(ChunkHead::new(bytes.len() as u64).as_bytes()));
+        pieces.push_back(Bytes::copy_from_slice(ChunkHead::new(bytes.len() as u64).as_ref()));
         pieces.push_back(bytes);
         pieces.push_back(Bytes::from_static(CHUNK_END));
     } else {

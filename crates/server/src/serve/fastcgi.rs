@@ -7,7 +7,7 @@ use ::fastcgi::{Params, ParamsEncoder};
 use bytes::Bytes;
 use http_cache::StoredResponse;
 use http1::Fields;
-use site::{BalanceMethod, FastCgi, LogLevel, PassTarget};
+use site::{FastCgi, LogLevel, PassTarget};
 use upstream::Group;
 
 use crate::body::RequestBody;
@@ -26,6 +26,17 @@ pub async fn serve(request: &mut Request, fastcgi: Arc<FastCgi>, client: &mut Cl
     match policy::plan(request, &fastcgi) {
         CachePlan::Off => direct(request, fastcgi, client).await,
         CachePlan::Purge { zone, key } => purge(request, &zone, &key),
+        CachePlan::Invalidate { zone, key } => {
+            let handled = direct(request, fastcgi, client).await;
+            if let Handled::Reply(reply) = &handled
+                && (200..400).contains(&reply.head.status)
+            {
+                use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
+                let now = Millis(crate::clock::now());
+                zone.purge(PurgeTarget::Key(KeyRef::new(&key)), PurgeMode::Hard, now);
+            }
+            handled
+        }
         CachePlan::Use(plan) => through_cache::serve(request, fastcgi, *plan, client).await,
     }
 }
@@ -285,8 +296,9 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     }
     let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, args) = target.split_at(mark);
-    let Some(path) = http1::target::decode_path(path) else {
-        return Handled::Status(500);
+    let path = match http1::Target::parse(path, true) {
+        Ok(target) => target.path.into_owned(),
+        Err(_) => return Handled::Status(500),
     };
     Handled::Redirect { path, args: args.get(1..).unwrap_or_default().to_vec() }
 }

@@ -3,4 +3,5 @@
 pub mod autoindex;
 pub mod fastcgi;
 pub mod files;
+pub mod small;
 pub mod through_cache;

@@ -32,7 +32,7 @@ use crate::error_log;
 use crate::fetch::{self, FetchError, FetchSpec, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Fields, Plan};
-use crate::reply::{Body, Reply, ReplyHead};
+use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
 use crate::serve::fastcgi::{self as fcgi, Asked};
 
@@ -113,6 +113,7 @@ async fn round(
             request.cache.outcome = Some(Outcome { no_store: Some(why), ..forwarded(Forward::Miss) });
             return Round::Done(go_alone(request, fastcgi, plan, client).await);
         }
+        Lookup::VaryMiss => reason = Forward::VaryMiss,
         Lookup::Miss => {}
     }
     request.cache.outcome = Some(forwarded(reason));
@@ -205,7 +206,7 @@ fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Serve
         ..Outcome::hit(stored.head.fresh_for(now))
     });
     note_age(request, &stored.head, now);
-    let mut head = stored_reply_head(&stored.head);
+    let mut head = stored_reply_head(StoredFrom::Response(stored.clone()));
     let length = stored.body.len();
     head.content_length = Some(length);
     head.accepts_ranges = true;
@@ -219,12 +220,12 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
     }
 }
 
-fn stored_reply_head(stored: &Arc<StoredHead>) -> ReplyHead {
+fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
     ReplyHead {
         status: stored.status,
         reason: Some(stored.reason.clone()).filter(|reason| !reason.is_empty()),
-        stored: Some(stored.clone()),
         content_length: stored.declared_length,
+        stored: Some(stored),
         ..ReplyHead::default()
     }
 }
@@ -232,7 +233,7 @@ fn stored_reply_head(stored: &Arc<StoredHead>) -> ReplyHead {
 /// A response that is arriving, read by this client like by all others.
 fn reading(request: &mut Request, reader: Reader) -> Handled {
     let stored = reader.head().clone();
-    let head = stored_reply_head(&stored);
+    let head = stored_reply_head(StoredFrom::Arriving(stored));
     request.cache.age = Some(0);
     Handled::Reply(Box::new(Reply { head, body: Body::Filling(Box::new(reader)) }))
 }
@@ -359,12 +360,13 @@ async fn follow(
             Round::Done(go_alone(request, fastcgi, plan, client).await)
         }
         Ok(Followed::VaryMismatch) => Round::Again,
-        Ok(Followed::Failed) => match stale {
+        Ok(Followed::Failed(status)) => match stale {
             Some((stored, info)) if may_serve_stale(StaleReason::Error, &allowed, &info) => {
                 Round::Done(from_memory(request, stored, Served::StaleError))
             }
             // What the leader could not get, its followers do not ask for again.
-            _ => Round::Done(Handled::Status(502)),
+            _ if status == 503 => Round::Done(fcgi::failed(FetchError::Overloaded)),
+            _ => Round::Done(Handled::Status(status)),
         },
         // `*_cache_lock_timeout`: fetch, but leave storing to the leader.
         Err(_) => Round::Done(fcgi::direct(request, fastcgi.clone(), client).await),
@@ -457,7 +459,7 @@ async fn lead(
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
-            leader.failed();
+            leader.failed_as(error.status());
             return tell(Led::Failed(error));
         }
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{LocationId, Location, Locations, Pattern, RewriteOp, ServerId, Settings};
+use super::{Location, LocationId, Locations, Pattern, RewriteOp, ServerId, Settings};
 use std::sync::Arc;
 use std::time::Duration;
 

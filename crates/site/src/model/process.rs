@@ -24,6 +24,8 @@ pub struct Process {
     pub error_logs: Vec<ErrorLog>,
     /// `worker_shutdown_timeout`: how long a graceful stop may take.
     pub shutdown_timeout: Option<Duration>,
+    /// `working_directory`, absolute.
+    pub working_directory: Option<PathBuf>,
     /// `php_pool NAME { ... }`.
     pub php_pools: Vec<PhpPool>,
 }
@@ -54,6 +56,24 @@ pub struct PhpPool {
     pub settings: Vec<PhpSetting>,
     pub catch_workers_output: bool,
     pub listen_backlog: Option<u32>,
+    /// `rlimit_files`: files each worker may have open.
+    pub rlimit_files: Option<u32>,
+    /// `log_level`: the least severe message of php-fpm that is shown.
+    pub log_level: PhpLogLevel,
+    /// `drain_timeout`: how long requests may go on when the pool stops.
+    pub drain_timeout: Duration,
+    /// `ini NAME VALUE`: further lines of php-fpm's pool section.
+    pub extra: Vec<(String, String)>,
+}
+
+/// php-fpm's own log levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PhpLogLevel {
+    Debug,
+    Notice,
+    Warning,
+    Error,
+    Alert,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

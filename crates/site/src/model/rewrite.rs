@@ -126,4 +126,3 @@ pub struct SplitClients {
     /// Upper bound of the hash for each part, and its value.
     pub parts: Vec<(u32, Template)>,
 }
-

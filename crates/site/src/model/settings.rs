@@ -209,7 +209,10 @@ pub enum Expires {
     /// Seconds since midnight, local time.
     Daily(u64),
     /// A value with variables: the same words, known at run time.
-    Variable { value: Template, modified: bool },
+    Variable {
+        value: Template,
+        modified: bool,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -296,9 +299,16 @@ pub struct MediaTypes {
 impl MediaTypes {
     /// Does `content_type` (parameters allowed) belong to the list?
     pub fn contains(&self, content_type: &[u8]) -> bool {
-        let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
+        let end = content_type
+            .iter()
+            .position(|&b| b == b';')
+            .unwrap_or(content_type.len());
         let media_type = content_type[..end].trim_ascii();
-        self.all || self.types.iter().any(|t| t.eq_ignore_ascii_case(media_type))
+        self.all
+            || self
+                .types
+                .iter()
+                .any(|t| t.eq_ignore_ascii_case(media_type))
     }
 }
 

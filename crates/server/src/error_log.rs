@@ -1,0 +1,349 @@
+//! The error log: `2026/11/20 18:38:56 [error] PID#TID: *CONNECTION message,
+//! client: ..., server: ..., request: "...", host: "..."`, as nginx writes it,
+//! so that tools which read nginx's understand ours.
+//!
+//! A line is one write, and nothing that a client sends can end a line or hide
+//! in one: control characters and bytes that are not text are written `\xXX`.
+
+pub mod sink;
+
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use site::{ErrorLog, LogLevel, LogTarget};
+
+use crate::clock;
+use crate::request::Request;
+use crate::runtime::Runtime;
+use sink::Sinks;
+
+/// Longest line; what is beyond is cut off. PHP's messages with a trace fit.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// The error logs of a process.
+#[derive(Default)]
+pub struct Registry(Sinks);
+
+impl Registry {
+    /// Opens all of `targets`.
+    ///
+    /// # Errors
+    /// The first file that cannot be opened.
+    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<Registry> {
+        Ok(Registry(Sinks::open(targets)?))
+    }
+
+    /// Takes over files that a privileged parent opened.
+    pub fn with_files(files: HashMap<PathBuf, File>) -> Registry {
+        Registry(Sinks::with_files(files))
+    }
+
+    /// Opens the files again, after a rotation. Those that cannot be opened
+    /// stay as they were and are returned.
+    ///
+    /// # Errors
+    /// What could not be opened.
+    pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
+        self.0.reopen()
+    }
+
+    /// As [`Registry::reopen`] with files that a privileged parent opened.
+    pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
+        self.0.replace_files(files);
+    }
+
+    fn write(&self, logs: &[ErrorLog], level: LogLevel, line: &[u8]) {
+        for log in logs.iter().filter(|log| is_wanted(log, level)) {
+            self.0
+                .sink(&log.target)
+                .write_line(line, Some(severity(level)));
+        }
+    }
+}
+
+/// Writes a line about `connection` (0: about none) to those of `logs` that
+/// take `level`. `context` goes behind the message, with its leading comma.
+pub fn write(
+    runtime: &Runtime,
+    logs: &[ErrorLog],
+    level: LogLevel,
+    connection: u64,
+    message: fmt::Arguments<'_>,
+    context: &str,
+) {
+    if logs.iter().any(|log| is_wanted(log, level)) {
+        let line = line(clock::now(), level, connection, message, context);
+        runtime.error_logs.write(logs, level, &line);
+    }
+}
+
+/// Writes a line about `request`.
+pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
+    let logs = &request.settings.error_logs;
+    if logs.iter().any(|log| is_wanted(log, level)) {
+        let context = context(request);
+        write(
+            &request.runtime,
+            logs,
+            level,
+            request.connection.serial,
+            message,
+            &context,
+        );
+    }
+}
+
+/// Writes a line that concerns the process and no request.
+pub fn process(
+    registry: &Registry,
+    logs: &[ErrorLog],
+    level: LogLevel,
+    message: fmt::Arguments<'_>,
+) {
+    if logs.iter().any(|log| is_wanted(log, level)) {
+        registry.write(logs, level, &line(clock::now(), level, 0, message, ""));
+    }
+}
+
+/// Tells of something that keeps the server from doing its work, in the log of
+/// the main context.
+pub fn emergency(runtime: &Runtime, message: fmt::Arguments<'_>) {
+    process(
+        &runtime.error_logs,
+        &runtime.site.process.error_logs,
+        LogLevel::Alert,
+        message,
+    );
+}
+
+/// `, client: 127.0.0.1, server: localhost, request: "GET / HTTP/1.1", host:
+/// "localhost"`, and the Referer where one was sent.
+pub fn context(request: &Request) -> String {
+    let mut out = String::with_capacity(160);
+    let mut client = Vec::with_capacity(40);
+    match request.client_ip() {
+        Some(address) => crate::variable::put_ip(address, &mut client),
+        None => client.extend_from_slice(b"unix:"),
+    }
+    out.push_str(", client: ");
+    push_text(&client, &mut out);
+    let _ = write!(out, ", server: {}", request.server().name);
+    let mut quoted = |name: &str, value: &[u8]| {
+        let _ = write!(out, ", {name}: \"");
+        push_text(value, &mut out);
+        out.push('"');
+    };
+    if !request.head.request_line().is_empty() {
+        quoted("request", request.head.request_line());
+    }
+    if request.is_subrequest {
+        quoted("subrequest", &request.path);
+    }
+    if let Some(host) = request.head.field("host") {
+        quoted("host", host);
+    }
+    if let Some(referrer) = request.head.field("referer") {
+        quoted("referrer", referrer);
+    }
+    out
+}
+
+/// Text of an operating system's error as nginx puts it behind a message:
+/// ` (2: No such file or directory)`.
+pub struct Errno<'a>(pub &'a io::Error);
+
+impl fmt::Display for Errno<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(number) = self.0.raw_os_error() else {
+            return write!(f, " ({})", self.0);
+        };
+        let text = self.0.to_string();
+        let text = text
+            .rsplit_once(" (os error")
+            .map_or(text.as_str(), |(text, _)| text);
+        write!(f, " ({number}: {text})")
+    }
+}
+
+fn is_wanted(log: &ErrorLog, level: LogLevel) -> bool {
+    level <= log.level
+}
+
+fn level_name(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Emerg => "emerg",
+        LogLevel::Alert => "alert",
+        LogLevel::Crit => "crit",
+        LogLevel::Error => "error",
+        LogLevel::Warn => "warn",
+        LogLevel::Notice => "notice",
+        LogLevel::Info => "info",
+        LogLevel::Debug => "debug",
+    }
+}
+
+/// Severities of RFC 3164 §4.1.1, from 0 for emergencies.
+fn severity(level: LogLevel) -> u8 {
+    level as u8
+}
+
+fn line(
+    now: u64,
+    level: LogLevel,
+    connection: u64,
+    message: fmt::Arguments<'_>,
+    context: &str,
+) -> Vec<u8> {
+    let mut head = Vec::with_capacity(64);
+    clock::put_error_log_time(now, &mut head);
+    let mut text = String::with_capacity(256);
+    push_text(&head, &mut text);
+    let _ = write!(
+        text,
+        " [{}] {}#{}: ",
+        level_name(level),
+        std::process::id(),
+        thread_number()
+    );
+    if connection > 0 {
+        let _ = write!(text, "*{connection} ");
+    }
+    let _ = write!(Escaped(&mut text), "{message}{context}");
+    let mut line = text.into_bytes();
+    if line.len() >= MAX_LINE_BYTES {
+        line.truncate(MAX_LINE_BYTES - 1);
+    }
+    line.push(b'\n');
+    line
+}
+
+fn thread_number() -> u32 {
+    thread_local! {
+        static NUMBER: u32 = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+    }
+    NUMBER.with(|number| *number)
+}
+
+/// Appends `bytes`; what is not text is written `\xXX`.
+pub fn push_text(bytes: &[u8], out: &mut String) {
+    for chunk in bytes.utf8_chunks() {
+        let _ = Escaped(out).write_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02X}");
+        }
+    }
+}
+
+/// Writes control characters as `\xXX` and stops at the longest line.
+struct Escaped<'a>(&'a mut String);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_LINE_BYTES.saturating_sub(self.0.len());
+        if room == 0 {
+            return Err(fmt::Error);
+        }
+        let text = text
+            .get(..text.floor_char_boundary(room))
+            .unwrap_or_default();
+        if !text.bytes().any(|byte| byte.is_ascii_control()) {
+            self.0.push_str(text);
+            return Ok(());
+        }
+        for character in text.chars() {
+            if character.is_ascii_control() {
+                write!(self.0, "\\x{:02X}", u32::from(character))?;
+            } else {
+                self.0.push(character);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(connection: u64, message: &str, context: &str) -> String {
+        let line = line(
+            784_111_777_000,
+            LogLevel::Error,
+            connection,
+            format_args!("{message}"),
+            context,
+        );
+        let text = String::from_utf8(line).unwrap();
+        let (time, rest) = text.split_at("1994/11/06 08:49:37".len());
+        assert!(time.starts_with("1994/11/0"), "{time}");
+        let numbers = format!("{}#{}", std::process::id(), thread_number());
+        rest.replace(&numbers, "PID#TID")
+    }
+
+    #[test]
+    fn lines_look_like_those_of_nginx() {
+        assert_eq!(text(0, "started", ""), " [error] PID#TID: started\n");
+        assert_eq!(
+            text(7, "open() failed", ", client: 127.0.0.1"),
+            " [error] PID#TID: *7 open() failed, client: 127.0.0.1\n"
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_message_ends_the_line() {
+        assert_eq!(
+            text(0, "a\nb\x1b[0m\u{e9}", ", x: \"\r\""),
+            " [error] PID#TID: a\\x0Ab\\x1B[0m\u{e9}, x: \"\\x0D\"\n"
+        );
+        let mut out = String::new();
+        push_text(b"a\xffb\xc3\xa9\n", &mut out);
+        assert_eq!(out, "a\\xFFb\u{e9}\\x0A");
+    }
+
+    #[test]
+    fn lines_are_bounded() {
+        let long = text(0, &"\u{e9}".repeat(MAX_LINE_BYTES), ", more");
+        assert!(
+            long.len() <= MAX_LINE_BYTES && long.ends_with('\n'),
+            "{}",
+            long.len()
+        );
+    }
+
+    #[test]
+    fn system_errors_are_shown_with_their_number() {
+        let error = io::Error::from_raw_os_error(2);
+        assert_eq!(Errno(&error).to_string(), " (2: No such file or directory)");
+    }
+
+    #[test]
+    fn a_log_takes_its_level_and_all_that_is_more_severe() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let log = |name: &str, level| ErrorLog {
+            target: LogTarget::File(path(name)),
+            level,
+        };
+        let logs = [log("warn", LogLevel::Warn), log("crit", LogLevel::Crit)];
+        let registry = Registry::open(logs.iter().map(|log| log.target.clone())).unwrap();
+        for level in [
+            LogLevel::Emerg,
+            LogLevel::Crit,
+            LogLevel::Error,
+            LogLevel::Warn,
+            LogLevel::Info,
+        ] {
+            process(&registry, &logs, level, format_args!("message"));
+        }
+        let levels = |name: &str| -> Vec<String> {
+            let text = std::fs::read_to_string(path(name)).unwrap();
+            let level = |line: &str| line.split(['[', ']']).nth(1).unwrap().to_owned();
+            text.lines().map(level).collect()
+        };
+        assert_eq!(levels("warn"), ["emerg", "crit", "error", "warn"]);
+        assert_eq!(levels("crit"), ["emerg", "crit"]);
+    }
+}

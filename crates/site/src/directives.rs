@@ -1,0 +1,275 @@
+//! The directive table: what may stand where, and what it is for.
+//!
+//! One entry for each directive feeds the checker, `mayfly check --explain`,
+//! and the reference page, so that behaviour and documentation cannot drift.
+//! A name that begins with `*` stands for a family: `*_cache_valid` is
+//! `fastcgi_cache_valid` for now, and later the same of other protocols.
+//! What nginx has and Mayfly lacks is listed in `unsupported`.
+
+mod access;
+mod cache;
+mod core;
+mod fastcgi;
+mod files;
+mod gzip;
+mod headers;
+mod http;
+mod limits;
+mod logs;
+mod php_pool;
+mod rewrite;
+mod unsupported;
+mod upstream;
+
+pub use unsupported::{advice_for_unsupported, unsupported_names};
+
+/// Protocols towards upstreams: what `*` at the start of a name stands for.
+pub const PREFIXES: &[&str] = &["fastcgi"];
+
+/// Where a directive stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Context {
+    Main,
+    Events,
+    Http,
+    Server,
+    Location,
+    /// `if` in a location.
+    LocationIf,
+    /// `if` in a server.
+    ServerIf,
+    Upstream,
+    PhpPool,
+}
+
+impl Context {
+    /// As nginx's documentation calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Main => "main",
+            Context::Events => "events",
+            Context::Http => "http",
+            Context::Server => "server",
+            Context::Location => "location",
+            Context::LocationIf => "if in location",
+            Context::ServerIf => "if in server",
+            Context::Upstream => "upstream",
+            Context::PhpPool => "php_pool",
+        }
+    }
+}
+
+/// What follows the arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// `;`
+    Semicolon,
+    /// `{ directives }`
+    Block,
+    /// `{ entries }` that are no directives, as in `map` and `types`.
+    Entries,
+}
+
+/// What an inner level takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inheritance {
+    /// Nothing: it holds where it is written.
+    None,
+    /// The value of the nearest level that has one.
+    Value,
+    /// All lines of the nearest level that has any: one line of one's own
+    /// replaces them all.
+    Whole,
+}
+
+/// What becomes of a directive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Works,
+    /// Accepted without effect, and why.
+    Ignored(&'static str),
+}
+
+/// One entry of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Directive {
+    /// As written; `*_...` for a family (see [`PREFIXES`]).
+    pub name: &'static str,
+    pub contexts: &'static [Context],
+    /// Fewest and most arguments.
+    pub arguments: (usize, usize),
+    /// The arguments as the reference shows them.
+    pub syntax: &'static str,
+    pub ending: Ending,
+    pub inheritance: Inheritance,
+    /// May stand more than once at one level.
+    pub repeats: bool,
+    /// As the reference shows it; `None`: there is none.
+    pub default: Option<&'static str>,
+    /// The version of Mayfly that brought it.
+    pub since: &'static str,
+    pub effect: Effect,
+    /// What it is for, in half a line.
+    pub short: &'static str,
+    /// What it does, in two to five sentences.
+    pub long: &'static str,
+    /// A line or block that may stand in the first of its contexts.
+    pub example: &'static str,
+}
+
+impl Directive {
+    const fn new(name: &'static str, contexts: &'static [Context]) -> Self {
+        Self {
+            name,
+            contexts,
+            arguments: (0, 0),
+            syntax: "",
+            ending: Ending::Semicolon,
+            inheritance: Inheritance::None,
+            repeats: false,
+            default: None,
+            since: "0.1",
+            effect: Effect::Works,
+            short: "",
+            long: "",
+            example: "",
+        }
+    }
+
+    const fn takes(mut self, fewest: usize, most: usize, syntax: &'static str) -> Self {
+        self.arguments = (fewest, most);
+        self.syntax = syntax;
+        self
+    }
+
+    const fn block(mut self) -> Self {
+        self.ending = Ending::Block;
+        self
+    }
+
+    const fn entries(mut self) -> Self {
+        self.ending = Ending::Entries;
+        self
+    }
+
+    const fn inherited(mut self) -> Self {
+        self.inheritance = Inheritance::Value;
+        self
+    }
+
+    const fn inherited_as_a_whole(mut self) -> Self {
+        self.inheritance = Inheritance::Whole;
+        self
+    }
+
+    const fn repeats(mut self) -> Self {
+        self.repeats = true;
+        self
+    }
+
+    const fn default(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    const fn ignored(mut self, why: &'static str) -> Self {
+        self.effect = Effect::Ignored(why);
+        self
+    }
+
+    const fn short(mut self, text: &'static str) -> Self {
+        self.short = text;
+        self
+    }
+
+    const fn long(mut self, text: &'static str) -> Self {
+        self.long = text;
+        self
+    }
+
+    const fn example(mut self, text: &'static str) -> Self {
+        self.example = text;
+        self
+    }
+
+    /// Every name it may be written with.
+    pub fn names(&self) -> Vec<String> {
+        match self.name.strip_prefix('*') {
+            Some(rest) => PREFIXES
+                .iter()
+                .map(|prefix| format!("{prefix}{rest}"))
+                .collect(),
+            None => vec![self.name.to_owned()],
+        }
+    }
+
+    /// Is it written `name`?
+    pub fn is_named(&self, name: &str) -> bool {
+        match self.name.strip_prefix('*') {
+            Some(rest) => name
+                .strip_suffix(rest)
+                .is_some_and(|prefix| PREFIXES.contains(&prefix)),
+            None => self.name == name,
+        }
+    }
+}
+
+/// The sections of the table, with the titles of the reference.
+pub const SECTIONS: &[(&str, &[Directive])] = &[
+    ("The process", core::TABLE),
+    ("PHP pools", php_pool::TABLE),
+    ("Servers and locations", http::TABLE),
+    ("Rewriting and variables", rewrite::TABLE),
+    ("FastCGI", fastcgi::TABLE),
+    ("The cache", cache::TABLE),
+    ("Upstream groups", upstream::TABLE),
+    ("Access logs", logs::TABLE),
+    ("Limits", limits::TABLE),
+    ("Access and client addresses", access::TABLE),
+    ("Response fields", headers::TABLE),
+    ("Files and listings", files::TABLE),
+    ("Compression", gzip::TABLE),
+];
+
+/// The whole table.
+pub fn all() -> impl Iterator<Item = &'static Directive> {
+    SECTIONS.iter().flat_map(|(_, table)| table.iter())
+}
+
+/// What came of looking for a name in a context.
+#[derive(Debug, Clone, Copy)]
+pub enum Found {
+    Directive(&'static Directive),
+    /// It exists, elsewhere.
+    Elsewhere(&'static Directive),
+    Unknown,
+}
+
+/// Looks a written name up.
+pub fn find(name: &str, context: Context) -> Found {
+    let mut found = Found::Unknown;
+    for directive in by_name(name) {
+        if directive.contexts.contains(&context) {
+            return Found::Directive(directive);
+        }
+        found = Found::Elsewhere(directive);
+    }
+    found
+}
+
+/// The entries written with `name`: `server` has two.
+pub fn by_name(name: &str) -> &'static [&'static Directive] {
+    use std::collections::HashMap;
+    use std::sync::OnceLock;
+    static INDEX: OnceLock<HashMap<String, Vec<&'static Directive>>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        let mut index: HashMap<String, Vec<_>> = HashMap::new();
+        for directive in all() {
+            for name in directive.names() {
+                index.entry(name).or_default().push(directive);
+            }
+        }
+        index
+    });
+    index.get(name).map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,469 @@
+//! Cache zones and rules, whatever made the response: `*_cache*`, `cache_*`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use nginx_conf::{Diagnostic, Word};
+
+use super::Lowering;
+use super::exchange::Protocol;
+use super::level::Level;
+use super::template::has_variables;
+use super::values::{bytes, parameter, seconds, to_u32, to_usize};
+use crate::check::Node;
+use crate::directives::PREFIXES;
+use crate::model::*;
+
+/// Statuses of `*_cache_valid TIME` without codes.
+const VALID_STATUSES: [u16; 3] = [200, 301, 302];
+
+/// Copies of private pages kept for one session, where `copies=` is not given.
+const PRIVATE_COPIES: usize = 16;
+
+/// Bytes of one session's private pages, where `size=` is not given.
+const PRIVATE_BYTES: u64 = 1 << 20;
+
+/// `*_cache_purge` in its three forms.
+pub(crate) enum Purge {
+    None,
+    /// Any value neither empty nor `0` purges.
+    Conditions(Vec<Template>),
+    /// `ZONE KEY`: every request of this location purges.
+    Handler {
+        zone: CacheZoneId,
+        key: Template,
+    },
+}
+
+impl Lowering<'_> {
+    pub fn cache_zones(&mut self, level: &Level<'_>) {
+        for prefix in PREFIXES {
+            for node in level.own(&format!("{prefix}_cache_path")) {
+                let Some(zone) = self.cache_zone(node) else {
+                    continue;
+                };
+                if self.cache_zones.iter().any(|known| known.name == zone.name) {
+                    self.error(node.span(), format!("duplicate zone \"{}\"", zone.name));
+                    continue;
+                }
+                self.cache_zones.push(zone);
+            }
+        }
+    }
+
+    fn cache_zone(&mut self, node: &Node<'_>) -> Option<CacheZone> {
+        let path = self.path(node.arg(0));
+        let mut name = None;
+        let (mut memory_bytes, mut max_size_bytes) = (None, None);
+        let mut inactive = seconds(600);
+        for word in node.args().iter().skip(1) {
+            let (parameter, text) = word.split_once('=').unwrap_or((word, ""));
+            match parameter {
+                "keys_zone" => {
+                    name = text.split_once(':').map(|(name, _)| name.to_owned());
+                    match text.split_once(':') {
+                        Some((name, size)) if !name.is_empty() => {
+                            self.size_in(word, size);
+                        }
+                        _ => self.invalid(word, "keys zone", "expected keys_zone=NAME:SIZE"),
+                    }
+                }
+                "memory" => memory_bytes = self.size_in(word, text),
+                "max_size" => max_size_bytes = self.size_in(word, text),
+                "inactive" => inactive = self.duration_in(word, text).unwrap_or(inactive),
+                // They steer files on disk and the processes that tend them.
+                "levels" | "use_temp_path" | "min_free" | "manager_files" | "manager_sleep"
+                | "manager_threshold" | "loader_files" | "loader_sleep" | "loader_threshold"
+                | "purger" | "purger_files" | "purger_sleep" | "purger_threshold" => {}
+                _ => self.unknown_parameter(
+                    word,
+                    parameter,
+                    node.name(),
+                    &[
+                        "keys_zone",
+                        "memory",
+                        "max_size",
+                        "inactive",
+                        "levels",
+                        "use_temp_path",
+                    ],
+                ),
+            }
+        }
+        let Some(name) = name.filter(|name| !name.is_empty()) else {
+            let message = format!("\"{}\" must have \"keys_zone\" parameter", node.name());
+            self.report(
+                Diagnostic::error(node.span(), message).label("expected keys_zone=NAME:SIZE"),
+            );
+            return None;
+        };
+        if memory_bytes.is_none() && is_on_tmpfs(&path) {
+            // There the path is memory already: nothing is gained by a second tier.
+            memory_bytes = max_size_bytes;
+        }
+        Some(CacheZone {
+            name,
+            path,
+            memory_bytes,
+            max_size_bytes,
+            inactive,
+        })
+    }
+
+    /// The rules of a level, where it has a cache. `is_handled`: requests are
+    /// passed on here, so what is unsafe is refused.
+    pub fn cache_rules(
+        &mut self,
+        level: &Level<'_>,
+        protocol: &Protocol,
+        exchange: &Exchange,
+        purge: &Purge,
+        is_handled: bool,
+    ) -> Option<CacheRules> {
+        let name = |rest: &str| protocol.name(rest);
+        let zone = self.cache_choice(level, protocol);
+        let (use_stale, _) = self.failures(level, &name("_cache_use_stale"), false);
+        let mut rules = CacheRules {
+            zone: CacheZoneChoice::Variable(Template::default()),
+            key: self
+                .optional_template(level, &name("_cache_key"))
+                .unwrap_or_else(default_key),
+            valid: self.valid_rules(level, &name("_cache_valid")),
+            methods: self.cache_methods(level, &name("_cache_methods")),
+            min_uses: to_u32(self.number(level, &name("_cache_min_uses"), 1)),
+            bypass: self.templates(level, &name("_cache_bypass")),
+            no_cache: self.templates(level, &name("_no_cache")),
+            use_stale,
+            lock: self.flag(level, &name("_cache_lock"), true),
+            lock_timeout: self.duration(level, &name("_cache_lock_timeout"), seconds(5)),
+            lock_age: self.duration(level, &name("_cache_lock_age"), seconds(5)),
+            background_update: self.flag(level, &name("_cache_background_update"), false),
+            revalidate: self.flag(level, &name("_cache_revalidate"), false),
+            max_range_offset: level
+                .find(&name("_cache_max_range_offset"))
+                .and_then(|node| self.size_of(node.arg(0))),
+            convert_head: self.flag(level, &name("_cache_convert_head"), true),
+            purge: Vec::new(),
+            read_your_writes: self.read_your_writes(level),
+            private: self.private_rule(level),
+            ignored_arguments: names(level, "cache_ignore_args"),
+            ignored_cookies: names(level, "cache_ignore_cookies"),
+            stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
+            stores_authorized: self.flag(level, "cache_store_authorized", false),
+            queue_stale: self.queue_stale(level),
+        };
+        match purge {
+            Purge::None => {}
+            Purge::Conditions(conditions) => rules.purge.clone_from(conditions),
+            Purge::Handler { zone, key } => {
+                rules.zone = CacheZoneChoice::Zone(*zone);
+                rules.key = key.clone();
+                rules.purge = vec![Template::literal("1")];
+                return Some(rules);
+            }
+        }
+        rules.zone = zone?;
+        if is_handled {
+            self.refuse_storing_every_cookie(level, protocol, exchange, &rules);
+        }
+        Some(rules)
+    }
+
+    fn cache_choice(&mut self, level: &Level<'_>, protocol: &Protocol) -> Option<CacheZoneChoice> {
+        let node = level.find(&protocol.name("_cache"))?;
+        let word = node.arg(0);
+        if word.text == "off" {
+            return None;
+        }
+        if has_variables(word) {
+            return Some(CacheZoneChoice::Variable(self.template(word)));
+        }
+        let by = protocol.name("_cache_path");
+        self.cache_zone_named(word, &by).map(CacheZoneChoice::Zone)
+    }
+
+    fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
+        let names: Vec<String> = self
+            .cache_zones
+            .iter()
+            .map(|zone| zone.name.clone())
+            .collect();
+        self.zone_index(word, word, &names, by).map(CacheZoneId)
+    }
+
+    /// A cache that ignores `Set-Cookie` and knows no condition would hand one
+    /// visitor's session to everybody.
+    fn refuse_storing_every_cookie(
+        &mut self,
+        level: &Level<'_>,
+        protocol: &Protocol,
+        exchange: &Exchange,
+        rules: &CacheRules,
+    ) {
+        let is_spelled_out = level.find("cache_store_set_cookie").is_some();
+        if !exchange.ignored_fields.set_cookie
+            || !rules.bypass.is_empty()
+            || !rules.no_cache.is_empty()
+            || is_spelled_out
+        {
+            return;
+        }
+        let nodes = level.all(&protocol.name("_ignore_headers"));
+        let word = nodes
+            .iter()
+            .flat_map(|node| node.args())
+            .find(|word| word.eq_ignore_ascii_case("set-cookie"));
+        let Some(word) = word else { return };
+        let prefix = protocol.prefix;
+        self.report(
+            Diagnostic::error(word.span, "this cache would store every response that sets a cookie")
+                .label("the field is ignored and no condition keeps any visitor out")
+                .note("the page made for one visitor, perhaps while logging in, would be shown to everybody")
+                .hint(format!(
+                    "add {prefix}_cache_bypass and {prefix}_no_cache with the session's cookies, or take Set-Cookie out, or write cache_store_set_cookie on; if no page depends on who asks"
+                )),
+        );
+    }
+
+    fn valid_rules(&mut self, level: &Level<'_>, name: &str) -> Vec<ValidRule> {
+        let mut rules = Vec::new();
+        for node in level.all(name).to_vec() {
+            let Some((time, codes)) = node.args().split_last() else {
+                continue;
+            };
+            let Some(lifetime) = self.duration_of(time) else {
+                continue;
+            };
+            let statuses = match codes {
+                [] => VALID_STATUSES.to_vec(),
+                codes if codes.iter().any(|code| code.text == "any") => Vec::new(),
+                codes => {
+                    let mut statuses = Vec::with_capacity(codes.len());
+                    for word in codes {
+                        statuses.extend(self.status_of(word, word, 100, 599));
+                    }
+                    if statuses.is_empty() {
+                        continue;
+                    }
+                    statuses
+                }
+            };
+            rules.push(ValidRule { statuses, lifetime });
+        }
+        rules
+    }
+
+    fn cache_methods(&mut self, level: &Level<'_>, name: &str) -> CacheMethods {
+        let mut methods = CacheMethods::default();
+        for word in level.all(name).to_vec().iter().flat_map(|node| node.args()) {
+            match word.to_ascii_uppercase().as_str() {
+                "GET" | "HEAD" => {}
+                "POST" => methods.post = true,
+                "PUT" => methods.put = true,
+                "DELETE" => methods.delete = true,
+                "OPTIONS" => methods.options = true,
+                "PATCH" => methods.patch = true,
+                _ => self.unknown_parameter(
+                    word,
+                    word,
+                    name,
+                    &["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"],
+                ),
+            }
+        }
+        methods
+    }
+
+    fn read_your_writes(&mut self, level: &Level<'_>) -> Option<Duration> {
+        let node = level.find("cache_read_your_writes")?;
+        let word = node.arg(0);
+        if word.text == "off" {
+            return None;
+        }
+        self.duration_of(word).filter(|time| !time.is_zero())
+    }
+
+    fn private_rule(&mut self, level: &Level<'_>) -> Option<PrivateRule> {
+        let node = level.find("cache_private")?;
+        if node.args().len() == 1 && node.arg(0).text == "off" {
+            return None;
+        }
+        let mut rule = PrivateRule {
+            cookies: Vec::new(),
+            copies: PRIVATE_COPIES,
+            size_bytes: PRIVATE_BYTES,
+        };
+        for word in node.args() {
+            if let Some(text) = parameter(word, "copies") {
+                rule.copies = self.number_in(word, text).map_or(PRIVATE_COPIES, to_usize);
+            } else if let Some(text) = parameter(word, "size") {
+                rule.size_bytes = self.size_in(word, text).unwrap_or(PRIVATE_BYTES);
+            } else if word.contains('=') {
+                self.unknown_parameter(word, word, "cache_private", &["copies", "size"]);
+            } else {
+                rule.cookies.push(bytes(word));
+            }
+        }
+        if rule.cookies.is_empty() {
+            self.report(
+                Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
+                    .label("expected the cookies that tell sessions apart"),
+            );
+            return None;
+        }
+        Some(rule)
+    }
+
+    fn queue_stale(&mut self, level: &Level<'_>) -> Option<usize> {
+        let node = level.find("cache_queue_stale")?;
+        if node.arg(0).text == "off" {
+            return None;
+        }
+        self.number_of(node.arg(0)).map(to_usize)
+    }
+
+    /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.
+    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &Protocol) -> Purge {
+        let mut conditions = Vec::new();
+        for node in level.all(&protocol.name("_cache_purge")).to_vec() {
+            let args = node.args();
+            let first = node.arg(0);
+            match args {
+                [off] if off.text == "off" => {}
+                [zone, key] if !has_variables(zone) && key.text != "from" && has_variables(key) => {
+                    if level.own(node.name()).is_empty() {
+                        continue;
+                    }
+                    let by = protocol.name("_cache_path");
+                    if let Some(zone) = self.cache_zone_named(zone, &by) {
+                        return Purge::Handler {
+                            zone,
+                            key: self.template(key),
+                        };
+                    }
+                }
+                _ if has_variables(first) => {
+                    conditions.extend(args.iter().map(|word| self.template(word)));
+                }
+                [method, rest @ ..] if method.bytes().all(|it| it.is_ascii_uppercase()) => {
+                    let known = self.purges.get(&method.span).cloned();
+                    let condition = known.or_else(|| self.purge_by_method(method, rest));
+                    if let Some(condition) = condition {
+                        self.purges.insert(method.span, condition.clone());
+                        conditions.push(condition);
+                    }
+                }
+                _ => {
+                    self.report(
+                        Diagnostic::error(node.span(), format!("invalid \"{}\"", node.name()))
+                            .label("expected variables, a method, or a zone and a key")
+                            .hint(format!("as in {} PURGE from 127.0.0.1;", node.name())),
+                    );
+                }
+            }
+        }
+        if conditions.is_empty() {
+            Purge::None
+        } else {
+            Purge::Conditions(conditions)
+        }
+    }
+
+    /// A condition that holds for the method and, with `from`, for clients
+    /// from these networks: said by a `map` and a `geo` made for it.
+    fn purge_by_method(&mut self, method: &Word, rest: &[Word]) -> Option<Template> {
+        let networks: Vec<Network> = match rest {
+            [] => {
+                self.report(
+                    Diagnostic::warning(method.span, "anybody may purge")
+                        .label("no address is named")
+                        .hint(format!(
+                            "write {method} from 127.0.0.1 and the addresses that may"
+                        )),
+                );
+                vec![Network::All]
+            }
+            [from, addresses @ ..] if from.text == "from" && !addresses.is_empty() => addresses
+                .iter()
+                .filter_map(|word| self.network(word))
+                .collect(),
+            [unexpected, ..] => {
+                self.invalid(unexpected, "parameter", "expected from ADDRESS ...");
+                return None;
+            }
+        };
+        let is_allowed = if networks.contains(&Network::All) {
+            Template::literal("1")
+        } else {
+            let id = GeoId(self.geos.len());
+            let mut networks: Vec<_> = networks.into_iter().map(|it| (it, bytes("1"))).collect();
+            networks.sort_by_key(|(network, _)| match network {
+                Network::Block { prefix_bits, .. } => std::cmp::Reverse(*prefix_bits),
+                Network::All | Network::Unix => std::cmp::Reverse(0),
+            });
+            self.geos.push(Geo {
+                source: Variable::Builtin(Builtin::RemoteAddr),
+                networks,
+                ranges: Vec::new(),
+                default: bytes("0"),
+                proxies: Vec::new(),
+                proxy_recursive: false,
+                volatile: true,
+            });
+            Template {
+                parts: vec![Part::Variable(Variable::Geo(id))],
+            }
+        };
+        let id = MapId(self.maps.len());
+        self.maps.push(Map {
+            source: Template {
+                parts: vec![Part::Variable(Variable::Builtin(Builtin::RequestMethod))],
+            },
+            volatile: true,
+            exact: [(super::values::lower_bytes(method), is_allowed)].into(),
+            leading_wildcard: Vec::new(),
+            trailing_wildcard: Vec::new(),
+            hostnames: false,
+            patterns: Vec::new(),
+            default: Template::literal("0"),
+        });
+        Some(Template {
+            parts: vec![Part::Variable(Variable::Map(id))],
+        })
+    }
+}
+
+/// `$scheme$host$request_uri`: what a page differs by on nearly every site.
+/// nginx demands the directive.
+fn default_key() -> Template {
+    let builtins = [Builtin::Scheme, Builtin::Host, Builtin::RequestUri];
+    Template {
+        parts: builtins
+            .map(|it| Part::Variable(Variable::Builtin(it)))
+            .into(),
+    }
+}
+
+/// The names of a list that `off` empties.
+fn names(level: &Level<'_>, name: &str) -> Vec<Box<[u8]>> {
+    let words = level.all(name).iter().flat_map(|node| node.args());
+    words
+        .filter(|word| word.text != "off")
+        .map(|word| bytes(word))
+        .collect()
+}
+
+/// Does the path, or what exists of it, lie on a file system in memory?
+fn is_on_tmpfs(path: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            Some((fields.next()?, fields.next()?))
+        })
+        .filter(|(mount, _)| path.starts_with(mount))
+        // The longest mount point is the one the path is on; the last of equals hides the others.
+        .max_by_key(|(mount, _)| mount.len())
+        .is_some_and(|(_, kind)| kind == "tmpfs" || kind == "ramfs")
+}

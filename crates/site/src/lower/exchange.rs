@@ -1,0 +1,175 @@
+//! What every protocol towards upstreams shares: timeouts, buffers, retries,
+//! fields. One file for all prefixes: `fastcgi_read_timeout` now, the same of
+//! other protocols later.
+
+use nginx_conf::Word;
+
+use super::Lowering;
+use super::level::Level;
+use super::values::{bytes, lower_bytes, seconds, to_usize};
+use crate::model::*;
+
+/// A protocol: the prefix of its directives and what it never sends on.
+pub(crate) struct Protocol {
+    pub prefix: &'static str,
+    /// Fields of responses that are for the server alone.
+    pub hidden: &'static [&'static str],
+}
+
+impl Protocol {
+    /// The directive's whole name: `_cache_valid` is `fastcgi_cache_valid`.
+    pub fn name(&self, rest: &str) -> String {
+        format!("{}{rest}", self.prefix)
+    }
+}
+
+impl Lowering<'_> {
+    pub fn exchange(&mut self, level: &Level<'_>, protocol: &Protocol) -> Exchange {
+        let name = |rest: &str| protocol.name(rest);
+        let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
+        let (next_upstream, next_non_idempotent) =
+            self.failures(level, &name("_next_upstream"), true);
+        let temp_path = level
+            .find(&name("_temp_path"))
+            .map(|node| node.arg(0).text.clone());
+        Exchange {
+            connect_timeout: self.duration(level, &name("_connect_timeout"), seconds(60)),
+            send_timeout: self.duration(level, &name("_send_timeout"), seconds(60)),
+            read_timeout: self.duration(level, &name("_read_timeout"), seconds(60)),
+            buffering: self.flag(level, &name("_buffering"), true),
+            head_bytes: self.size(level, &name("_buffer_size"), 4 << 10),
+            buffer_bytes: count.saturating_mul(size),
+            max_temp_file_bytes: self.size(level, &name("_max_temp_file_size"), 1 << 30),
+            temp_path: self.path(temp_path.as_deref().unwrap_or(&name("_temp"))),
+            request_buffering: self.flag(level, &name("_request_buffering"), true),
+            ignore_client_abort: self.flag(level, &name("_ignore_client_abort"), false),
+            intercept_errors: self.flag(level, &name("_intercept_errors"), false),
+            pass_request_headers: self.flag(level, &name("_pass_request_headers"), true),
+            pass_request_body: self.flag(level, &name("_pass_request_body"), true),
+            limit_rate: self
+                .optional_template(level, &name("_limit_rate"))
+                .unwrap_or_default(),
+            force_ranges: self.flag(level, &name("_force_ranges"), false),
+            next_upstream,
+            next_non_idempotent,
+            next_tries: to_usize(self.number(level, &name("_next_upstream_tries"), 0)),
+            next_timeout: self.duration(level, &name("_next_upstream_timeout"), seconds(0)),
+            hidden_fields: hidden_fields(level, protocol),
+            ignored_fields: self.ignored_fields(level, protocol),
+        }
+    }
+
+    /// `*_next_upstream` (also says whether `non_idempotent` is there) and
+    /// `*_cache_use_stale`.
+    pub fn failures(&mut self, level: &Level<'_>, name: &str, of_next: bool) -> (Failures, bool) {
+        let mut failures = Failures::default();
+        let mut non_idempotent = false;
+        let nodes = level.all(name).to_vec();
+        if nodes.is_empty() && of_next {
+            failures.error = true;
+            failures.timeout = true;
+        }
+        let mut is_off = false;
+        for word in nodes.iter().flat_map(|node| node.args()) {
+            match word.text.as_str() {
+                "error" => failures.error = true,
+                "timeout" => failures.timeout = true,
+                "invalid_header" => failures.invalid_header = true,
+                "http_500" => failures.http_500 = true,
+                "http_502" => failures.http_502 = true,
+                "http_503" => failures.http_503 = true,
+                "http_504" => failures.http_504 = true,
+                "http_403" => failures.http_403 = true,
+                "http_404" => failures.http_404 = true,
+                "http_429" => failures.http_429 = true,
+                "off" => is_off = true,
+                "non_idempotent" if of_next => non_idempotent = true,
+                "updating" if !of_next => failures.updating = true,
+                _ => self.unknown_failure(word, name, of_next),
+            }
+        }
+        if is_off {
+            (Failures::default(), false)
+        } else {
+            (failures, non_idempotent)
+        }
+    }
+
+    fn unknown_failure(&mut self, word: &Word, name: &str, of_next: bool) {
+        let mut known = vec![
+            "error",
+            "timeout",
+            "invalid_header",
+            "http_500",
+            "http_502",
+            "http_503",
+            "http_504",
+            "http_403",
+            "http_404",
+            "http_429",
+            "off",
+        ];
+        known.push(if of_next {
+            "non_idempotent"
+        } else {
+            "updating"
+        });
+        self.unknown_parameter(word, word, name, &known);
+    }
+
+    fn ignored_fields(&mut self, level: &Level<'_>, protocol: &Protocol) -> IgnoredFields {
+        let mut ignored = IgnoredFields::default();
+        let name = protocol.name("_ignore_headers");
+        let nodes = level.all(&name).to_vec();
+        for word in nodes.iter().flat_map(|node| node.args()) {
+            match word.to_ascii_lowercase().as_str() {
+                "x-accel-redirect" => ignored.x_accel_redirect = true,
+                "x-accel-expires" => ignored.x_accel_expires = true,
+                "x-accel-limit-rate" => ignored.x_accel_limit_rate = true,
+                "x-accel-buffering" => ignored.x_accel_buffering = true,
+                "x-accel-charset" => ignored.x_accel_charset = true,
+                "expires" => ignored.expires = true,
+                "cache-control" => ignored.cache_control = true,
+                "set-cookie" => ignored.set_cookie = true,
+                "vary" => ignored.vary = true,
+                _ => self.unknown_parameter(
+                    word,
+                    word,
+                    &name,
+                    &[
+                        "X-Accel-Redirect",
+                        "X-Accel-Expires",
+                        "X-Accel-Limit-Rate",
+                        "X-Accel-Buffering",
+                        "X-Accel-Charset",
+                        "Expires",
+                        "Cache-Control",
+                        "Set-Cookie",
+                        "Vary",
+                    ],
+                ),
+            }
+        }
+        ignored
+    }
+}
+
+/// The protocol's own, plus `*_hide_header`, less `*_pass_header`.
+fn hidden_fields(level: &Level<'_>, protocol: &Protocol) -> Vec<Box<[u8]>> {
+    // Both lists are inherited together, as in nginx.
+    let (hide, pass) = (protocol.name("_hide_header"), protocol.name("_pass_header"));
+    let passed: Vec<Box<[u8]>> = level
+        .all_of(&[&pass, &hide])
+        .iter()
+        .map(|node| lower_bytes(node.arg(0)))
+        .collect();
+    let mut hidden: Vec<Box<[u8]>> = protocol.hidden.iter().map(|name| bytes(name)).collect();
+    for node in level.all_of(&[&hide, &pass]) {
+        let name = lower_bytes(node.arg(0));
+        if !hidden.contains(&name) {
+            hidden.push(name);
+        }
+    }
+    hidden.retain(|name| !passed.contains(name));
+    hidden
+}

@@ -1,0 +1,106 @@
+//! `fastcgi_pass` and what steers it.
+
+use std::sync::Arc;
+
+use nginx_conf::Diagnostic;
+
+use super::Lowering;
+use super::cache::Purge;
+use super::exchange::Protocol;
+use super::level::Level;
+use super::location_tree::Place;
+use super::template::has_variables;
+use super::values::bytes;
+use crate::model::*;
+
+pub(crate) const FASTCGI: Protocol = Protocol {
+    prefix: "fastcgi",
+    hidden: &[
+        "status",
+        "x-accel-expires",
+        "x-accel-redirect",
+        "x-accel-limit-rate",
+        "x-accel-buffering",
+        "x-accel-charset",
+    ],
+};
+
+impl Lowering<'_> {
+    /// FastCGI where this level passes requests on; every value is read anyway.
+    pub fn fastcgi(&mut self, level: &Level<'_>, place: Place) -> Option<FastCgi> {
+        let target = self.fastcgi_target(level);
+        let purge = self.cache_purge(level, &FASTCGI);
+        let exchange = self.exchange(level, &FASTCGI);
+        let is_handled = target.is_some() && place != Place::Http;
+        let cache = self.cache_rules(level, &FASTCGI, &exchange, &purge, is_handled);
+        let mut fastcgi = FastCgi {
+            // Never asked: a location that only purges has no other answer.
+            target: PassTarget::Variable(Template::default()),
+            params: self.fastcgi_params(level),
+            index: level.find("fastcgi_index").map(|node| bytes(node.arg(0))),
+            split_path_info: self.split_path_info(level),
+            keep_conn: self.flag(level, "fastcgi_keep_conn", false),
+            catch_stderr: level
+                .all("fastcgi_catch_stderr")
+                .iter()
+                .map(|node| bytes(node.arg(0)))
+                .collect(),
+            exchange,
+            cache: cache.map(Arc::new),
+        };
+        match (target, purge) {
+            (Some(target), _) => fastcgi.target = target,
+            (None, Purge::Handler { .. }) if place == Place::Location => {}
+            _ => return None,
+        }
+        Some(fastcgi)
+    }
+
+    fn fastcgi_target(&mut self, level: &Level<'_>) -> Option<PassTarget> {
+        let node = level.own("fastcgi_pass").first()?;
+        let word = node.arg(0);
+        if has_variables(word) {
+            return Some(PassTarget::Variable(self.template(word)));
+        }
+        if word.starts_with("http://") || word.starts_with("fastcgi://") {
+            self.invalid(word, "address", "expected an address without a scheme");
+            return None;
+        }
+        self.group_of(word).map(PassTarget::Group)
+    }
+
+    fn fastcgi_params(&mut self, level: &Level<'_>) -> Vec<FastCgiParam> {
+        let mut params: Vec<FastCgiParam> = Vec::new();
+        for node in level.all("fastcgi_param").to_vec() {
+            let if_not_empty = match node.args().get(2) {
+                None => false,
+                Some(word) => self
+                    .choice_of(word, &[("if_not_empty", true)])
+                    .unwrap_or(false),
+            };
+            params.push(FastCgiParam {
+                name: bytes(node.arg(0)),
+                value: self.template(node.arg(1)),
+                if_not_empty,
+            });
+        }
+        params
+    }
+
+    fn split_path_info(&mut self, level: &Level<'_>) -> Option<Arc<Pattern>> {
+        let node = level.find("fastcgi_split_path_info")?;
+        let word = node.arg(0);
+        let pattern = self.pattern(word, word, false)?;
+        if pattern.regex.captures_len() != 3 {
+            self.report(
+                Diagnostic::error(
+                    word.span,
+                    format!("pattern \"{word}\" must have 2 captures"),
+                )
+                .label("the first is the script, the second the path behind it")
+                .hint("such as ^(.+\\.php)(/.*)$"),
+            );
+        }
+        Some(pattern)
+    }
+}

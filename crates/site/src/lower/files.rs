@@ -1,0 +1,317 @@
+//! Files: where they are, how they are found, what they are called.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nginx_conf::{Diagnostic, Span, Word};
+
+use super::level::Level;
+use super::location_tree::Place;
+use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
+use super::{Lowering, TypeTable};
+use crate::check::Node;
+use crate::model::*;
+
+/// nginx's types where no level has any.
+const DEFAULT_TYPES: [(&str, &str); 3] = [
+    ("html", "text/html"),
+    ("gif", "image/gif"),
+    ("jpg", "image/jpeg"),
+];
+
+impl Lowering<'_> {
+    pub fn file_settings(&mut self, level: &Level<'_>, place: Place) -> FileSettings {
+        FileSettings {
+            root: self.root(level),
+            index: self.index(level),
+            try_files: match place {
+                // Never inherited: it holds in the block it stands in.
+                Place::Server | Place::Location => self.try_files(level).map(Arc::new),
+                Place::Http | Place::LocationIf => None,
+            },
+            types: self.types(level),
+            default_type: level
+                .find("default_type")
+                .map_or_else(|| bytes("text/plain"), |node| bytes(node.arg(0))),
+            etag: self.flag(level, "etag", true),
+            if_modified_since: self.choice(
+                level,
+                "if_modified_since",
+                &[
+                    ("off", IfModifiedSince::Off),
+                    ("exact", IfModifiedSince::Exact),
+                    ("before", IfModifiedSince::Before),
+                ],
+                IfModifiedSince::Exact,
+            ),
+            max_ranges: level
+                .find("max_ranges")
+                .and_then(|node| self.number_of(node.arg(0)))
+                .map(to_usize),
+            autoindex: self.autoindex(level),
+            open_file_cache: self.open_file_cache(level),
+            sendfile: self.flag(level, "sendfile", false),
+            disable_symlinks: self.disables_symlinks(level),
+        }
+    }
+
+    fn root(&mut self, level: &Level<'_>) -> Root {
+        let list = level.list(&["root", "alias"]);
+        let Some(node) = list.last() else {
+            return Root::Root(Template::literal(
+                self.path("html").to_string_lossy().as_bytes(),
+            ));
+        };
+        let path = self.path_template(node.arg(0));
+        match node.name() {
+            "alias" => Root::Alias(path),
+            _ => Root::Root(without_last_slash(path)),
+        }
+    }
+
+    /// A path with variables; a relative one starts at the prefix.
+    pub fn path_template(&mut self, word: &Word) -> Template {
+        let mut template = self.template(word);
+        if word.starts_with(['/', '$']) {
+            return template;
+        }
+        let mut prefix = self.options.prefix.to_string_lossy().into_owned();
+        if !prefix.ends_with('/') {
+            prefix.push('/');
+        }
+        match template.parts.first_mut() {
+            Some(Part::Literal(text)) => {
+                *text = [prefix.as_bytes(), text.as_ref()].concat().into();
+            }
+            _ => template
+                .parts
+                .insert(0, Part::Literal(prefix.into_bytes().into())),
+        }
+        template
+    }
+
+    fn index(&mut self, level: &Level<'_>) -> Vec<Template> {
+        if level.all("index").is_empty() {
+            return vec![Template::literal("index.html")];
+        }
+        let words: Vec<&Word> = level
+            .all("index")
+            .iter()
+            .flat_map(|node| node.args())
+            .collect();
+        for (position, word) in words.iter().enumerate() {
+            if word.starts_with('/') && position + 1 < words.len() {
+                self.report(
+                    Diagnostic::warning(
+                        word.span,
+                        "only the last parameter in \"index\" directive should be absolute",
+                    )
+                    .label("names behind it are never tried"),
+                );
+            }
+            if word.is_empty() {
+                self.invalid(word, "index", "expected a file name");
+            }
+        }
+        words.into_iter().map(|word| self.template(word)).collect()
+    }
+
+    fn try_files(&mut self, level: &Level<'_>) -> Option<TryFiles> {
+        let node = level.own("try_files").first()?;
+        let (last, files) = node.args().split_last()?;
+        let candidates = files
+            .iter()
+            .map(|word| {
+                let path = word.strip_suffix('/').filter(|path| !path.is_empty());
+                TryFile {
+                    path: self.template_in(word, 0, path.unwrap_or(word)),
+                    is_directory: word.ends_with('/'),
+                }
+            })
+            .collect();
+        let fallback = match last.strip_prefix('=') {
+            Some(status) => {
+                let digits = status.bytes().all(|byte| byte.is_ascii_digit());
+                let code = status
+                    .parse::<u16>()
+                    .ok()
+                    .filter(|&code| digits && code <= 999);
+                if code.is_none() {
+                    self.invalid(last, "code", "expected = and a status, such as =404");
+                }
+                TryFallback::Status(code.unwrap_or(404))
+            }
+            None => TryFallback::Uri(self.template(last)),
+        };
+        Some(TryFiles {
+            candidates,
+            fallback,
+        })
+    }
+
+    fn types(&mut self, level: &Level<'_>) -> TypeTable {
+        let nodes = level.all("types");
+        let Some(first) = nodes.first() else {
+            let key: fn(&(&str, &str)) -> _ = |(extension, name)| (bytes(extension), bytes(name));
+            return Arc::new(DEFAULT_TYPES.iter().map(key).collect());
+        };
+        let place = first.written.span;
+        if let Some(known) = self.types.get(&place) {
+            return known.clone();
+        }
+        let mut table = HashMap::new();
+        let mut seen: HashMap<String, Span> = HashMap::new();
+        for entry in nodes.iter().flat_map(|node| node.entries()) {
+            if entry.block.is_some() || entry.args.is_empty() {
+                self.report(
+                    Diagnostic::error(
+                        entry.head(),
+                        format!("invalid entry \"{}\" in \"types\"", entry.name),
+                    )
+                    .label("expected TYPE EXTENSION ...;"),
+                );
+                continue;
+            }
+            for extension in &entry.args {
+                let folded = extension.to_ascii_lowercase();
+                if let Some(first) = seen.insert(folded, extension.span) {
+                    self.report(
+                        Diagnostic::warning(
+                            extension.span,
+                            format!(
+                                "duplicate extension \"{extension}\", the last content type wins"
+                            ),
+                        )
+                        .note_at(first, "it is here already"),
+                    );
+                }
+                table.insert(lower_bytes(extension), bytes(&entry.name));
+            }
+        }
+        let table = Arc::new(table);
+        self.types.insert(place, table.clone());
+        table
+    }
+
+    fn autoindex(&mut self, level: &Level<'_>) -> Autoindex {
+        Autoindex {
+            enabled: self.flag(level, "autoindex", false),
+            exact_size: self.flag(level, "autoindex_exact_size", true),
+            localtime: self.flag(level, "autoindex_localtime", false),
+            format: self.choice(
+                level,
+                "autoindex_format",
+                &[
+                    ("html", AutoindexFormat::Html),
+                    ("json", AutoindexFormat::Json),
+                    ("jsonp", AutoindexFormat::Jsonp),
+                    ("xml", AutoindexFormat::Xml),
+                ],
+                AutoindexFormat::Html,
+            ),
+        }
+    }
+
+    fn open_file_cache(&mut self, level: &Level<'_>) -> Option<OpenFileCache> {
+        let valid = self.duration(level, "open_file_cache_valid", seconds(60));
+        let min_uses = to_u32(self.number(level, "open_file_cache_min_uses", 1));
+        let errors = self.flag(level, "open_file_cache_errors", false);
+        let node = level.find("open_file_cache")?;
+        if node.arg(0).text == "off" {
+            return None;
+        }
+        let mut max = None;
+        let mut inactive = seconds(60);
+        for word in node.args() {
+            if let Some(text) = parameter(word, "max") {
+                max = self.number_in(word, text).map(to_usize);
+            } else if let Some(text) = parameter(word, "inactive") {
+                inactive = self.duration_in(word, text).unwrap_or(inactive);
+            } else {
+                self.unknown_parameter(word, word, node.name(), &["max", "inactive", "off"]);
+            }
+        }
+        self.must_have_max(node, max);
+        Some(OpenFileCache {
+            max: max?,
+            inactive,
+            valid,
+            min_uses,
+            errors,
+        })
+    }
+
+    pub fn must_have_max(&mut self, node: &Node<'_>, max: Option<usize>) {
+        if max.is_none() {
+            let message = format!("\"{}\" must have the \"max\" parameter", node.name());
+            self.error(node.span(), message);
+        }
+    }
+
+    fn disables_symlinks(&mut self, level: &Level<'_>) -> bool {
+        let Some(node) = level.find("disable_symlinks") else {
+            return false;
+        };
+        if let Some(from) = node.args().get(1) {
+            let message = "\"from\" of \"disable_symlinks\" is ignored: the whole path is checked";
+            self.report(Diagnostic::warning(from.span, message));
+        }
+        let choices = [("off", false), ("on", true), ("if_not_owner", true)];
+        self.choice_of(node.arg(0), &choices).unwrap_or(false)
+    }
+
+    pub fn error_pages(&mut self, level: &Level<'_>) -> Vec<ErrorPage> {
+        level
+            .all("error_page")
+            .to_vec()
+            .iter()
+            .filter_map(|node| self.error_page(node))
+            .collect()
+    }
+
+    fn error_page(&mut self, node: &Node<'_>) -> Option<ErrorPage> {
+        let (target, before) = node.args().split_last()?;
+        let (answer, codes) = match before.split_last() {
+            Some((last, codes)) if last.starts_with('=') => {
+                let answer = match last.get(1..).filter(|text| !text.is_empty()) {
+                    None => ErrorAnswer::OfPage,
+                    Some(text) => ErrorAnswer::Status(self.status_of(last, text, 100, 999)?),
+                };
+                (answer, codes)
+            }
+            _ => (ErrorAnswer::Same, before),
+        };
+        let mut statuses = Vec::new();
+        for word in codes {
+            if word.text == "499" {
+                self.error(word.span, "invalid value \"499\"");
+                continue;
+            }
+            statuses.extend(self.status_of(word, word, 300, 599));
+        }
+        if codes.is_empty() {
+            self.report(
+                Diagnostic::error(node.span(), "\"error_page\" names no status")
+                    .label("expected error_page CODE ... URI;"),
+            );
+        }
+        Some(ErrorPage {
+            statuses,
+            answer,
+            target: self.template(target),
+        })
+    }
+}
+
+/// `root /var/www/;` is `root /var/www;`: the request's path begins with a slash.
+fn without_last_slash(mut path: Template) -> Template {
+    if let Some(Part::Literal(text)) = path.parts.last_mut()
+        && let Some(shorter) = text.strip_suffix(b"/")
+    {
+        *text = shorter.into();
+        if text.is_empty() {
+            path.parts.pop();
+        }
+    }
+    path
+}

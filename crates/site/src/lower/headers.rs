@@ -1,0 +1,206 @@
+//! Fields added to responses: `add_header`, `expires`, `server_tokens`, `charset`.
+
+use std::sync::Arc;
+
+use nginx_conf::{Diagnostic, Word, parse_duration};
+
+use super::Lowering;
+use super::level::Level;
+use super::template::has_variables;
+use super::values::{bytes, lower_bytes};
+use crate::model::*;
+
+const CHARSET_TYPES: [&str; 6] = [
+    "text/html",
+    "text/xml",
+    "text/plain",
+    "text/vnd.wap.wml",
+    "application/javascript",
+    "application/rss+xml",
+];
+
+impl Lowering<'_> {
+    pub fn header_settings(&mut self, level: &Level<'_>) -> HeaderSettings {
+        HeaderSettings {
+            add: self.added(level, "add_header"),
+            trailers: self.added(level, "add_trailer"),
+            expires: self.expires(level),
+            server_tokens: self.server_tokens(level),
+            cache_status: self.flag(level, "cache_status_header", true),
+        }
+    }
+
+    fn added(&mut self, level: &Level<'_>, name: &str) -> Vec<AddHeader> {
+        // nginx has add_header and add_trailer inherited together.
+        let other = if name == "add_header" {
+            "add_trailer"
+        } else {
+            "add_header"
+        };
+        let nodes = level.all_of(&[name, other]).to_vec();
+        let mut added = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let always = match node.args().get(2) {
+                None => false,
+                Some(word) if word.text == "always" => true,
+                Some(word) => {
+                    self.invalid(word, "parameter", "expected always");
+                    false
+                }
+            };
+            let name = node.arg(0);
+            if name.is_empty()
+                || name
+                    .bytes()
+                    .any(|byte| byte <= b' ' || byte == b':' || byte >= 127)
+            {
+                self.invalid(
+                    name,
+                    "field name",
+                    "expected a name without spaces and colons",
+                );
+            }
+            added.push(AddHeader {
+                name: bytes(name),
+                value: self.template(node.arg(1)),
+                always,
+            });
+        }
+        added
+    }
+
+    fn server_tokens(&mut self, level: &Level<'_>) -> ServerTokens {
+        let Some(node) = level.find("server_tokens") else {
+            return ServerTokens::On;
+        };
+        let word = node.arg(0);
+        match word.text.as_str() {
+            "on" => ServerTokens::On,
+            "off" => ServerTokens::Off,
+            "build" => ServerTokens::Build,
+            _ => ServerTokens::Text(self.template(word)),
+        }
+    }
+
+    fn expires(&mut self, level: &Level<'_>) -> Expires {
+        let Some(node) = level.find("expires") else {
+            return Expires::Off;
+        };
+        let (modified, word) = match node.args() {
+            [first, second] if first.text == "modified" => (true, second),
+            [first, _] => {
+                self.invalid(first, "value", "expected modified, or a single time");
+                return Expires::Off;
+            }
+            _ => (false, node.arg(0)),
+        };
+        if has_variables(word) {
+            return Expires::Variable {
+                value: self.template(word),
+                modified,
+            };
+        }
+        if let (false, Some(known)) = (modified, expires_word(word)) {
+            return known;
+        }
+        let (text, sign) = match word.strip_prefix('-') {
+            Some(text) => (text, -1),
+            None => (word.strip_prefix('+').unwrap_or(word), 1),
+        };
+        if let Some(text) = text.strip_prefix('@') {
+            if modified || sign < 0 {
+                self.invalid(
+                    word,
+                    "value",
+                    "daily time does not go with modified or a sign",
+                );
+                return Expires::Off;
+            }
+            return self.daily(word, text);
+        }
+        let Some(time) = self.duration_in(word, text) else {
+            return Expires::Off;
+        };
+        let seconds = i64::try_from(time.as_secs())
+            .unwrap_or(i64::MAX)
+            .saturating_mul(sign);
+        if modified {
+            Expires::Modified(seconds)
+        } else {
+            Expires::Access(seconds)
+        }
+    }
+
+    fn daily(&mut self, word: &Word, text: &str) -> Expires {
+        match parse_duration(text).map(|time| time.as_secs()) {
+            Ok(seconds) if seconds <= 24 * 60 * 60 => Expires::Daily(seconds),
+            Ok(_) => {
+                self.invalid(word, "value", "daily time value must be less than 24 hours");
+                Expires::Off
+            }
+            Err(_) => {
+                self.duration_in(word, text);
+                Expires::Off
+            }
+        }
+    }
+
+    pub fn charset(&mut self, level: &Level<'_>) -> CharsetSettings {
+        let charset = match level.find("charset").map(|node| node.arg(0)) {
+            Some(word) if word.text != "off" => self.template(word),
+            _ => Template::default(),
+        };
+        CharsetSettings {
+            charset,
+            overrides: self.flag(level, "override_charset", false),
+            types: self.media_types(level, "charset_types", &CHARSET_TYPES),
+        }
+    }
+
+    /// A list of media types; `text/html` always counts.
+    pub fn media_types(
+        &mut self,
+        level: &Level<'_>,
+        name: &str,
+        default: &[&str],
+    ) -> Arc<MediaTypes> {
+        let nodes = level.all(name).to_vec();
+        let Some(first) = nodes.first() else {
+            let types = default.iter().map(|name| bytes(name)).collect();
+            return Arc::new(MediaTypes { all: false, types });
+        };
+        let place = first.span();
+        if let Some(known) = self.media_types.get(&place) {
+            return known.clone();
+        }
+        let mut list = MediaTypes {
+            all: false,
+            types: vec![bytes("text/html")],
+        };
+        for word in nodes.iter().flat_map(|node| node.args()) {
+            let folded = lower_bytes(word);
+            if word.text == "*" {
+                list.all = true;
+            } else if list.types.contains(&folded) {
+                self.report(Diagnostic::warning(
+                    word.span,
+                    format!("duplicate MIME type \"{word}\""),
+                ));
+            } else {
+                list.types.push(folded);
+            }
+        }
+        let list = Arc::new(list);
+        self.media_types.insert(place, list.clone());
+        list
+    }
+}
+
+fn expires_word(word: &Word) -> Option<Expires> {
+    match word.text.as_str() {
+        "epoch" => Some(Expires::Epoch),
+        "max" => Some(Expires::Max),
+        "off" => Some(Expires::Off),
+        _ => None,
+    }
+}

@@ -1,0 +1,95 @@
+//! The `http` block: what servers share, the servers, and their listeners.
+
+use super::Lowering;
+use super::level::Level;
+use super::location_tree::Place;
+use crate::check::Node;
+use crate::model::*;
+
+impl Lowering<'_> {
+    pub fn http(&mut self, level: &Level<'_>) -> Http {
+        self.declare_names(level);
+        self.zones(level);
+        self.log_formats(level);
+        self.upstream_groups(level);
+        self.variables_from_others(level);
+        // Reads every value of this level, whether or not a server inherits it.
+        self.settings(level, Place::Http, None);
+        let servers: Vec<&Node<'_>> = level.own("server").to_vec();
+        let lowered = servers
+            .iter()
+            .map(|node| self.server(node, level))
+            .collect();
+        let listeners = self.listeners(&servers);
+        Http {
+            listeners,
+            servers: lowered,
+            maps: std::mem::take(&mut self.maps),
+            geos: std::mem::take(&mut self.geos),
+            split_clients: std::mem::take(&mut self.split_clients),
+            slots: self.slot_names(),
+            groups: std::mem::take(&mut self.groups),
+            cache_zones: std::mem::take(&mut self.cache_zones),
+            limit_req_zones: std::mem::take(&mut self.limit_req_zones),
+            limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
+            log_formats: std::mem::take(&mut self.log_formats),
+            uses_sent_fields: self.uses_sent_fields(),
+            uses_cache_last_modified: self.uses_cache_last_modified(),
+        }
+    }
+
+    /// Everything that a value may name, wherever it is written.
+    fn declare_names(&mut self, level: &Level<'_>) {
+        self.declare_made_variables(level);
+        self.declare_set_variables(level.nodes);
+        self.declare_groups(level);
+    }
+
+    fn zones(&mut self, level: &Level<'_>) {
+        self.cache_zones(level);
+        self.limit_zones(level);
+    }
+
+    fn server(&mut self, node: &Node<'_>, http: &Level<'_>) -> Server {
+        let level = Level::new(&node.children, Some(http));
+        self.server_names = level
+            .own("server_name")
+            .iter()
+            .flat_map(|node| node.args())
+            .map(|word| word.text.clone())
+            .collect();
+        let name = self.first_name();
+        let (locations, top) = self.location_tree(&level);
+        Server {
+            name,
+            rewrite: self.rewrite_ops(&level, None),
+            locations,
+            top,
+            head: self.head_settings(&level),
+            merge_slashes: self.flag(&level, "merge_slashes", true),
+        }
+    }
+
+    /// What `$server_name` says: `.example.org` without its dot.
+    fn first_name(&self) -> String {
+        let first = self.server_names.first().map_or("", String::as_str);
+        match first {
+            "$hostname" => self.options.hostname.clone(),
+            name if name.starts_with('~') => name.to_owned(),
+            name => name.strip_prefix('.').unwrap_or(name).to_ascii_lowercase(),
+        }
+    }
+
+    fn head_settings(&mut self, level: &Level<'_>) -> HeadSettings {
+        let (count, size) = self.buffers(level, "large_client_header_buffers", (4, 8 << 10));
+        HeadSettings {
+            buffer_bytes: self.size(level, "client_header_buffer_size", 1 << 10),
+            large_buffers: super::values::to_usize(count),
+            large_buffer_bytes: size,
+            timeout: self.duration(level, "client_header_timeout", super::values::seconds(60)),
+            max_fields: super::values::to_usize(self.number(level, "max_headers", 1000)),
+            ignore_invalid: self.flag(level, "ignore_invalid_headers", true),
+            underscores: self.flag(level, "underscores_in_headers", false),
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! `listen`: addresses, socket options, default servers.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+use nginx_conf::{Diagnostic, Span, Word, did_you_mean};
+
+use super::Lowering;
+use super::values::{parameter, to_u32};
+use crate::check::Node;
+use crate::model::*;
+
+/// Ports in one `listen 8000-8100`: more than anybody means.
+const MAX_PORT_RANGE: u16 = 1024;
+
+/// One line, for each address that it names.
+struct Listen {
+    address: ListenAddress,
+    options: ListenOptions,
+    /// Options of the socket were given.
+    sets_options: bool,
+    is_default: bool,
+    span: Option<Span>,
+}
+
+/// A listener under construction.
+struct Draft {
+    listener: Listener,
+    default: Option<Span>,
+    options: Option<Span>,
+    /// The server that was added last, to notice a line written twice.
+    last_server: ServerId,
+}
+
+impl Lowering<'_> {
+    /// One listener for each distinct address, with the names behind it.
+    pub fn listeners(&mut self, servers: &[&Node<'_>]) -> Vec<Listener> {
+        let mut drafts: Vec<Draft> = Vec::new();
+        let mut indexes = std::collections::HashMap::new();
+        for (index, server) in servers.iter().enumerate() {
+            let id = ServerId(index);
+            let names = self.names_of(server);
+            for listen in self.listens(server) {
+                let span = listen.span.unwrap_or_else(|| server.span());
+                let at = *indexes.entry(listen.address.clone()).or_insert_with(|| {
+                    drafts.push(Draft {
+                        listener: Listener {
+                            address: listen.address.clone(),
+                            options: ListenOptions::default(),
+                            default_server: id,
+                            names: ServerNames::default(),
+                        },
+                        default: None,
+                        options: None,
+                        last_server: ServerId(usize::MAX),
+                    });
+                    drafts.len() - 1
+                });
+                if let Some(draft) = drafts.get_mut(at) {
+                    if self.join(draft, listen, id, span) {
+                        self.add_names(&mut draft.listener, &names, id);
+                    }
+                }
+            }
+        }
+        drafts.into_iter().map(|draft| draft.listener).collect()
+    }
+
+    /// Adds a line of server `id`; false where the server has this address already.
+    fn join(&mut self, draft: &mut Draft, listen: Listen, id: ServerId, span: Span) -> bool {
+        let shown = show(&listen.address);
+        if draft.last_server == id {
+            self.error(span, format!("a duplicate listen {shown}"));
+            return false;
+        }
+        draft.last_server = id;
+        if listen.is_default {
+            if let Some(first) = draft.default {
+                self.report(
+                    Diagnostic::error(span, format!("a duplicate default server for {shown}"))
+                        .label("the second")
+                        .note_at(first, "the first"),
+                );
+            } else {
+                draft.default = Some(span);
+                draft.listener.default_server = id;
+            }
+        }
+        draft.listener.options.proxy_protocol |= listen.options.proxy_protocol;
+        if listen.sets_options {
+            if let Some(first) = draft.options {
+                self.report(
+                    Diagnostic::error(span, format!("duplicate listen options for {shown}"))
+                        .label("options of a socket are written once")
+                        .note_at(first, "they are here already"),
+                );
+            } else {
+                let proxy_protocol = draft.listener.options.proxy_protocol;
+                draft.options = Some(span);
+                draft.listener.options = ListenOptions {
+                    proxy_protocol,
+                    ..listen.options
+                };
+            }
+        }
+        true
+    }
+
+    fn listens(&mut self, server: &Node<'_>) -> Vec<Listen> {
+        let lines: Vec<&Node<'_>> = server
+            .children
+            .iter()
+            .filter(|node| node.name() == "listen")
+            .collect();
+        if lines.is_empty() {
+            let port = if self.options.privileged { 80 } else { 8000 };
+            return vec![Listen {
+                address: ListenAddress::Tcp((Ipv4Addr::UNSPECIFIED, port).into()),
+                options: ListenOptions::default(),
+                sets_options: false,
+                is_default: false,
+                span: None,
+            }];
+        }
+        lines
+            .into_iter()
+            .flat_map(|node| self.listen(node))
+            .collect()
+    }
+
+    fn listen(&mut self, node: &Node<'_>) -> Vec<Listen> {
+        let addresses = self.listen_addresses(node.arg(0));
+        let mut options = ListenOptions::default();
+        let mut sets_options = false;
+        let mut is_default = false;
+        for word in node.args().iter().skip(1) {
+            match word.text.as_str() {
+                "default_server" | "default" => is_default = true,
+                "proxy_protocol" => options.proxy_protocol = true,
+                _ => sets_options |= self.listen_option(word, &mut options),
+            }
+        }
+        addresses
+            .into_iter()
+            .map(|address| Listen {
+                address,
+                options: options.clone(),
+                sets_options,
+                is_default,
+                span: Some(node.span()),
+            })
+            .collect()
+    }
+
+    /// One parameter; whether it is an option of the socket.
+    fn listen_option(&mut self, word: &Word, options: &mut ListenOptions) -> bool {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.text.as_str(), None),
+        };
+        match (name, value) {
+            ("bind", None) => {}
+            ("reuseport", None) => options.reuseport = true,
+            ("deferred", None) => options.deferred = true,
+            ("backlog", Some("-1")) => {}
+            ("backlog", Some(text)) => options.backlog = self.number_in(word, text).map(to_u32),
+            ("rcvbuf", Some(text)) => options.rcvbuf = self.size_in(word, text),
+            ("sndbuf", Some(text)) => options.sndbuf = self.size_in(word, text),
+            ("ipv6only", Some("on")) => options.ipv6only = Some(true),
+            ("ipv6only", Some("off")) => options.ipv6only = Some(false),
+            ("so_keepalive", Some("on")) => options.so_keepalive = Some(true),
+            ("so_keepalive", Some("off")) => options.so_keepalive = Some(false),
+            ("so_keepalive", Some(text)) if text.split(':').count() == 3 => {
+                options.so_keepalive = Some(true);
+            }
+            ("fastopen" | "setfib" | "accept_filter", Some(_)) | ("multipath", None) => {
+                let message = format!("parameter \"{name}\" of \"listen\" is ignored");
+                self.report(Diagnostic::warning(word.span, message));
+            }
+            ("http2" | "spdy", None) => {
+                self.report(
+                    Diagnostic::warning(
+                        word.span,
+                        format!("parameter \"{name}\" of \"listen\" is ignored"),
+                    )
+                    .label("HTTP/2 needs TLS, which is not there yet"),
+                );
+                return false;
+            }
+            ("ssl" | "quic", None) => {
+                self.report(
+                    Diagnostic::error(
+                        word.span,
+                        format!("unsupported parameter \"{name}\" of \"listen\""),
+                    )
+                    .label("nginx has it, Mayfly does not yet")
+                    .hint("put a TLS terminator in front and listen without it"),
+                );
+                return false;
+            }
+            _ => {
+                self.unknown_parameter(
+                    word,
+                    name,
+                    "listen",
+                    &[
+                        "default_server",
+                        "backlog",
+                        "reuseport",
+                        "deferred",
+                        "rcvbuf",
+                        "sndbuf",
+                        "ipv6only",
+                        "so_keepalive",
+                        "proxy_protocol",
+                        "bind",
+                    ],
+                );
+                return false;
+            }
+        }
+        true
+    }
+
+    /// "invalid parameter", with what may have been meant.
+    pub fn unknown_parameter(&mut self, word: &Word, name: &str, of: &str, known: &[&str]) {
+        let error = Diagnostic::error(
+            word.span,
+            format!("invalid parameter \"{word}\" of \"{of}\""),
+        )
+        .label(format!("expected {}", crate::check::either(known)));
+        let meant = did_you_mean(name, known.iter().copied()).filter(|meant| *meant != name);
+        self.report(match meant {
+            Some(meant) => error.hint(format!("did you mean \"{meant}\"?")),
+            None => error,
+        });
+    }
+
+    fn listen_addresses(&mut self, word: &Word) -> Vec<ListenAddress> {
+        if let Some(path) = word.strip_prefix("unix:") {
+            if path.is_empty() {
+                self.invalid(word, "address", "expected unix:/path");
+                return Vec::new();
+            }
+            return vec![ListenAddress::Unix(PathBuf::from(path))];
+        }
+        let Some((host, ports)) = split_address(word) else {
+            self.invalid(word, "address", "expected PORT, ADDRESS:PORT or unix:/path");
+            return Vec::new();
+        };
+        let Some(hosts) = self.listen_hosts(word, host) else {
+            return Vec::new();
+        };
+        let mut addresses = Vec::new();
+        for host in hosts {
+            for port in ports.clone() {
+                addresses.push(ListenAddress::Tcp(SocketAddr::new(host, port)));
+            }
+        }
+        addresses
+    }
+
+    fn listen_hosts(&mut self, word: &Word, host: &str) -> Option<Vec<IpAddr>> {
+        if host.is_empty() || host == "*" {
+            return Some(vec![Ipv4Addr::UNSPECIFIED.into()]);
+        }
+        if let Some(inner) = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            if let Ok(address) = inner.parse::<Ipv6Addr>() {
+                return Some(vec![address.into()]);
+            }
+            self.invalid(word, "IPv6 address", "expected [ADDRESS]:PORT");
+            return None;
+        }
+        if let Ok(address) = host.parse::<Ipv4Addr>() {
+            return Some(vec![address.into()]);
+        }
+        match (self.options.resolve)(host, 0) {
+            Ok(found) if !found.is_empty() => {
+                let mut hosts: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+                hosts.dedup();
+                Some(hosts)
+            }
+            _ => {
+                self.report(
+                    Diagnostic::error(
+                        word.span,
+                        format!("host not found in \"{word}\" of the \"listen\" directive"),
+                    )
+                    .label("no address of this machine"),
+                );
+                None
+            }
+        }
+    }
+}
+
+/// Host (perhaps empty) and ports of `80`, `host`, `host:80`, `host:80-90`.
+fn split_address(text: &str) -> Option<(&str, std::ops::RangeInclusive<u16>)> {
+    if let Some(ports) = port_range(text) {
+        return Some(("", ports));
+    }
+    let host_end = match text.strip_prefix('[') {
+        Some(_) => text.find(']')? + 1,
+        None => text.find(':').unwrap_or(text.len()),
+    };
+    let (host, rest) = text.split_at_checked(host_end)?;
+    if host.is_empty() {
+        return None;
+    }
+    match rest.strip_prefix(':') {
+        Some(ports) => Some((host, port_range(ports)?)),
+        None if rest.is_empty() => Some((host, 80..=80)),
+        None => None,
+    }
+}
+
+fn port_range(text: &str) -> Option<std::ops::RangeInclusive<u16>> {
+    let port = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u16>().ok().filter(|&port| digits && port > 0)
+    };
+    match text.split_once('-') {
+        Some((first, last)) => {
+            let (first, last) = (port(first)?, port(last)?);
+            (first <= last && last - first < MAX_PORT_RANGE).then_some(first..=last)
+        }
+        None => port(text).map(|port| port..=port),
+    }
+}
+
+/// As nginx shows it.
+pub(crate) fn show(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+/// `PREFIX=VALUE` parameters of a line after its first arguments.
+pub(crate) fn find_parameter<'w>(words: &'w [Word], name: &str) -> Option<(&'w Word, &'w str)> {
+    words
+        .iter()
+        .find_map(|word| Some((word, parameter(word, name)?)))
+}

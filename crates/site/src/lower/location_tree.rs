@@ -1,0 +1,270 @@
+//! The locations of a server: the tree that requests are matched against, and
+//! the settings of each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use nginx_conf::{Diagnostic, Span};
+
+use super::Lowering;
+use super::level::Level;
+use super::location::{Matched, Matcher};
+use crate::check::Node;
+use crate::model::*;
+
+/// Where settings are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Http,
+    Server,
+    Location,
+    /// `if` in a location.
+    LocationIf,
+}
+
+/// What a nested block knows of the location around it.
+#[derive(Clone)]
+pub(crate) struct Enclosing {
+    pub matcher: Matcher,
+    pub settings: Arc<Settings>,
+    /// Of the location whose `root` or `alias` is in force.
+    pub prefix_bytes: Option<usize>,
+    pub is_pattern: bool,
+    pub internal: bool,
+}
+
+/// The locations of one server while they are gathered.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    pub locations: Vec<Location>,
+}
+
+impl Gathered {
+    fn add(&mut self, location: Location) -> LocationId {
+        self.locations.push(location);
+        LocationId(self.locations.len() - 1)
+    }
+}
+
+impl Lowering<'_> {
+    /// All locations of a server, its own level first, and the tree's top.
+    pub fn location_tree(&mut self, server: &Level<'_>) -> (Vec<Location>, Locations) {
+        let settings = Arc::new(self.settings(server, Place::Server, None));
+        let root = Enclosing {
+            matcher: Matcher::server_level(),
+            settings: settings.clone(),
+            prefix_bytes: Some(0),
+            is_pattern: false,
+            internal: false,
+        };
+        let mut gathered = Gathered::default();
+        gathered.add(Location {
+            name: String::new(),
+            rewrite: Vec::new(),
+            settings,
+            inner: Locations::default(),
+            prefix_bytes: Some(0),
+            internal: false,
+            named: false,
+            auto_redirect: false,
+            is_pattern: false,
+        });
+        let top = self.inner_locations(server, &root, &mut gathered);
+        (gathered.locations, top)
+    }
+
+    fn inner_locations(
+        &mut self,
+        level: &Level<'_>,
+        outer: &Enclosing,
+        gathered: &mut Gathered,
+    ) -> Locations {
+        let mut tree = Locations::default();
+        let mut seen: HashMap<(bool, String), Span> = HashMap::new();
+        for node in level.own("location") {
+            let Some(matcher) = self.matcher(node) else {
+                continue;
+            };
+            if !self.may_stand_in(node, &matcher, &outer.matcher) {
+                continue;
+            }
+            if let Some(key) = matcher.duplicate_key()
+                && let Some(first) = seen.insert(key, node.span())
+            {
+                self.report(
+                    Diagnostic::error(
+                        node.span(),
+                        format!("duplicate location \"{}\"", matcher.text),
+                    )
+                    .label("the second")
+                    .note_at(first, "the first"),
+                );
+                continue;
+            }
+            let id = self.location(node, level, &matcher, outer, gathered);
+            insert(&mut tree, &matcher, id);
+        }
+        // Longest first: the first that fits is the longest that fits.
+        tree.prefixes
+            .sort_by_key(|it| std::cmp::Reverse(it.prefix.len()));
+        tree
+    }
+
+    fn location(
+        &mut self,
+        node: &Node<'_>,
+        around: &Level<'_>,
+        matcher: &Matcher,
+        outer: &Enclosing,
+        gathered: &mut Gathered,
+    ) -> LocationId {
+        let level = Level::new(&node.children, Some(around));
+        let settings = Arc::new(self.settings(&level, Place::Location, None));
+        let own_files = level.own("root").first().or(level.own("alias").first());
+        self.check_alias(&level, matcher);
+        let (prefix_bytes, is_pattern) = match own_files {
+            // What `alias` replaces is the prefix of the location it stands in.
+            None if matches!(settings.files.root, Root::Alias(_)) => {
+                (outer.prefix_bytes, outer.is_pattern)
+            }
+            _ => (matcher.prefix_bytes(), matcher.is_pattern()),
+        };
+        let inner = Enclosing {
+            matcher: matcher.clone(),
+            settings: settings.clone(),
+            prefix_bytes,
+            is_pattern,
+            internal: outer.internal || !level.own("internal").is_empty(),
+        };
+        let passes_on = !matches!(settings.content, Content::Files);
+        let id = gathered.add(Location {
+            name: matcher.shown(),
+            rewrite: Vec::new(),
+            settings,
+            inner: Locations::default(),
+            prefix_bytes,
+            internal: inner.internal,
+            named: matcher.matched == Matched::Named,
+            auto_redirect: passes_on && matcher.may_add_slash(),
+            is_pattern,
+        });
+        let rewrite = self.rewrite_ops(&level, Some((&inner, gathered)));
+        let tree = self.inner_locations(&level, &inner, gathered);
+        if let Some(location) = gathered.locations.get_mut(id.0) {
+            location.rewrite = rewrite;
+            location.inner = tree;
+        }
+        id
+    }
+
+    /// The settings once an `if` of a location held, as a location of its own.
+    pub fn if_location(
+        &mut self,
+        node: &Node<'_>,
+        level: &Level<'_>,
+        outer: &Enclosing,
+        gathered: &mut Gathered,
+    ) -> LocationId {
+        if outer.settings.files.try_files.is_some() {
+            self.report(
+                Diagnostic::warning(
+                    node.span(),
+                    "\"try_files\" is skipped once this condition held",
+                )
+                .label(
+                    "as in nginx: the block is a location of its own, which inherits no try_files",
+                )
+                .hint("use `map` and variables, or `return` and `rewrite` in the block"),
+            );
+        }
+        let sets_nothing = level
+            .nodes
+            .iter()
+            .all(|node| ["set", "rewrite", "return", "break"].contains(&node.name()));
+        let settings = if sets_nothing && outer.settings.files.try_files.is_none() {
+            outer.settings.clone()
+        } else {
+            Arc::new(self.settings(level, Place::LocationIf, Some(&outer.settings)))
+        };
+        let own_root = !level.own("root").is_empty();
+        gathered.add(Location {
+            name: format!("{} (if)", outer.matcher.shown()),
+            rewrite: Vec::new(),
+            settings,
+            inner: Locations::default(),
+            prefix_bytes: if own_root {
+                outer.matcher.prefix_bytes()
+            } else {
+                outer.prefix_bytes
+            },
+            internal: outer.internal,
+            named: outer.matcher.matched == Matched::Named,
+            auto_redirect: false,
+            is_pattern: outer.is_pattern && !own_root,
+        })
+    }
+
+    fn check_alias(&mut self, level: &Level<'_>, matcher: &Matcher) {
+        let Some(alias) = level.own("alias").first() else {
+            return;
+        };
+        if matcher.matched == Matched::Named {
+            self.error(
+                alias.span(),
+                "the \"alias\" directive cannot be used inside the named location",
+            );
+        }
+        if let Some(root) = level.own("root").first() {
+            self.report(
+                Diagnostic::error(alias.span(), "\"alias\" and \"root\" exclude each other")
+                    .label("expected one of the two")
+                    .note_at(root.span(), "the other"),
+            );
+        }
+        let path = alias.arg(0);
+        if matcher.text.ends_with('/')
+            && matcher.prefix_bytes().is_some()
+            && !path.ends_with('/')
+            && !path.contains('$')
+        {
+            self.report(
+                Diagnostic::warning(
+                    path.span,
+                    "the location ends in \"/\" and its alias does not",
+                )
+                .label(format!("{}name becomes {path}name", matcher.text))
+                .hint(format!("write alias {path}/;")),
+            );
+        }
+        if !matcher.text.ends_with('/') && path.ends_with('/') && matcher.matched == Matched::Prefix
+        {
+            self.report(
+                Diagnostic::warning(
+                    path.span,
+                    "the alias ends in \"/\" and its location does not",
+                )
+                .label(format!("{}../x leads out of {path}", matcher.text))
+                .hint(format!("write location {}/ ", matcher.text)),
+            );
+        }
+    }
+}
+
+fn insert(tree: &mut Locations, matcher: &Matcher, id: LocationId) {
+    let text: Box<[u8]> = matcher.text.as_bytes().into();
+    match (&matcher.matched, &matcher.pattern) {
+        (Matched::Exact, _) => {
+            tree.exact.insert(text, id);
+        }
+        (Matched::Named, _) => {
+            tree.named.insert(text, id);
+        }
+        (Matched::Pattern, Some(pattern)) => tree.patterns.push((pattern.clone(), id)),
+        (Matched::Pattern, None) => {}
+        (Matched::Prefix | Matched::PrefixOnly, _) => tree.prefixes.push(PrefixLocation {
+            prefix: text,
+            skips_patterns: matcher.matched == Matched::PrefixOnly,
+            location: id,
+        }),
+    }
+}

@@ -1,0 +1,356 @@
+//! `error_log`, `access_log`, `log_format`.
+
+use std::time::Duration;
+
+use nginx_conf::{Diagnostic, Word, did_you_mean};
+
+use super::Lowering;
+use super::level::Level;
+use super::template::{has_variables, join};
+use super::values::{parameter, seconds, to_u32, to_usize};
+use crate::check::Node;
+use crate::model::*;
+
+const LEVELS: [(&str, LogLevel); 14] = [
+    ("emerg", LogLevel::Emerg),
+    ("alert", LogLevel::Alert),
+    ("crit", LogLevel::Crit),
+    ("error", LogLevel::Error),
+    ("warn", LogLevel::Warn),
+    ("notice", LogLevel::Notice),
+    ("info", LogLevel::Info),
+    ("debug", LogLevel::Debug),
+    ("debug_core", LogLevel::Debug),
+    ("debug_alloc", LogLevel::Debug),
+    ("debug_event", LogLevel::Debug),
+    ("debug_http", LogLevel::Debug),
+    ("debug_mutex", LogLevel::Debug),
+    ("debug_mail", LogLevel::Debug),
+];
+
+/// Facilities by number (RFC 5424, 6.2.1, under the names of syslog.h).
+const FACILITIES: [&str; 24] = [
+    "kern", "user", "mail", "daemon", "auth", "intern", "lpr", "news", "uucp", "clock", "authpriv",
+    "ftp", "ntp", "audit", "alert", "cron", "local0", "local1", "local2", "local3", "local4",
+    "local5", "local6", "local7",
+];
+
+/// Severities by number.
+const SEVERITIES: [&str; 8] = [
+    "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug",
+];
+
+const LOCAL7: u8 = 23;
+
+/// nginx's bound on a syslog tag.
+const TAG_BYTES_MAX: usize = 32;
+
+/// Lines kept for a compressed log before they are written, where no size is given.
+const GZIP_BUFFER_BYTES: u64 = 64 << 10;
+
+/// The place of the predefined format in the list of formats.
+const COMBINED: LogFormatId = LogFormatId(0);
+
+impl Lowering<'_> {
+    pub fn error_logs(&mut self, level: &Level<'_>) -> Vec<ErrorLog> {
+        let nodes = level.all("error_log").to_vec();
+        if nodes.is_empty() {
+            let default = || self.path("logs/error.log");
+            let target = LogTarget::File(self.options.error_log.clone().unwrap_or_else(default));
+            return vec![ErrorLog {
+                target,
+                level: LogLevel::Error,
+            }];
+        }
+        let mut logs = Vec::new();
+        for node in nodes {
+            let word = node.arg(0);
+            let least = match node.args().get(1) {
+                Some(word) => self.choice_of(word, &LEVELS),
+                None => Some(LogLevel::Error),
+            };
+            if word.starts_with("memory:") {
+                self.invalid(word, "log", "logs in memory are not there");
+                continue;
+            }
+            if let (Some(target), Some(level)) = (self.log_target(word), least) {
+                logs.push(ErrorLog { target, level });
+            }
+        }
+        logs
+    }
+
+    fn log_target(&mut self, word: &Word) -> Option<LogTarget> {
+        if word.text == "stderr" {
+            return Some(LogTarget::Stderr);
+        }
+        match word.strip_prefix("syslog:") {
+            Some(parameters) => self.syslog(word, parameters),
+            None => Some(LogTarget::File(self.path(word))),
+        }
+    }
+
+    /// `server=ADDRESS[,facility=NAME][,severity=NAME][,tag=TEXT][,nohostname]`
+    fn syslog(&mut self, word: &Word, parameters: &str) -> Option<LogTarget> {
+        let (mut server, mut tag) = (None, "mayfly".to_owned());
+        let (mut facility, mut severity, mut hostname) = (LOCAL7, None, true);
+        for part in parameters.split(',') {
+            let number = |names: &[&str], value: &str| {
+                names
+                    .iter()
+                    .position(|name| *name == value)
+                    .and_then(|at| u8::try_from(at).ok())
+            };
+            match part.split_once('=') {
+                Some(("server", value)) if !value.is_empty() => server = Some(value.to_owned()),
+                Some(("facility", value)) => match number(&FACILITIES, value) {
+                    Some(found) => facility = found,
+                    None => self.error(word.span, format!("unknown syslog facility \"{value}\"")),
+                },
+                Some(("severity", value)) => match number(&SEVERITIES, value) {
+                    Some(found) => severity = Some(found),
+                    None => self.error(word.span, format!("unknown syslog severity \"{value}\"")),
+                },
+                Some(("tag", value)) => {
+                    let is_tag = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                    if value.is_empty() || value.len() > TAG_BYTES_MAX || !value.bytes().all(is_tag)
+                    {
+                        let expected =
+                            format!("expected at most {TAG_BYTES_MAX} letters, digits and _");
+                        self.invalid(word, "syslog tag", expected);
+                    }
+                    value.clone_into(&mut tag);
+                }
+                None if part == "nohostname" => hostname = false,
+                _ => self.error(word.span, format!("unknown syslog parameter \"{part}\"")),
+            }
+        }
+        if server.is_none() {
+            self.report(
+                Diagnostic::error(word.span, "no syslog server specified")
+                    .label("expected syslog:server=ADDRESS"),
+            );
+        }
+        Some(LogTarget::Syslog {
+            server: server?,
+            facility,
+            severity,
+            tag,
+            hostname,
+        })
+    }
+
+    pub fn log_formats(&mut self, level: &Level<'_>) {
+        self.log_formats.push(combined());
+        for node in level.own("log_format") {
+            let name = node.arg(0);
+            if self
+                .log_formats
+                .iter()
+                .any(|format| format.name == name.text)
+            {
+                self.error(
+                    name.span,
+                    format!("duplicate \"log_format\" name \"{name}\""),
+                );
+                continue;
+            }
+            let mut escape = LogEscape::Default;
+            let mut texts = node.args().get(1..).unwrap_or_default();
+            if let Some((word, value)) = texts
+                .first()
+                .and_then(|word| Some((word, parameter(word, "escape")?)))
+            {
+                texts = texts.get(1..).unwrap_or_default();
+                escape = match value {
+                    "default" => LogEscape::Default,
+                    "json" => LogEscape::Json,
+                    "none" => LogEscape::None,
+                    _ => {
+                        self.invalid(word, "escape", "expected default, json or none");
+                        LogEscape::Default
+                    }
+                };
+            }
+            let template = join(texts.iter().map(|word| self.template(word)));
+            self.log_formats.push(LogFormat {
+                name: name.text.clone(),
+                escape,
+                template,
+            });
+        }
+    }
+
+    pub fn access_logs(&mut self, level: &Level<'_>) -> Vec<AccessLog> {
+        let nodes = level.all("access_log").to_vec();
+        if nodes.is_empty() {
+            let target = AccessLogTarget::Fixed(LogTarget::File(self.path("logs/access.log")));
+            return vec![AccessLog {
+                target,
+                format: COMBINED,
+                buffer_bytes: 0,
+                flush: None,
+                gzip_level: None,
+                condition: None,
+            }];
+        }
+        if nodes
+            .iter()
+            .any(|node| node.args().len() == 1 && node.arg(0).text == "off")
+        {
+            return Vec::new();
+        }
+        nodes
+            .iter()
+            .filter_map(|node| self.access_log(node))
+            .collect()
+    }
+
+    fn access_log(&mut self, node: &Node<'_>) -> Option<AccessLog> {
+        let path = node.arg(0);
+        let target = if has_variables(path) && !path.starts_with("syslog:") {
+            AccessLogTarget::Variable(self.path_template(path))
+        } else if path.text == "stderr" {
+            // nginx writes a file of this name; nobody means that.
+            AccessLogTarget::Fixed(LogTarget::Stderr)
+        } else {
+            AccessLogTarget::Fixed(self.log_target(path)?)
+        };
+        let mut log = AccessLog {
+            target,
+            format: COMBINED,
+            buffer_bytes: 0,
+            flush: None,
+            gzip_level: None,
+            condition: None,
+        };
+        for (position, word) in node.args().iter().enumerate().skip(1) {
+            self.access_log_parameter(word, position, &mut log)?;
+        }
+        if log.gzip_level.is_some() && log.buffer_bytes == 0 {
+            log.buffer_bytes = GZIP_BUFFER_BYTES;
+        }
+        if log.flush.is_some() && log.buffer_bytes == 0 {
+            self.report(
+                Diagnostic::error(node.span(), "no buffer is defined for access_log")
+                    .label("flush= needs buffer= or gzip"),
+            );
+        }
+        if log.buffer_bytes > 0 && matches!(log.target, AccessLogTarget::Variable(_)) {
+            self.report(Diagnostic::error(
+                node.span(),
+                "buffered logs cannot have variables in name",
+            ));
+        }
+        Some(log)
+    }
+
+    fn access_log_parameter(
+        &mut self,
+        word: &Word,
+        position: usize,
+        log: &mut AccessLog,
+    ) -> Option<()> {
+        if let Some(text) = parameter(word, "buffer") {
+            log.buffer_bytes = self.size_in(word, text)?;
+        } else if let Some(text) = parameter(word, "flush") {
+            log.flush = Some(self.duration_in(word, text)?);
+        } else if let Some(text) = parameter(word, "if") {
+            log.condition = Some(self.template_in(word, "if=".len(), text));
+        } else if word.text == "gzip" {
+            log.gzip_level = Some(1);
+        } else if let Some(text) = parameter(word, "gzip") {
+            match self.number_in(word, text)? {
+                level @ 1..=9 => log.gzip_level = Some(to_u32(level)),
+                _ => self.invalid(word, "level", "expected 1 to 9"),
+            }
+        } else if position == 1 {
+            log.format = self.format_named(word)?;
+        } else {
+            let known = ["buffer", "gzip", "flush", "if"];
+            self.unknown_parameter(word, word, "access_log", &known);
+        }
+        Some(())
+    }
+
+    fn format_named(&mut self, word: &Word) -> Option<LogFormatId> {
+        let names: Vec<String> = self
+            .log_formats
+            .iter()
+            .map(|format| format.name.clone())
+            .collect();
+        if let Some(index) = names.iter().position(|name| *name == word.text) {
+            return Some(LogFormatId(index));
+        }
+        let error = Diagnostic::error(word.span, format!("unknown log format \"{word}\""));
+        self.report(match did_you_mean(word, names.iter().map(String::as_str)) {
+            Some(meant) => error
+                .label("no such format")
+                .hint(format!("did you mean \"{meant}\"?")),
+            None => error.label("no log_format of this name"),
+        });
+        None
+    }
+
+    pub fn open_log_file_cache(&mut self, level: &Level<'_>) -> Option<OpenLogFileCache> {
+        let node = level.find("open_log_file_cache")?;
+        if node.arg(0).text == "off" {
+            return None;
+        }
+        let mut max = None;
+        let mut cache = OpenLogFileCache {
+            max: 0,
+            inactive: seconds(10),
+            min_uses: 1,
+            valid: seconds(60),
+        };
+        for word in node.args() {
+            if let Some(text) = parameter(word, "max") {
+                max = self.number_in(word, text).map(to_usize);
+            } else if let Some(text) = parameter(word, "inactive") {
+                cache.inactive = self.duration_in(word, text)?;
+            } else if let Some(text) = parameter(word, "valid") {
+                cache.valid = self.duration_in(word, text)?;
+            } else if let Some(text) = parameter(word, "min_uses") {
+                cache.min_uses = self.number_in(word, text).map(to_u32)?;
+            } else {
+                let known = ["max", "inactive", "min_uses", "valid", "off"];
+                self.unknown_parameter(word, word, node.name(), &known);
+            }
+        }
+        self.must_have_max(node, max);
+        cache.max = max?;
+        Some(cache).filter(|cache| cache.valid > Duration::ZERO || cache.max > 0)
+    }
+}
+
+/// `$remote_addr - $remote_user [$time_local] "$request" $status
+/// $body_bytes_sent "$http_referer" "$http_user_agent"`
+fn combined() -> LogFormat {
+    let text = |text: &str| Part::Literal(text.as_bytes().into());
+    let builtin = |builtin| Part::Variable(Variable::Builtin(builtin));
+    let field = |name: &str| Part::Variable(Variable::RequestField(name.as_bytes().into()));
+    let parts = vec![
+        builtin(Builtin::RemoteAddr),
+        text(" - "),
+        builtin(Builtin::RemoteUser),
+        text(" ["),
+        builtin(Builtin::TimeLocal),
+        text("] \""),
+        builtin(Builtin::Request),
+        text("\" "),
+        builtin(Builtin::Status),
+        text(" "),
+        builtin(Builtin::BodyBytesSent),
+        text(" \""),
+        field("referer"),
+        text("\" \""),
+        field("user_agent"),
+        text("\""),
+    ];
+    LogFormat {
+        name: "combined".to_owned(),
+        escape: LogEscape::Default,
+        template: Template { parts },
+    }
+}

@@ -1,0 +1,190 @@
+//! `Ast` to [`Site`]: what the configuration means.
+//!
+//! ```text
+//! Ast --check--> Nodes --declare names--> tables --settings of each level--> Site
+//! ```
+//!
+//! Inheritance is two questions to a [`level::Level`]: the nearest level that
+//! has a directive, and the nearest that has any line of a list. Every file
+//! below lowers one subject by asking them. All mistakes are gathered;
+//! whatever is wrong is replaced by its default so that the rest is read too.
+
+mod access;
+mod cache;
+mod compression;
+mod exchange;
+mod fastcgi;
+mod files;
+mod headers;
+mod http;
+mod level;
+mod limits;
+mod listen;
+mod location;
+mod location_tree;
+mod logs;
+mod maps;
+mod pattern;
+mod php_pool;
+mod process;
+mod rewrite;
+mod server_names;
+mod settings;
+mod template;
+mod upstream;
+mod values;
+mod variables;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nginx_conf::{Ast, Diagnostic, Sources, Span};
+
+use crate::check::{Node, check};
+use crate::model::*;
+use variables::Variables;
+
+/// What a configuration does not say by itself.
+#[derive(Debug, Clone)]
+pub struct LowerOptions {
+    /// Where relative paths start (nginx's `-p`), absolute.
+    pub prefix: PathBuf,
+    /// The folder of the main file: where the paths of `auth_basic_user_file` start.
+    pub conf_folder: PathBuf,
+    /// In place of the default error log (nginx's `-e`).
+    pub error_log: Option<PathBuf>,
+    /// Started by root: the default port is 80, else 8000.
+    pub privileged: bool,
+    /// What `$hostname` stands for in `server_name`, lower case.
+    pub hostname: String,
+    /// Looks a host name and port up.
+    pub resolve: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+}
+
+impl LowerOptions {
+    /// For this machine, user and system resolver.
+    pub fn new(prefix: &Path, conf_folder: &Path) -> Self {
+        let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            prefix: prefix.to_owned(),
+            conf_folder: conf_folder.to_owned(),
+            error_log: None,
+            privileged: rustix::process::geteuid().is_root(),
+            hostname: hostname.trim().to_ascii_lowercase(),
+            resolve: |host, port| (host, port).to_socket_addrs().map(Iterator::collect),
+        }
+    }
+}
+
+/// Lowers a tree. The site is there when no diagnostic is an error; the
+/// diagnostics come in the order of the text.
+pub fn lower(
+    ast: &Ast,
+    _sources: &Sources,
+    options: &LowerOptions,
+) -> (Option<Site>, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let nodes = check(ast, &mut diagnostics);
+    let mut lowering = Lowering::new(options, diagnostics);
+    let site = lowering.site(&nodes);
+    let diagnostics = lowering.finish();
+    let is_refused = diagnostics.iter().any(Diagnostic::is_error);
+    ((!is_refused).then_some(site), diagnostics)
+}
+
+/// A lowering under way: names known so far, values shared, complaints.
+pub(crate) struct Lowering<'a> {
+    options: &'a LowerOptions,
+    diagnostics: Vec<Diagnostic>,
+    variables: Variables,
+    maps: Vec<Map>,
+    geos: Vec<Geo>,
+    split_clients: Vec<SplitClients>,
+    groups: Vec<UpstreamGroup>,
+    group_names: HashMap<String, GroupId>,
+    /// Groups made for addresses that a `*_pass` names literally.
+    implicit_groups: HashMap<String, GroupId>,
+    cache_zones: Vec<CacheZone>,
+    limit_req_zones: Vec<LimitReqZone>,
+    limit_conn_zones: Vec<LimitConnZone>,
+    log_formats: Vec<LogFormat>,
+    pools: Vec<PhpPool>,
+    patterns: HashMap<(String, bool), Option<Arc<Pattern>>>,
+    /// `types` blocks by the place they are written at.
+    types: HashMap<Span, TypeTable>,
+    media_types: HashMap<Span, Arc<MediaTypes>>,
+    /// Conditions made for `*_cache_purge METHOD`, by the place they are written at.
+    purges: HashMap<Span, Template>,
+    /// Names of the server whose locations are being lowered.
+    server_names: Vec<String>,
+}
+
+/// File extension to media type.
+type TypeTable = Arc<HashMap<Box<[u8]>, Box<[u8]>>>;
+
+impl<'a> Lowering<'a> {
+    fn new(options: &'a LowerOptions, diagnostics: Vec<Diagnostic>) -> Self {
+        Self {
+            options,
+            diagnostics,
+            variables: Variables::default(),
+            maps: Vec::new(),
+            geos: Vec::new(),
+            split_clients: Vec::new(),
+            groups: Vec::new(),
+            group_names: HashMap::new(),
+            implicit_groups: HashMap::new(),
+            cache_zones: Vec::new(),
+            limit_req_zones: Vec::new(),
+            limit_conn_zones: Vec::new(),
+            log_formats: Vec::new(),
+            pools: Vec::new(),
+            patterns: HashMap::new(),
+            types: HashMap::new(),
+            media_types: HashMap::new(),
+            purges: HashMap::new(),
+            server_names: Vec::new(),
+        }
+    }
+
+    fn site(&mut self, nodes: &[Node<'_>]) -> Site {
+        let main = level::Level::new(nodes, None);
+        self.php_pools(&main);
+        let http = match main.own("http").first() {
+            Some(node) => {
+                let level = level::Level::new(&node.children, Some(&main));
+                self.php_pools(&level);
+                self.http(&level)
+            }
+            None => Http::default(),
+        };
+        Site {
+            process: self.process(&main),
+            http,
+        }
+    }
+
+    fn finish(mut self) -> Vec<Diagnostic> {
+        self.report_undefined_variables();
+        let place = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
+        self.diagnostics.sort_by_key(place);
+        // Levels that inherit a value report its mistake once more.
+        self.diagnostics.dedup();
+        self.diagnostics
+    }
+
+    /// Adds a complaint once.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// A path as the file system knows it: relative ones start at the prefix.
+    fn path(&self, text: &str) -> PathBuf {
+        self.options.prefix.join(text)
+    }
+}

@@ -1,0 +1,177 @@
+//! `php_pool NAME { ... }`.
+
+use super::Lowering;
+use super::level::Level;
+use super::values::{seconds, to_u32, to_usize};
+use crate::check::Node;
+use crate::model::*;
+
+/// Names become parts of socket paths, which systems limit to 107 bytes.
+const NAME_BYTES_MAX: usize = 32;
+
+impl Lowering<'_> {
+    /// The pools declared at this level (main or http).
+    pub fn php_pools(&mut self, level: &Level<'_>) {
+        for node in level.own("php_pool") {
+            let name = node.arg(0);
+            let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+            if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_name_byte) {
+                let expected =
+                    format!("expected at most {NAME_BYTES_MAX} letters, digits, - _ or .");
+                self.invalid(name, "name of a pool", expected);
+                continue;
+            }
+            if self.pools.iter().any(|pool| pool.name == name.text) {
+                self.error(name.span, format!("duplicate php_pool \"{name}\""));
+                continue;
+            }
+            let pool = self.php_pool(name, &Level::new(&node.children, None));
+            self.pools.push(pool);
+        }
+    }
+
+    fn php_pool(&mut self, name: &str, level: &Level<'_>) -> PhpPool {
+        PhpPool {
+            name: name.to_owned(),
+            binary: level.find("binary").map(|node| self.path(node.arg(0))),
+            workers: self.pool_workers(level),
+            manager: self.pool_manager(level),
+            max_requests: self.count(level, "max_requests"),
+            request_terminate_timeout: level
+                .find("request_terminate_timeout")
+                .and_then(|node| self.duration_of(node.arg(0)))
+                .filter(|timeout| !timeout.is_zero()),
+            slow_log: level
+                .find("slow_log")
+                .and_then(|node| Some((self.path(node.arg(0)), self.duration_of(node.arg(1))?))),
+            user: pool_user(level),
+            chdir: level.find("chdir").map(|node| self.path(node.arg(0))),
+            env: pairs(level, "env"),
+            clear_env: self.flag(level, "clear_env", true),
+            settings: self.php_settings(level),
+            catch_workers_output: self.flag(level, "catch_workers_output", false),
+            listen_backlog: self.count(level, "listen_backlog").map(to_u32),
+            rlimit_files: self.count(level, "rlimit_files").map(to_u32),
+            log_level: self.choice(
+                level,
+                "log_level",
+                &[
+                    ("debug", PhpLogLevel::Debug),
+                    ("notice", PhpLogLevel::Notice),
+                    ("warning", PhpLogLevel::Warning),
+                    ("error", PhpLogLevel::Error),
+                    ("alert", PhpLogLevel::Alert),
+                ],
+                PhpLogLevel::Notice,
+            ),
+            drain_timeout: self.duration(level, "drain_timeout", seconds(30)),
+            extra: pairs(level, "ini"),
+        }
+    }
+
+    fn count(&mut self, level: &Level<'_>, name: &str) -> Option<u64> {
+        level
+            .find(name)
+            .and_then(|node| self.number_of(node.arg(0)))
+    }
+
+    fn pool_workers(&mut self, level: &Level<'_>) -> Option<usize> {
+        if let (Some(workers), Some(max)) = (level.find("workers"), level.find("max_children")) {
+            let first = workers.span();
+            self.report(
+                nginx_conf::Diagnostic::error(
+                    max.span(),
+                    "\"max_children\" is another name for \"workers\"",
+                )
+                .label("expected one of the two")
+                .note_at(first, "the other"),
+            );
+        }
+        let node = level
+            .find("workers")
+            .or_else(|| level.find("max_children"))?;
+        let word = node.arg(0);
+        if word.text == "auto" {
+            return None;
+        }
+        match self.number_of(word) {
+            Some(0) => {
+                self.invalid(
+                    word,
+                    "number of workers",
+                    "expected auto or a number above 0",
+                );
+                None
+            }
+            count => count.map(to_usize),
+        }
+    }
+
+    fn pool_manager(&mut self, level: &Level<'_>) -> PoolManager {
+        let kinds = [("static", 0), ("dynamic", 1), ("ondemand", 2)];
+        let kind = self.choice(level, "pm", &kinds, 0);
+        let of_dynamic = ["start_servers", "min_spare_servers", "max_spare_servers"];
+        for (name, wanted, manager) in of_dynamic
+            .map(|name| (name, 1, "dynamic"))
+            .into_iter()
+            .chain([("idle_timeout", 2, "ondemand")])
+        {
+            if let Some(node) = level.find(name)
+                && kind != wanted
+            {
+                let message = format!("\"{name}\" has no effect without \"pm {manager}\"");
+                self.report(nginx_conf::Diagnostic::warning(node.span(), message));
+            }
+        }
+        match kind {
+            1 => PoolManager::Dynamic {
+                start_servers: self.count(level, "start_servers").map(to_usize),
+                min_spare_servers: self.count(level, "min_spare_servers").map(to_usize),
+                max_spare_servers: self.count(level, "max_spare_servers").map(to_usize),
+            },
+            2 => PoolManager::OnDemand {
+                idle_timeout: self.duration(level, "idle_timeout", seconds(10)),
+            },
+            _ => PoolManager::Static,
+        }
+    }
+
+    fn php_settings(&mut self, level: &Level<'_>) -> Vec<PhpSetting> {
+        let kind = |node: &Node<'_>| match node.name() {
+            "php_value" => PhpSettingKind::Value,
+            "php_flag" => PhpSettingKind::Flag,
+            "php_admin_value" => PhpSettingKind::AdminValue,
+            _ => PhpSettingKind::AdminFlag,
+        };
+        let names = ["php_value", "php_flag", "php_admin_value", "php_admin_flag"];
+        let mut settings = Vec::new();
+        for node in level.list(&names) {
+            if node.name().ends_with("_flag") && self.flag_of(node.arg(1)).is_none() {
+                continue;
+            }
+            settings.push(PhpSetting {
+                kind: kind(node),
+                name: node.arg(0).text.clone(),
+                value: node.arg(1).text.clone(),
+            });
+        }
+        settings
+    }
+}
+
+fn pool_user(level: &Level<'_>) -> Option<User> {
+    let node = level.find("user")?;
+    let group = node
+        .args()
+        .get(1)
+        .or_else(|| Some(level.find("group")?.arg(0)));
+    Some(User {
+        name: node.arg(0).text.clone(),
+        group: group.map(|word| word.text.clone()),
+    })
+}
+
+fn pairs(level: &Level<'_>, name: &str) -> Vec<(String, String)> {
+    let pair = |node: &&Node<'_>| (node.arg(0).text.clone(), node.arg(1).text.clone());
+    level.all(name).iter().map(pair).collect()
+}

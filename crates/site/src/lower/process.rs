@@ -1,0 +1,79 @@
+//! The `main` and `events` contexts.
+
+use nginx_conf::Diagnostic;
+
+use super::Lowering;
+use super::level::Level;
+use crate::model::*;
+
+/// Threads at most; far more than any machine has cores.
+const MAX_WORKERS: u64 = 1024;
+
+impl Lowering<'_> {
+    pub fn process(&mut self, main: &Level<'_>) -> Process {
+        self.needs_events(main);
+        let pid_file = main
+            .find("pid")
+            .map_or("logs/mayfly.pid", |node| node.arg(0));
+        Process {
+            daemon: self.flag(main, "daemon", true),
+            user: main.find("user").map(|node| User {
+                name: node.arg(0).text.clone(),
+                group: node.args().get(1).map(|word| word.text.clone()),
+            }),
+            workers: self.workers(main),
+            pid_file: self.path(pid_file),
+            env: main
+                .all("env")
+                .iter()
+                .map(|node| match node.arg(0).split_once('=') {
+                    Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                    None => (node.arg(0).text.clone(), None),
+                })
+                .collect(),
+            open_files_limit: main
+                .find("worker_rlimit_nofile")
+                .and_then(|node| self.number_of(node.arg(0))),
+            error_logs: self.error_logs(main),
+            shutdown_timeout: main
+                .find("worker_shutdown_timeout")
+                .and_then(|node| self.duration_of(node.arg(0)))
+                .filter(|timeout| !timeout.is_zero()),
+            working_directory: main
+                .find("working_directory")
+                .map(|node| self.path(node.arg(0))),
+            php_pools: std::mem::take(&mut self.pools),
+        }
+    }
+
+    fn workers(&mut self, main: &Level<'_>) -> Option<usize> {
+        let Some(node) = main.find("worker_processes") else {
+            return Some(1);
+        };
+        let word = node.arg(0);
+        if word.text == "auto" {
+            return None;
+        }
+        let count = self.number_of(word)?;
+        if count == 0 || count > MAX_WORKERS {
+            self.invalid(
+                word,
+                "number of workers",
+                format!("expected auto or 1 to {MAX_WORKERS}"),
+            );
+            return Some(1);
+        }
+        usize::try_from(count).ok()
+    }
+
+    /// nginx refuses a file without `events`; here it says nothing, so its
+    /// absence is only worth a note where the file has no `http` either.
+    fn needs_events(&mut self, main: &Level<'_>) {
+        if main.own("http").is_empty() && !self.diagnostics.iter().any(Diagnostic::is_error) {
+            let mut warning =
+                Diagnostic::error_without_span("no \"http\" block: nothing is served");
+            warning.severity = nginx_conf::Severity::Warning;
+            self.report(warning.hint("write http { server { listen 80; root /var/www; } }"));
+        }
+    }
+}

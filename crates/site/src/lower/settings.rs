@@ -1,0 +1,143 @@
+//! What holds at one level, inheritance resolved: one call for each subject.
+
+use std::sync::Arc;
+
+use super::Lowering;
+use super::level::Level;
+use super::location_tree::Place;
+use super::values::seconds;
+use crate::model::*;
+
+impl Lowering<'_> {
+    /// The settings of `level`. An `if` block is given those of its location:
+    /// what it says nothing about is theirs, the handler included.
+    pub fn settings(
+        &mut self,
+        level: &Level<'_>,
+        place: Place,
+        outer: Option<&Arc<Settings>>,
+    ) -> Settings {
+        Settings {
+            content: self.content(level, place, outer),
+            files: self.file_settings(level, place),
+            body: self.body_settings(level),
+            connection: self.connection_settings(level),
+            headers: self.header_settings(level),
+            access: self.access_rules(level),
+            auth: self.auth(level),
+            satisfy: self.choice(
+                level,
+                "satisfy",
+                &[("all", Satisfy::All), ("any", Satisfy::Any)],
+                Satisfy::All,
+            ),
+            limits: self.limits(level),
+            error_pages: self.error_pages(level),
+            recursive_error_pages: self.flag(level, "recursive_error_pages", false),
+            redirects: RedirectSettings {
+                absolute: self.flag(level, "absolute_redirect", true),
+                port: self.flag(level, "port_in_redirect", true),
+                server_name: self.flag(level, "server_name_in_redirect", false),
+            },
+            access_logs: self.access_logs(level),
+            open_log_file_cache: self.open_log_file_cache(level),
+            error_logs: self.error_logs(level),
+            log_not_found: self.flag(level, "log_not_found", true),
+            log_subrequests: self.flag(level, "log_subrequest", false),
+            compression: self.compression(level),
+            charset: self.charset(level),
+            limit_rate: self
+                .optional_template(level, "limit_rate")
+                .unwrap_or_default(),
+            limit_rate_after: self
+                .optional_template(level, "limit_rate_after")
+                .unwrap_or_default(),
+            real_ip: self.real_ip(level),
+            valid_referers: self.valid_referers(level),
+        }
+    }
+
+    fn content(
+        &mut self,
+        level: &Level<'_>,
+        place: Place,
+        outer: Option<&Arc<Settings>>,
+    ) -> Content {
+        // Read at every level, so that every value is; used where there is a target.
+        let fastcgi = self.fastcgi(level, place);
+        if let Some(fastcgi) = fastcgi {
+            return Content::FastCgi(Arc::new(fastcgi));
+        }
+        if !level.own("empty_gif").is_empty() {
+            return Content::EmptyGif;
+        }
+        if !level.own("stub_status").is_empty() {
+            return Content::StubStatus;
+        }
+        outer.map_or(Content::Files, |outer| outer.content.clone())
+    }
+
+    fn body_settings(&mut self, level: &Level<'_>) -> BodySettings {
+        let temp_path = level
+            .find("client_body_temp_path")
+            .map(|node| node.arg(0).text.clone());
+        BodySettings {
+            max_bytes: self.size(level, "client_max_body_size", 1 << 20),
+            buffer_bytes: self.size(level, "client_body_buffer_size", 16 << 10),
+            timeout: self.duration(level, "client_body_timeout", seconds(60)),
+            temp_path: self.path(temp_path.as_deref().unwrap_or("client_body_temp")),
+            in_file_only: self.choice(
+                level,
+                "client_body_in_file_only",
+                &[
+                    ("off", InFileOnly::Off),
+                    ("clean", InFileOnly::Clean),
+                    ("on", InFileOnly::On),
+                ],
+                InFileOnly::Off,
+            ),
+            in_single_buffer: self.flag(level, "client_body_in_single_buffer", false),
+        }
+    }
+
+    fn connection_settings(&mut self, level: &Level<'_>) -> ConnectionSettings {
+        let header = level
+            .find("keepalive_timeout")
+            .and_then(|node| node.args().get(1));
+        let disabled: Vec<&str> = level
+            .all("keepalive_disable")
+            .iter()
+            .flat_map(|node| node.args())
+            .map(|word| word.text.as_str())
+            .collect();
+        for node in level.all("keepalive_disable") {
+            for word in node.args() {
+                self.choice_of(word, &[("none", ()), ("msie6", ()), ("safari", ())]);
+            }
+        }
+        ConnectionSettings {
+            keepalive_timeout: self.duration(level, "keepalive_timeout", seconds(75)),
+            keepalive_header: header.and_then(|word| self.duration_of(word)),
+            keepalive_requests: self.number(level, "keepalive_requests", 1000),
+            keepalive_time: self.duration(level, "keepalive_time", seconds(3600)),
+            disable_msie6: disabled.is_empty() || disabled.contains(&"msie6"),
+            disable_safari: disabled.contains(&"safari"),
+            send_timeout: self.duration(level, "send_timeout", seconds(60)),
+            lingering_close: self.choice(
+                level,
+                "lingering_close",
+                &[
+                    ("off", LingeringClose::Off),
+                    ("on", LingeringClose::On),
+                    ("always", LingeringClose::Always),
+                ],
+                LingeringClose::On,
+            ),
+            lingering_time: self.duration(level, "lingering_time", seconds(30)),
+            lingering_timeout: self.duration(level, "lingering_timeout", seconds(5)),
+            reset_timedout: self.flag(level, "reset_timedout_connection", false),
+            tcp_nodelay: self.flag(level, "tcp_nodelay", true),
+            chunked_transfer_encoding: self.flag(level, "chunked_transfer_encoding", true),
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! `upstream` blocks, and the groups made for addresses written in a `*_pass`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use nginx_conf::{Diagnostic, Word, did_you_mean};
+
+use super::Lowering;
+use super::level::Level;
+use super::values::{parameter, seconds, to_u32, to_usize};
+use crate::check::Node;
+use crate::model::*;
+
+impl Lowering<'_> {
+    pub fn declare_groups(&mut self, level: &Level<'_>) {
+        for node in level.own("upstream") {
+            let name = node.arg(0);
+            let id = GroupId(self.group_names.len());
+            if self.group_names.contains_key(&name.text) {
+                self.error(name.span, format!("duplicate upstream \"{name}\""));
+            } else {
+                self.group_names.insert(name.text.clone(), id);
+            }
+        }
+    }
+
+    pub fn upstream_groups(&mut self, level: &Level<'_>) {
+        let mut seen = std::collections::HashSet::new();
+        for node in level.own("upstream") {
+            if seen.insert(node.arg(0).text.clone()) {
+                let group = self.upstream_group(node);
+                self.groups.push(group);
+            }
+        }
+    }
+
+    fn upstream_group(&mut self, node: &Node<'_>) -> UpstreamGroup {
+        let level = Level::new(&node.children, None);
+        let servers: Vec<UpstreamServer> = level
+            .own("server")
+            .iter()
+            .flat_map(|node| self.upstream_server(node))
+            .collect();
+        if level.own("server").is_empty() {
+            self.report(
+                Diagnostic::error(
+                    node.span(),
+                    format!("no servers are inside upstream \"{}\"", node.arg(0)),
+                )
+                .label("expected server ADDRESS;"),
+            );
+        } else if !servers.is_empty() && servers.iter().all(|server| server.backup) {
+            self.report(
+                Diagnostic::error(
+                    node.span(),
+                    format!("no servers in upstream \"{}\"", node.arg(0)),
+                )
+                .label("expected one that is no backup"),
+            );
+        }
+        UpstreamGroup {
+            name: node.arg(0).text.clone(),
+            servers,
+            method: self.balance_method(&level),
+            keepalive: self.group_keepalive(&level),
+            queue: self.group_queue(&level),
+        }
+    }
+
+    fn upstream_server(&mut self, node: &Node<'_>) -> Vec<UpstreamServer> {
+        let mut server = UpstreamServer {
+            endpoint: UpstreamEndpoint::Unix(PathBuf::new()),
+            weight: 1,
+            max_conns: 0,
+            max_fails: 1,
+            fail_timeout: seconds(10),
+            backup: false,
+            down: false,
+        };
+        for word in node.args().iter().skip(1) {
+            self.server_parameter(word, &mut server);
+        }
+        // nginx's default port of a group's servers.
+        self.endpoints(node.arg(0), Some(80))
+            .into_iter()
+            .map(|endpoint| UpstreamServer {
+                endpoint,
+                ..server.clone()
+            })
+            .collect()
+    }
+
+    fn server_parameter(&mut self, word: &Word, server: &mut UpstreamServer) {
+        if let Some(text) = parameter(word, "weight") {
+            match self.number_in(word, text).map(to_u32) {
+                Some(0) => self.invalid(word, "weight", "expected a number above 0"),
+                Some(weight) => server.weight = weight,
+                None => {}
+            }
+        } else if let Some(text) = parameter(word, "max_conns") {
+            server.max_conns = self.number_in(word, text).map_or(0, to_usize);
+        } else if let Some(text) = parameter(word, "max_fails") {
+            server.max_fails = self.number_in(word, text).map_or(1, to_u32);
+        } else if let Some(text) = parameter(word, "fail_timeout") {
+            server.fail_timeout = self.duration_in(word, text).unwrap_or(server.fail_timeout);
+        } else {
+            match word.text.as_str() {
+                "backup" => server.backup = true,
+                "down" => server.down = true,
+                "resolve" | "drain" => self.unsupported_parameter(word),
+                text if text.starts_with("slow_start=")
+                    || text.starts_with("route=")
+                    || text.starts_with("service=") =>
+                {
+                    self.unsupported_parameter(word);
+                }
+                _ => self.unknown_parameter(
+                    word,
+                    word,
+                    "server",
+                    &[
+                        "weight",
+                        "max_conns",
+                        "max_fails",
+                        "fail_timeout",
+                        "backup",
+                        "down",
+                    ],
+                ),
+            }
+        }
+    }
+
+    fn unsupported_parameter(&mut self, word: &Word) {
+        self.report(
+            Diagnostic::error(word.span, format!("unsupported parameter \"{word}\""))
+                .label("nginx has it, Mayfly does not yet"),
+        );
+    }
+
+    /// `HOST[:PORT]`, `unix:PATH` or `php:POOL`; a host name gives all its addresses.
+    pub fn endpoints(&mut self, word: &Word, default_port: Option<u16>) -> Vec<UpstreamEndpoint> {
+        if let Some(path) = word.strip_prefix("unix:") {
+            if path.is_empty() {
+                self.error(
+                    word.span,
+                    format!("no path in the unix domain socket in upstream \"{word}\""),
+                );
+                return Vec::new();
+            }
+            return vec![UpstreamEndpoint::Unix(PathBuf::from(path))];
+        }
+        if let Some(name) = word.strip_prefix("php:") {
+            return self.pool_endpoint(word, name).into_iter().collect();
+        }
+        let (host, port) = match split_host(word) {
+            Some((host, Some(port))) => (host, port),
+            Some((host, None)) => match default_port {
+                Some(port) => (host, port),
+                None => {
+                    self.report(
+                        Diagnostic::error(word.span, format!("no port in upstream \"{word}\""))
+                            .label("expected HOST:PORT, unix:PATH, php:POOL or the name of an upstream block"),
+                    );
+                    return Vec::new();
+                }
+            },
+            None => {
+                self.report(
+                    Diagnostic::error(word.span, format!("invalid address \"{word}\"")).label(
+                        "expected HOST:PORT, unix:PATH, php:POOL or the name of an upstream block",
+                    ),
+                );
+                return Vec::new();
+            }
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|it| it.strip_suffix(']'))
+            .unwrap_or(host);
+        if let Ok(address) = bare.parse() {
+            return vec![UpstreamEndpoint::Tcp(SocketAddr::new(address, port))];
+        }
+        match (self.options.resolve)(host, port) {
+            Ok(found) if !found.is_empty() => {
+                let mut endpoints: Vec<_> = found.into_iter().map(UpstreamEndpoint::Tcp).collect();
+                endpoints.dedup();
+                endpoints
+            }
+            _ => {
+                let names: Vec<&str> = self.group_names.keys().map(String::as_str).collect();
+                let error =
+                    Diagnostic::error(word.span, format!("host not found in upstream \"{word}\""));
+                let meant = did_you_mean(word, names).map(str::to_owned);
+                self.report(match meant {
+                    Some(meant) => error.hint(format!("did you mean the upstream \"{meant}\"?")),
+                    None => error.label("neither an upstream block nor a host of this name"),
+                });
+                Vec::new()
+            }
+        }
+    }
+
+    fn pool_endpoint(&mut self, word: &Word, name: &str) -> Option<UpstreamEndpoint> {
+        if self.pools.iter().any(|pool| pool.name == name) {
+            return Some(UpstreamEndpoint::PhpPool(name.to_owned()));
+        }
+        let names: Vec<&str> = self.pools.iter().map(|pool| pool.name.as_str()).collect();
+        let meant = did_you_mean(name, names).map(str::to_owned);
+        let error = Diagnostic::error(word.span, format!("unknown php_pool \"{name}\""));
+        self.report(match meant {
+            Some(meant) => error
+                .label("no such pool")
+                .hint(format!("did you mean \"php:{meant}\"?")),
+            None => error
+                .label("no php_pool of this name")
+                .hint(format!("write php_pool {name} {{ }} before http")),
+        });
+        None
+    }
+
+    /// The group that a literal address of a `*_pass` leads to.
+    pub fn group_of(&mut self, word: &Word) -> Option<GroupId> {
+        if let Some(&id) = self
+            .group_names
+            .get(&word.text)
+            .or(self.implicit_groups.get(&word.text))
+        {
+            return Some(id);
+        }
+        let endpoints = self.endpoints(word, None);
+        if endpoints.is_empty() {
+            return None;
+        }
+        let server = |endpoint| UpstreamServer {
+            endpoint,
+            weight: 1,
+            max_conns: 0,
+            max_fails: 1,
+            fail_timeout: seconds(10),
+            backup: false,
+            down: false,
+        };
+        let id = GroupId(self.groups.len());
+        self.groups.push(UpstreamGroup {
+            name: word.text.clone(),
+            servers: endpoints.into_iter().map(server).collect(),
+            method: BalanceMethod::RoundRobin,
+            keepalive: None,
+            queue: None,
+        });
+        self.implicit_groups.insert(word.text.clone(), id);
+        Some(id)
+    }
+
+    fn balance_method(&mut self, level: &Level<'_>) -> BalanceMethod {
+        let nodes = level.list(&["least_conn", "ip_hash", "hash", "random"]);
+        for node in nodes.iter().skip(1) {
+            self.report(
+                Diagnostic::warning(node.span(), "load balancing method redefined")
+                    .label("the last one holds"),
+            );
+        }
+        let Some(node) = nodes.last() else {
+            return BalanceMethod::RoundRobin;
+        };
+        match node.name() {
+            "least_conn" => BalanceMethod::LeastConn,
+            "ip_hash" => BalanceMethod::IpHash,
+            "hash" => {
+                let consistent = node.args().get(1).is_some_and(|word| {
+                    self.choice_of(word, &[("consistent", true)])
+                        .unwrap_or(false)
+                });
+                BalanceMethod::Hash {
+                    key: self.template(node.arg(0)),
+                    consistent,
+                }
+            }
+            _ => {
+                let two = node
+                    .args()
+                    .first()
+                    .is_some_and(|word| self.choice_of(word, &[("two", true)]).unwrap_or(false));
+                if let Some(word) = node.args().get(1) {
+                    self.choice_of(word, &[("least_conn", ())]);
+                }
+                BalanceMethod::Random { two }
+            }
+        }
+    }
+
+    fn group_keepalive(&mut self, level: &Level<'_>) -> Option<KeepAlive> {
+        let requests = self.number(level, "keepalive_requests", 1000);
+        let time = self.duration(level, "keepalive_time", seconds(3600));
+        let timeout = self.duration(level, "keepalive_timeout", seconds(60));
+        let node = level.find("keepalive")?;
+        if let Some(word) = node.args().get(1) {
+            self.choice_of(word, &[("local", ())]);
+        }
+        match self.number_of(node.arg(0))? {
+            0 => {
+                self.invalid(node.arg(0), "value", "expected a number above 0");
+                None
+            }
+            connections => Some(KeepAlive {
+                connections: to_usize(connections),
+                requests,
+                time,
+                timeout,
+            }),
+        }
+    }
+
+    fn group_queue(&mut self, level: &Level<'_>) -> Option<Queue> {
+        let node = level.find("queue")?;
+        let length = self.number_of(node.arg(0)).map(to_usize)?;
+        let mut timeout = seconds(60);
+        if let Some(word) = node.args().get(1) {
+            match parameter(word, "timeout") {
+                Some(text) => timeout = self.duration_in(word, text)?,
+                None => self.unknown_parameter(word, word, "queue", &["timeout"]),
+            }
+        }
+        Some(Queue { length, timeout })
+    }
+}
+
+/// Host and port of `host:port`, `[::1]:port`, `host`.
+fn split_host(text: &str) -> Option<(&str, Option<u16>)> {
+    let end = match text.strip_prefix('[') {
+        Some(_) => text.find(']')? + 1,
+        None => text.find(':').unwrap_or(text.len()),
+    };
+    let (host, rest) = text.split_at_checked(end)?;
+    if host.is_empty() || host.contains('/') {
+        return None;
+    }
+    match rest.strip_prefix(':') {
+        Some(port) => {
+            let port = port.parse::<u16>().ok().filter(|&port| port > 0)?;
+            Some((host, Some(port)))
+        }
+        None => rest.is_empty().then_some((host, None)),
+    }
+}

@@ -1,0 +1,229 @@
+//! Names of variables: what is declared, and what is used before or without
+//! a declaration.
+//!
+//! `map`, `geo`, `split_clients` and `set` are declared before anything is
+//! lowered, so that they may stand anywhere. Named captures turn up when
+//! their patterns are compiled; a name used before that gets its slot at once
+//! and is reported at the end if nothing ever fills it.
+
+use std::collections::HashMap;
+
+use nginx_conf::{Diagnostic, Span, did_you_mean};
+
+use super::Lowering;
+use crate::check::Node;
+use crate::model::*;
+
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    /// `map`, `geo`, `split_clients`.
+    declared: HashMap<String, Variable>,
+    slots: Vec<Slot>,
+    by_name: HashMap<String, SlotId>,
+    /// Some value reads `$sent_http_*`.
+    pub uses_sent_fields: bool,
+    pub uses_cache_last_modified: bool,
+}
+
+#[derive(Debug)]
+struct Slot {
+    name: String,
+    is_filled: bool,
+    uses: Vec<Span>,
+}
+
+/// A name that unknown variables of nginx begin with, and what they are about.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("ssl_", "there is no TLS yet"),
+    ("sent_trailer_", "trailers cannot be read yet"),
+    ("upstream_trailer_", "trailers cannot be read yet"),
+    ("geoip_", "use `geo` with a list of networks"),
+    ("uid_", "userid is not there yet"),
+    ("slice_range", "`slice` is not there yet"),
+    ("http2", "there is no HTTP/2 yet"),
+    ("http3", "there is no HTTP/3 yet"),
+    ("memcached_key", "there are no memcached upstreams yet"),
+    ("modern_browser", "use `map $http_user_agent`"),
+    ("ancient_browser", "use `map $http_user_agent`"),
+    ("msie", "use `map $http_user_agent`"),
+    ("secure_link", "secure_link is not there yet"),
+    ("tcpinfo_", "the kernel is not asked about connections"),
+    ("connections_", "`stub_status` shows them"),
+    (
+        "proxy_protocol_tlv_",
+        "only addresses are read from the PROXY protocol yet",
+    ),
+    ("proxy_internal_", "there are no HTTP upstreams yet"),
+    ("is_request_port", "write $request_port"),
+    ("spdy", "there is no SPDY"),
+    ("jwt_", "auth_jwt is not there yet"),
+    ("otel_", "OpenTelemetry is not there yet"),
+];
+
+impl Lowering<'_> {
+    /// Declares what `map`, `geo` or `split_clients` makes.
+    pub fn declare(&mut self, name: &str, variable: Variable) {
+        self.variables
+            .declared
+            .insert(name.to_ascii_lowercase(), variable);
+    }
+
+    /// Gives every `set` its slot, at any depth.
+    pub fn declare_set_variables(&mut self, nodes: &[Node<'_>]) {
+        for node in nodes {
+            if node.name() == "set"
+                && let Some(name) = node.arg(0).strip_prefix('$')
+                && Builtin::from_name(&name.to_ascii_lowercase()).is_none()
+                && !self.is_declared(name)
+            {
+                self.filled_slot(name);
+            }
+            self.declare_set_variables(&node.children);
+        }
+    }
+
+    /// The slot of a name that something fills.
+    pub fn filled_slot(&mut self, name: &str) -> SlotId {
+        let id = self.slot(name);
+        if let Some(slot) = self.variables.slots.get_mut(id.0) {
+            slot.is_filled = true;
+        }
+        id
+    }
+
+    /// Names compare without case, as in nginx.
+    fn slot(&mut self, name: &str) -> SlotId {
+        let name = name.to_ascii_lowercase();
+        if let Some(&id) = self.variables.by_name.get(&name) {
+            return id;
+        }
+        let id = SlotId(self.variables.slots.len());
+        self.variables.slots.push(Slot {
+            name: name.clone(),
+            is_filled: false,
+            uses: Vec::new(),
+        });
+        self.variables.by_name.insert(name, id);
+        id
+    }
+
+    pub fn slot_names(&self) -> Vec<String> {
+        self.variables
+            .slots
+            .iter()
+            .map(|slot| slot.name.clone())
+            .collect()
+    }
+
+    pub fn is_declared(&self, name: &str) -> bool {
+        self.variables
+            .declared
+            .contains_key(&name.to_ascii_lowercase())
+    }
+
+    pub fn uses_cache_last_modified(&self) -> bool {
+        self.variables.uses_cache_last_modified
+    }
+
+    pub fn uses_sent_fields(&self) -> bool {
+        self.variables.uses_sent_fields
+    }
+
+    /// What `$name`, used at `span`, stands for.
+    pub fn variable(&mut self, written: &str, span: Span) -> Variable {
+        let folded = written.to_ascii_lowercase();
+        let name = folded.as_str();
+        if let [digit @ b'1'..=b'9'] = name.as_bytes() {
+            return Variable::Capture(digit - b'0');
+        }
+        if let Some(variable) = self.variables.declared.get(name) {
+            return variable.clone();
+        }
+        if let Some(&id) = self.variables.by_name.get(name)
+            && self
+                .variables
+                .slots
+                .get(id.0)
+                .is_some_and(|slot| slot.is_filled)
+        {
+            return Variable::Slot(id);
+        }
+        if let Some(builtin) = Builtin::from_name(name) {
+            return Variable::Builtin(builtin);
+        }
+        if let Some(variable) = with_free_name(written) {
+            self.variables.uses_sent_fields |= matches!(variable, Variable::SentField(_));
+            self.variables.uses_cache_last_modified |=
+                matches!(variable, Variable::Builtin(Builtin::UpstreamCacheLastModified));
+            return variable;
+        }
+        let id = self.slot(name);
+        if let Some(slot) = self.variables.slots.get_mut(id.0)
+            && !slot.uses.contains(&span)
+        {
+            slot.uses.push(span);
+        }
+        Variable::Slot(id)
+    }
+
+    pub fn report_undefined_variables(&mut self) {
+        let slots = std::mem::take(&mut self.variables.slots);
+        let known: Vec<&str> = slots
+            .iter()
+            .filter(|slot| slot.is_filled)
+            .map(|slot| slot.name.as_str())
+            .chain(self.variables.declared.keys().map(String::as_str))
+            .chain(Builtin::ALL.iter().map(|builtin| builtin.name()))
+            .collect();
+        let mut found = Vec::new();
+        for slot in slots.iter().filter(|slot| !slot.is_filled) {
+            let name = &slot.name;
+            for &span in &slot.uses {
+                let error = Diagnostic::error(span, format!("unknown \"{name}\" variable"));
+                let unsupported = UNSUPPORTED
+                    .iter()
+                    .find(|(start, _)| name.starts_with(start));
+                found.push(match (unsupported, did_you_mean(name, known.iter().copied())) {
+                    (Some((_, why)), _) => {
+                        error.label("nginx has it, Mayfly does not yet").hint(*why)
+                    }
+                    (None, Some(meant)) => {
+                        error.label("nothing defines it").hint(format!("did you mean \"${meant}\"?"))
+                    }
+                    (None, None) => error.label("nothing defines it").hint(
+                        "`set`, `map`, `geo`, `split_clients` and named groups of patterns define variables",
+                    ),
+                });
+            }
+        }
+        found
+            .into_iter()
+            .for_each(|diagnostic| self.report(diagnostic));
+    }
+}
+
+/// `$arg_NAME`, `$http_NAME` and the like.
+fn with_free_name(name: &str) -> Option<Variable> {
+    let free = |prefix: &str| {
+        let (start, rest) = name.split_at_checked(prefix.len())?;
+        (start.eq_ignore_ascii_case(prefix) && !rest.is_empty()).then_some(rest)
+    };
+    let kept = |rest: &str| Box::from(rest.as_bytes());
+    let lower = |rest: &str| Box::from(rest.to_ascii_lowercase().as_bytes());
+    if let Some(rest) = free("arg_") {
+        return Some(Variable::Argument(kept(rest)));
+    }
+    if let Some(rest) = free("http_") {
+        return Some(Variable::RequestField(lower(rest)));
+    }
+    if let Some(rest) = free("sent_http_") {
+        return Some(Variable::SentField(lower(rest)));
+    }
+    if let Some(rest) = free("upstream_http_") {
+        return Some(Variable::UpstreamField(lower(rest)));
+    }
+    if let Some(rest) = free("upstream_cookie_") {
+        return Some(Variable::UpstreamCookie(kept(rest)));
+    }
+    free("cookie_").map(|rest| Variable::Cookie(kept(rest)))
+}

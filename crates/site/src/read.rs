@@ -1,0 +1,64 @@
+//! A configuration file to a [`Site`]: load, parse, check, lower, in one call.
+
+use std::path::{Path, PathBuf};
+
+use nginx_conf::{Ast, Diagnostic, Loader, Sources, load_with_globals};
+
+use crate::lower::{LowerOptions, lower};
+use crate::model::Site;
+
+/// What came of reading a configuration.
+#[derive(Debug)]
+pub struct Reading {
+    /// There when no diagnostic is an error.
+    pub site: Option<Site>,
+    /// The tree, for `check --explain`.
+    pub ast: Ast,
+    pub sources: Sources,
+    /// In the order of the text, those of the grammar first.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Reading {
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// Reads the configuration file `path` (relative ones start at `prefix`) after
+/// the directives in `globals` (nginx's `-g`). `error_log_override` is nginx's
+/// `-e`: the error log where the file names none; relative to `prefix`.
+pub fn read(
+    path: &Path,
+    prefix: &Path,
+    globals: Option<&str>,
+    error_log_override: Option<&Path>,
+    loader: &dyn Loader,
+) -> Reading {
+    let prefix = std::path::absolute(prefix).unwrap_or_else(|_| PathBuf::from(prefix));
+    let main = prefix.join(path);
+    let folder = main.parent().unwrap_or(Path::new("/"));
+    let mut options = LowerOptions::new(&prefix, folder);
+    options.error_log = error_log_override.map(|path| prefix.join(path));
+    read_with(path, globals, loader, &options)
+}
+
+/// As [`read`], with everything about the machine given.
+pub fn read_with(
+    path: &Path,
+    globals: Option<&str>,
+    loader: &dyn Loader,
+    options: &LowerOptions,
+) -> Reading {
+    let loaded = load_with_globals(globals, path, &options.prefix, loader);
+    let is_broken = loaded.has_errors();
+    let (site, found) = lower(&loaded.ast, &loaded.sources, options);
+    let mut diagnostics = loaded.diagnostics;
+    diagnostics.extend(found);
+    Reading {
+        site: site.filter(|_| !is_broken),
+        ast: loaded.ast,
+        sources: loaded.sources,
+        diagnostics,
+    }
+}
