@@ -82,7 +82,7 @@ pub struct Rejected {
 /// # Errors
 /// [`Rejected`], with every complaint.
 pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
-    let Reading { site, sources, diagnostics } = reading;
+    let Reading { site, sources, diagnostics, .. } = reading;
     let is_refused = diagnostics.iter().any(Diagnostic::is_error);
     match site {
         Some(site) if !is_refused => Ok(Accepted { site, sources, warnings: diagnostics }),
