@@ -22,8 +22,8 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::variable;
 
-/// Characters of a name that a line has room for.
-const NAME_CHARACTERS: usize = 50;
+/// Places that a line has for a name.
+const NAME_WIDTH: usize = 50;
 /// Files listed: a page longer than this is of use to nobody.
 const MAX_ENTRIES: usize = 100_000;
 
@@ -55,6 +55,8 @@ pub fn listing(request: &mut Request, directory: &Path) -> Handled {
         },
         _ => None,
     };
+    let charset = variable::evaluate(request, &settings.charset.charset);
+    let is_utf8 = charset.eq_ignore_ascii_case(b"utf-8");
     let entries = match read(directory) {
         Ok(entries) => entries,
         Err(error) => return failed(request, directory, &error),
@@ -62,20 +64,16 @@ pub fn listing(request: &mut Request, directory: &Path) -> Handled {
     let mut out = Vec::with_capacity(256 + entries.len() * 128);
     let media_type: &[u8] = match options.format {
         AutoindexFormat::Html => {
-            put_html(&request.path, &entries, options, &mut out);
+            put_html(&request.path, &entries, options, is_utf8, &mut out);
             b"text/html"
         }
-        AutoindexFormat::Json => {
-            put_json(&entries, None, &mut out);
-            b"application/json"
-        }
-        AutoindexFormat::Jsonp => {
+        AutoindexFormat::Json | AutoindexFormat::Jsonp => {
             put_json(&entries, callback.as_deref(), &mut out);
-            b"application/javascript"
+            if callback.is_some() { b"application/javascript" } else { b"application/json" }
         }
         AutoindexFormat::Xml => {
             put_xml(&entries, &mut out);
-            b"text/xml"
+            b"text/xml; charset=utf-8"
         }
     };
     Handled::Reply(Box::new(Reply::new(200, media_type, out)))
@@ -109,7 +107,13 @@ fn callback(request: &Request) -> Result<Option<Vec<u8>>, u16> {
         {
             Ok(Some(name.to_vec()))
         }
-        Some(_) => Err(400),
+        Some(name) => {
+            let mut shown = String::new();
+            error_log::push_text(name, &mut shown);
+            let message = format_args!("client sent invalid callback name: \"{shown}\"");
+            error_log::request(request, LogLevel::Info, message);
+            Err(400)
+        }
     }
 }
 
@@ -167,25 +171,28 @@ impl Entry {
         self.kind == EntryKind::Directory
     }
 
-    /// Characters of the name; bytes where it is not UTF-8.
-    fn characters(&self) -> usize {
-        std::str::from_utf8(&self.name).map_or(self.name.len(), |name| name.chars().count())
+    /// The name as text, where the page says that it is UTF-8.
+    fn text(&self, is_utf8: bool) -> Option<&str> {
+        std::str::from_utf8(&self.name).ok().filter(|_| is_utf8)
     }
 
-    /// The first `count` characters of the name.
-    fn beginning(&self, count: usize) -> &[u8] {
-        let end = match std::str::from_utf8(&self.name) {
-            Ok(name) => name
-                .char_indices()
-                .nth(count)
-                .map_or(name.len(), |(at, _)| at),
-            Err(_) => count.min(self.name.len()),
+    /// Places that the name takes: characters, or bytes as in nginx without
+    /// `charset utf-8`.
+    fn width(&self, is_utf8: bool) -> usize {
+        self.text(is_utf8).map_or(self.name.len(), |name| name.chars().count())
+    }
+
+    /// The first `width` places of the name.
+    fn beginning(&self, width: usize, is_utf8: bool) -> &[u8] {
+        let end = match self.text(is_utf8) {
+            Some(name) => name.char_indices().nth(width).map_or(name.len(), |(at, _)| at),
+            None => width.min(self.name.len()),
         };
         self.name.get(..end).unwrap_or_default()
     }
 }
 
-fn put_html(path: &[u8], entries: &[Entry], options: &Autoindex, out: &mut Vec<u8>) {
+fn put_html(path: &[u8], entries: &[Entry], options: &Autoindex, is_utf8: bool, out: &mut Vec<u8>) {
     let path = escape_html(path);
     for part in [
         b"<html>\r\n<head><title>Index of ",
@@ -197,30 +204,30 @@ fn put_html(path: &[u8], entries: &[Entry], options: &Autoindex, out: &mut Vec<u
         out.extend_from_slice(part);
     }
     for entry in entries {
-        put_html_entry(entry, options, out);
+        put_html_entry(entry, options, is_utf8, out);
     }
     out.extend_from_slice(b"</pre><hr></body>\r\n</html>\r\n");
 }
 
-fn put_html_entry(entry: &Entry, options: &Autoindex, out: &mut Vec<u8>) {
+fn put_html_entry(entry: &Entry, options: &Autoindex, is_utf8: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(b"<a href=\"");
     out.extend_from_slice(&escape(&entry.name, Escape::Component));
     if entry.is_directory() {
         out.push(b'/');
     }
     out.extend_from_slice(b"\">");
-    let mut length = entry.characters();
-    if length > NAME_CHARACTERS {
-        out.extend_from_slice(&escape_html(entry.beginning(NAME_CHARACTERS - 3)));
+    let mut width = entry.width(is_utf8);
+    if width > NAME_WIDTH {
+        out.extend_from_slice(&escape_html(entry.beginning(NAME_WIDTH - 3, is_utf8)));
         out.extend_from_slice(b"..&gt;</a>");
     } else {
         out.extend_from_slice(&escape_html(&entry.name));
-        if entry.is_directory() && length < NAME_CHARACTERS {
+        if entry.is_directory() && width < NAME_WIDTH {
             out.push(b'/');
-            length += 1;
+            width += 1;
         }
         out.extend_from_slice(b"</a>");
-        out.resize(out.len() + NAME_CHARACTERS - length, b' ');
+        out.resize(out.len() + NAME_WIDTH - width, b' ');
     }
     out.push(b' ');
     let date = date(entry.modified, options.localtime)
@@ -264,6 +271,9 @@ fn size(entry: &Entry, is_exact: bool) -> String {
 
 fn put_json(entries: &[Entry], callback: Option<&[u8]>, out: &mut Vec<u8>) {
     if let Some(callback) = callback {
+        // A comment before keeps the callback from being the file's first bytes,
+        // where it could make the file something else than a script.
+        out.extend_from_slice(b"/* callback */\r\n");
         out.extend_from_slice(callback);
         out.push(b'(');
     }
@@ -398,7 +408,7 @@ mod tests {
             put(&mut out);
             String::from_utf8(out).unwrap()
         };
-        let html = show(&|out| put_html(b"/<x>/", &entries, &options, out));
+        let html = show(&|out| put_html(b"/<x>/", &entries, &options, true, out));
         assert!(html.contains("<h1>Index of /&lt;x&gt;/</h1>"), "{html}");
         assert!(
             html.contains("<a href=\"%3Ca%20%22%26%0A%3E\">&lt;a &quot;&amp;\n&gt;</a>"),
@@ -407,7 +417,7 @@ mod tests {
         let json = show(&|out| put_json(&entries, Some(b"f"), out));
         assert_eq!(
             json,
-            "f([\r\n{ \"name\":\"<a \\\"&\\n>\", \"type\":\"file\", \
+            "/* callback */\r\nf([\r\n{ \"name\":\"<a \\\"&\\n>\", \"type\":\"file\", \
              \"mtime\":\"Sun, 06 Nov 1994 08:49:37 GMT\", \"size\":1 }\r\n]);"
         );
         let xml = show(&|out| put_xml(&entries, out));
@@ -423,8 +433,10 @@ mod tests {
     fn long_names_are_cut_between_characters() {
         let long = "\u{e9}".repeat(60);
         let entry = entry(&long, EntryKind::File, 1);
-        assert_eq!(entry.characters(), 60);
-        assert_eq!(entry.beginning(47), "\u{e9}".repeat(47).as_bytes());
+        assert_eq!(entry.width(true), 60);
+        assert_eq!(entry.beginning(47, true), "\u{e9}".repeat(47).as_bytes());
+        assert_eq!(entry.width(false), 120);
+        assert_eq!(entry.beginning(48, false), "\u{e9}".repeat(24).as_bytes());
     }
 
     #[test]

@@ -285,6 +285,8 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
         return Some(not_regular(request, &path));
     }
     let mut reply = file_reply(request, &found);
+    // As in nginx, ranges are for the file itself.
+    reply.head.accepts_ranges = false;
     reply.head.fields.append("Content-Encoding", "gzip");
     if *varies {
         reply.head.fields.append("Vary", "Accept-Encoding");
