@@ -1,6 +1,195 @@
-//! The program.
+//! The program: what was typed becomes a [`cli::Command`], and each command is
+//! one function. A start goes on in [`front`].
+//!
+//! ```text
+//! cli -> config (read, judge) -> front: logs, sockets, pools, pid file, signals
+//!                                  |
+//!                               backend: serving (threads here), or apart:
+//!                               worker_process (the same as another user)
+//! ```
 
-#[allow(dead_code, unused_imports, reason = "wired in by the command line")]
+mod account;
+mod apart;
+mod backend;
+mod check;
+mod cli;
+mod config;
+mod daemon;
+mod exit;
+mod front;
+mod handover;
+mod journal;
+mod limits;
+mod logs;
+mod paths;
+mod pid_file;
+mod pools;
 mod serve;
+mod serve_command;
+mod serving;
+mod signal_command;
+mod signals;
+mod sockets;
+mod system_error;
+mod wire;
+mod worker_process;
 
-fn main() {}
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use cli::{Command, Flags, Refusal, ServeArgs};
+use config::{Accepted, Invocation};
+use exit::Exit;
+use front::Plan;
+use journal::Journal;
+
+/// jemalloc: under many connections it keeps less than the system's allocator,
+/// and gives back what it does not need (settings in `.cargo/config.toml`).
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let exit = match cli::parse(&arguments) {
+        Ok(command) => run(command),
+        Err(Refusal::Flags(message)) => {
+            complain(&format!("mayfly: {message}\n"));
+            Exit::Refused
+        }
+        Err(Refusal::Words(message)) => {
+            complain(&message);
+            Exit::Usage
+        }
+    };
+    exit.into()
+}
+
+fn run(command: Command) -> Exit {
+    match command {
+        Command::Run(flags) => start(&flags),
+        Command::Detached(flags) => start_detached(&flags),
+        Command::Worker => worker_process::run(),
+        Command::Test { flags, dump } => check::test(&flags, dump),
+        Command::Signal(flags, name) => signal_command::send(&flags, name),
+        Command::Check(args) => check::check(&args),
+        Command::Serve(args) => serve_folder(&args),
+        Command::Version => {
+            complain(&cli::nginx_version_line());
+            Exit::Done
+        }
+        Command::Build => {
+            complain(&cli::build_text());
+            Exit::Done
+        }
+        Command::FlagsHelp => {
+            complain(&cli::nginx_version_line());
+            complain(&cli::flags_help());
+            Exit::Done
+        }
+        Command::Text(text) => {
+            // A pipe that was closed wants no more.
+            let _ = io::stdout().write_all(text.as_bytes());
+            Exit::Done
+        }
+    }
+}
+
+/// Text for whoever sits at the terminal; stderr may be closed.
+fn complain(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+fn start(flags: &Flags) -> Exit {
+    let invocation = Invocation::from_flags(flags);
+    let (journal, accepted) = match read(&invocation) {
+        Ok(read) => read,
+        Err(exit) => return exit,
+    };
+    if accepted.site.process.daemon {
+        return daemon::detach(flags).unwrap_or_else(|error| {
+            journal.emerg(format_args!("could not leave the terminal: {error}"));
+            Exit::Refused
+        });
+    }
+    let plan = Plan { invocation, writes_pid_file: true, when_ready: Box::new(|_| ()) };
+    serve_until_the_end(plan, journal, accepted)
+}
+
+fn start_detached(flags: &Flags) -> Exit {
+    let invocation = Invocation::from_flags(flags);
+    let (journal, accepted) = match read(&invocation) {
+        Ok(read) => read,
+        Err(exit) => return exit,
+    };
+    if let Err(error) = daemon::begin_session() {
+        journal.warn(format_args!("setsid() failed: {error}"));
+    }
+    let own = journal.clone();
+    let when_ready = move |_: &site::Process| {
+        if let Err(error) = daemon::leave_terminal() {
+            own.warn(format_args!("the terminal could not be left: {error}"));
+        }
+    };
+    let plan = Plan { invocation, writes_pid_file: true, when_ready: Box::new(when_ready) };
+    serve_until_the_end(plan, journal, accepted)
+}
+
+/// Reads the configuration; what is wrong with it is shown and logged.
+fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, Accepted), Exit> {
+    let journal = Journal::new(invocation.error_log_file());
+    match config::judge(invocation.read()) {
+        Ok(accepted) => {
+            config::show(&accepted.warnings, &accepted.sources);
+            Ok((journal, accepted))
+        }
+        Err(rejected) => {
+            config::show(&rejected.diagnostics, &rejected.sources);
+            front::log_refusal(&journal, &rejected);
+            Err(Exit::Refused)
+        }
+    }
+}
+
+fn serve_folder(args: &ServeArgs) -> Exit {
+    let serve = match serve_command::prepare(args) {
+        Ok(serve) => serve,
+        Err(message) => {
+            complain(&format!("mayfly: {message}\n"));
+            return Exit::Refused;
+        }
+    };
+    if args.print_config {
+        let _ = io::stdout().write_all(serve.text.as_bytes());
+        return Exit::Done;
+    }
+    let invocation = serve.invocation();
+    match read(&invocation) {
+        Ok((journal, accepted)) => {
+            let when_ready = Box::new(move |_: &site::Process| serve.announce());
+            let plan = Plan { invocation, writes_pid_file: false, when_ready };
+            serve_until_the_end(plan, journal, accepted)
+        }
+        Err(exit) => exit,
+    }
+}
+
+fn serve_until_the_end(plan: Plan, journal: std::sync::Arc<Journal>, accepted: Accepted) -> Exit {
+    match front_runtime() {
+        Ok(runtime) => {
+            let exit = runtime.block_on(front::run(plan, journal, accepted));
+            runtime.shutdown_background();
+            exit
+        }
+        Err(error) => {
+            journal.emerg(format_args!("could not start: {error}"));
+            Exit::Refused
+        }
+    }
+}
+
+/// The main thread's own small runtime: signals, PHP, timers. Requests have
+/// runtimes of their own.
+fn front_runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}

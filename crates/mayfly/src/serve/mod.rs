@@ -11,6 +11,5 @@ mod detect;
 mod rules_test;
 mod write_config;
 
-pub use conf_text::CannotWrite;
-pub use detect::{Files, Folder, Found, Kind, detect};
+pub use detect::{Folder, Found, Kind, detect};
 pub use write_config::{ServeOptions, write_config};

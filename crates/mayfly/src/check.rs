@@ -1,0 +1,89 @@
+//! `-t`, `-T`, `check`: reads a configuration as a start would, says everything
+//! that is wrong with it, and starts nothing.
+
+use std::io::{self, Write};
+
+use crate::account;
+use crate::cli::{CheckArgs, Flags};
+use crate::config::{self, Accepted, Invocation};
+use crate::exit::Exit;
+use crate::logs::{self, LogFiles};
+use crate::paths;
+
+/// `-t` and, with `dump`, `-T`.
+pub fn test(flags: &Flags, dump: bool) -> Exit {
+    let invocation = Invocation::from_flags(flags);
+    let path = invocation.path.display().to_string();
+    let say = |message: &str| {
+        let _ = writeln!(io::stderr(), "mayfly: {message}");
+    };
+    let accepted = match config::judge(invocation.read()) {
+        Ok(accepted) => accepted,
+        Err(rejected) => {
+            config::show(&rejected.diagnostics, &rejected.sources);
+            say(&format!("configuration file {path} test failed"));
+            return Exit::Refused;
+        }
+    };
+    config::show(&accepted.warnings, &accepted.sources);
+    if !flags.quiet {
+        say(&format!("the configuration file {path} syntax is ok"));
+    }
+    let problems = problems(&accepted, &invocation);
+    if !problems.is_empty() {
+        problems.iter().for_each(|problem| say(&format!("[emerg] {problem}")));
+        say(&format!("configuration file {path} test failed"));
+        return Exit::Refused;
+    }
+    if !flags.quiet {
+        say(&format!("configuration file {path} test is successful"));
+    }
+    if dump {
+        dump_files(&accepted);
+    }
+    Exit::Done
+}
+
+/// What only the system can tell: logs that cannot be opened, unknown users.
+fn problems(accepted: &Accepted, invocation: &Invocation) -> Vec<String> {
+    let mut paths = logs::paths(&accepted.site);
+    paths.extend(invocation.error_log_file());
+    let mut problems = LogFiles::open(&paths).err().unwrap_or_default();
+    problems.extend(account::to_serve(accepted.site.process.user.as_ref()).err());
+    problems
+}
+
+fn dump_files(accepted: &Accepted) {
+    let mut stdout = io::stdout().lock();
+    for (path, text) in accepted.sources.files() {
+        // A pipe that was closed wants no more.
+        if write!(stdout, "# configuration file {}:\n{text}\n", path.display()).is_err() {
+            return;
+        }
+    }
+}
+
+/// `check FILE`
+pub fn check(args: &CheckArgs) -> Exit {
+    let flags = Flags { conf: Some(paths::from_here(args.file.clone())), ..Flags::default() };
+    let invocation = Invocation::from_flags(&flags);
+    if args.explain {
+        explain(&invocation);
+    }
+    match config::judge(invocation.read()) {
+        Ok(accepted) => {
+            config::show(&accepted.warnings, &accepted.sources);
+            let _ = writeln!(io::stderr(), "{}: no mistakes found", args.file.display());
+            Exit::Done
+        }
+        Err(rejected) => {
+            config::show(&rejected.diagnostics, &rejected.sources);
+            let count = rejected.diagnostics.iter().filter(|it| it.is_error()).count();
+            let mistakes = if count == 1 { "mistake" } else { "mistakes" };
+            let _ = writeln!(io::stderr(), "{}: {count} {mistakes}", args.file.display());
+            Exit::Refused
+        }
+    }
+}
+
+fn explain(_invocation: &Invocation) {}

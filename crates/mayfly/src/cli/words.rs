@@ -1,0 +1,165 @@
+//! Words beside nginx's flags: `serve`, `check`, `help`, `version`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+
+use super::{Command, Refusal, version_text};
+
+/// A web server for PHP sites that keeps finished pages in memory.
+#[derive(Parser)]
+#[command(
+    name = "mayfly",
+    disable_version_flag = true,
+    after_help = "nginx's flags (-c -p -g -e -t -T -q -v -V -s) work as they do there: mayfly -h shows them.\n\
+                  Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a word."
+)]
+struct Line {
+    #[command(subcommand)]
+    word: Word,
+}
+
+#[derive(Subcommand)]
+enum Word {
+    /// Serve the site in a folder, without a configuration
+    Serve(ServeArgs),
+    /// Check a configuration; --explain says what becomes of each directive
+    Check(CheckArgs),
+    /// Show the version
+    Version,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct ServeArgs {
+    /// Folder of the site
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Where to listen; may be given more than once
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: Vec<String>,
+    /// How long a page may be answered from memory; 0 keeps none
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    pub ttl: Duration,
+    /// PHP workers: how many pages PHP makes at the same time
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = workers)]
+    pub workers: Workers,
+    /// The php-fpm to run; found on the machine unless given
+    #[arg(long, value_name = "BINARY")]
+    pub php: Option<PathBuf>,
+    /// Print the configuration that does the same with -c, and exit
+    #[arg(long)]
+    pub print_config: bool,
+}
+
+/// `--workers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workers {
+    Auto,
+    Count(u32),
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct CheckArgs {
+    /// Say what becomes of each directive
+    #[arg(long)]
+    pub explain: bool,
+    /// The configuration file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    nginx_conf::parse_duration(text)
+        .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
+}
+
+fn workers(text: &str) -> Result<Workers, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Workers::Auto),
+        (_, Ok(count @ 1..)) => Ok(Workers::Count(count)),
+        _ => Err("expected a number from 1, or auto".to_owned()),
+    }
+}
+
+pub(super) fn is_word(word: &str) -> bool {
+    matches!(word, "serve" | "check" | "help" | "version" | "--help" | "--version")
+}
+
+pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
+    if arguments.first().is_some_and(|word| word == "--version") {
+        return Ok(Command::Text(version_text()));
+    }
+    let line = std::iter::once(OsString::from("mayfly")).chain(arguments.iter().cloned());
+    match Line::try_parse_from(line) {
+        Ok(Line { word: Word::Serve(args) }) => Ok(Command::Serve(args)),
+        Ok(Line { word: Word::Check(args) }) => Ok(Command::Check(args)),
+        Ok(Line { word: Word::Version }) => Ok(Command::Text(version_text())),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp => Ok(Command::Text(error.to_string())),
+            _ => Err(Refusal::Words(error.to_string())),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Command, Refusal> {
+        let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        super::super::parse(&arguments)
+    }
+
+    #[test]
+    fn definition_of_the_words_is_sound() {
+        <Line as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn serve_has_careful_defaults() {
+        let Ok(Command::Serve(args)) = run("serve site") else { panic!("refused") };
+        assert_eq!(args.dir, PathBuf::from("site"));
+        assert_eq!(args.listen, ["127.0.0.1:8080"]);
+        assert_eq!(args.ttl, Duration::from_secs(1));
+        assert_eq!(args.workers, Workers::Auto);
+        assert!(!args.print_config);
+    }
+
+    #[test]
+    fn serve_takes_what_it_is_told() {
+        let line = "serve site --listen 127.0.0.1:1 --listen [::1]:2 --ttl 200ms --workers 4 --php /x --print-config";
+        let Ok(Command::Serve(args)) = run(line) else { panic!("refused") };
+        assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
+        assert_eq!(args.ttl, Duration::from_millis(200));
+        assert_eq!(args.workers, Workers::Count(4));
+        assert_eq!(args.php, Some("/x".into()));
+        assert!(args.print_config);
+    }
+
+    #[test]
+    fn words_used_wrongly_say_what_was_expected() {
+        let cases = [
+            ("serve", "<DIR>"),
+            ("serve a --ttl soon", "expected a time"),
+            ("serve a --workers 0", "expected a number from 1"),
+            ("serve a --bogus", "--bogus"),
+            ("check", "<FILE>"),
+        ];
+        for (line, part) in cases {
+            match run(line) {
+                Err(Refusal::Words(text)) => assert!(text.contains(part), "{line}: {text}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn help_is_there_for_each_word() {
+        for line in ["help", "--help", "help serve", "serve --help", "check --help", "version", "--version"] {
+            assert!(matches!(run(line), Ok(Command::Text(_))), "{line}");
+        }
+    }
+}

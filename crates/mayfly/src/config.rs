@@ -1,0 +1,121 @@
+//! Where the configuration is and how it is read again: from files, or from
+//! texts held in memory (`mayfly serve`, and the worker process, which may not
+//! be allowed to read the files).
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nginx_conf::{Diagnostic, FileLoader, MemoryLoader, Severity, Sources, Style};
+use site::{Reading, Site};
+
+use crate::cli::Flags;
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// The main file, absolute.
+    pub path: PathBuf,
+    /// Absolute.
+    pub prefix: PathBuf,
+    /// `-g`.
+    pub globals: Option<String>,
+    /// `-e`.
+    pub error_log: Option<PathBuf>,
+    /// Texts to read instead of files.
+    pub texts: Option<Arc<MemoryLoader>>,
+}
+
+impl Invocation {
+    pub fn from_flags(flags: &Flags) -> Invocation {
+        Invocation {
+            path: flags.conf(),
+            prefix: flags.prefix(),
+            globals: flags.globals.clone(),
+            error_log: flags.error_log.clone(),
+            texts: None,
+        }
+    }
+
+    /// One text that is nowhere on the disk, under the name that messages show.
+    pub fn from_text(name: &Path, text: String) -> Invocation {
+        Invocation {
+            path: name.to_owned(),
+            prefix: crate::paths::PREFIX.into(),
+            globals: None,
+            error_log: None,
+            texts: Some(Arc::new([(name, text)].into_iter().collect())),
+        }
+    }
+
+    pub fn read(&self) -> Reading {
+        let globals = self.globals.as_deref();
+        let error_log = self.error_log.as_deref();
+        match &self.texts {
+            Some(texts) => site::read(&self.path, &self.prefix, globals, error_log, &**texts),
+            None => site::read(&self.path, &self.prefix, globals, error_log, &FileLoader),
+        }
+    }
+
+    /// `-e` as a file, absolute; `None` when it is not given or is `stderr`.
+    pub fn error_log_file(&self) -> Option<PathBuf> {
+        let file = self.error_log.as_deref()?;
+        (file != Path::new("stderr")).then(|| self.prefix.join(file))
+    }
+}
+
+/// A configuration that can be served, and the texts it came from.
+pub struct Accepted {
+    pub site: Site,
+    pub sources: Sources,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A configuration that cannot.
+pub struct Rejected {
+    pub sources: Sources,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Sorts out whether the reading is of use.
+///
+/// # Errors
+/// [`Rejected`], with every complaint.
+pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
+    let Reading { site, sources, diagnostics } = reading;
+    let is_refused = diagnostics.iter().any(Diagnostic::is_error);
+    match site {
+        Some(site) if !is_refused => Ok(Accepted { site, sources, warnings: diagnostics }),
+        _ => Err(Rejected { sources, diagnostics }),
+    }
+}
+
+/// Shows complaints to whoever sits at the terminal, underlined.
+pub fn show(diagnostics: &[Diagnostic], sources: &Sources) {
+    let style = if io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
+    let mut stderr = io::stderr().lock();
+    for diagnostic in diagnostics {
+        // Nobody may be there to read it.
+        let _ = writeln!(stderr, "{}\n", nginx_conf::render(diagnostic, sources, style));
+    }
+}
+
+/// The same for a log: one line each, as nginx words them, with its level.
+pub fn lines<'a>(
+    diagnostics: &'a [Diagnostic],
+    sources: &'a Sources,
+) -> impl Iterator<Item = (site::LogLevel, String)> + 'a {
+    diagnostics.iter().map(|diagnostic| {
+        let level = match diagnostic.severity {
+            Severity::Error => site::LogLevel::Emerg,
+            Severity::Warning => site::LogLevel::Warn,
+        };
+        let mut line = diagnostic.one_line(sources);
+        if let Some(hint) = &diagnostic.hint {
+            line.push_str(" (");
+            line.push_str(hint);
+            line.push(')');
+        }
+        (level, line)
+    })
+}

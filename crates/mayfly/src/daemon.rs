@@ -1,0 +1,65 @@
+//! `daemon on`: the program leaves the terminal without forking itself, which
+//! safe Rust has no function for and threads do not survive. It starts its own
+//! image again (through `/proc/self/exe`), which begins a session of its own and then starts as
+//! usual; what goes wrong is shown on the terminal it still has. The first
+//! process waits on the other's standard input for the word that everything
+//! listens, and ends with the same exit code as if it had started itself.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+use crate::cli::{DETACHED, Flags};
+use crate::exit::Exit;
+
+/// Sent when everything listens.
+const READY: &[u8] = b"1";
+
+/// Starts the detached half and waits until it serves or has failed.
+///
+/// # Errors
+/// It could not even be started.
+pub fn detach(flags: &Flags) -> io::Result<Exit> {
+    let (mut ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(DETACHED).args(flags.arguments());
+    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
+    let mut child = command.spawn()?;
+    // Our copy of the other end, so that its death is noticed.
+    drop(command);
+    let mut word = Vec::new();
+    ours.read_to_end(&mut word)?;
+    if word == READY {
+        return Ok(Exit::Done);
+    }
+    child.wait()?;
+    Ok(Exit::Refused)
+}
+
+/// In the detached half, first thing: a session without a terminal.
+///
+/// # Errors
+/// What the system says.
+pub fn begin_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
+}
+
+/// In the detached half, when everything listens: lets the first process go,
+/// and lets go of the terminal.
+///
+/// # Errors
+/// What the system says.
+pub fn leave_terminal() -> io::Result<()> {
+    let mut waiting = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // It may have been interrupted; we go on.
+    let _ = waiting.write_all(READY);
+    drop(waiting);
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Exit codes: few, and the same everywhere.
+//!
+//! | code | when |
+//! | --- | --- |
+//! | 0 | done, or stopped as asked |
+//! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start or a signal that failed |
+//! | 2 | a word (`serve`, `check`, ...) was used wrongly |
+
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Refused,
+    Usage,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Refused => 1,
+            Exit::Usage => 2,
+        })
+    }
+}

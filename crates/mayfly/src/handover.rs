@@ -1,0 +1,224 @@
+//! What the privileged parent and the worker process say to each other, over a
+//! pair of connected sockets that keep message boundaries. Open sockets and
+//! log files travel as descriptors (`SCM_RIGHTS`); a configuration, which may
+//! be megabytes, as the descriptor of a file in memory.
+//!
+//! ```text
+//! parent -> worker   Serve(configuration + descriptors), Pool, Reopen, Stop
+//! worker -> parent   Ready, Refused(why), Released(serial)
+//! ```
+//!
+//! The end of the channel is a message too: whoever reads it ends.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::MemfdFlags;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// Descriptors in one packet: the kernel takes 253.
+const FDS_PER_PACKET: usize = 200;
+/// A message's own bytes; what is longer travels as a file.
+const PACKET_BYTES: usize = 4096;
+/// Descriptors of one message: far more sockets and logs than a process may
+/// have open by default.
+const FDS_MAX: usize = 100_000;
+/// A configuration with all its texts: twice what may be read.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// One message.
+#[derive(Debug)]
+pub struct Message {
+    pub kind: u8,
+    pub body: Vec<u8>,
+    pub fds: Vec<OwnedFd>,
+}
+
+/// The two ends.
+///
+/// # Errors
+/// What the system says.
+pub fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+/// Sends one message; blocks while the other side does not read.
+///
+/// # Errors
+/// What the system says; the other side may be gone.
+pub fn send(channel: BorrowedFd<'_>, kind: u8, body: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut file = File::from(rustix::fs::memfd_create("mayfly", MemfdFlags::CLOEXEC)?);
+    file.write_all(body)?;
+    file.rewind()?;
+    let mut head = vec![kind];
+    head.extend(u32::try_from(fds.len()).unwrap_or(u32::MAX).to_le_bytes());
+    packet(channel, &head, &[file.as_fd()])?;
+    for some in fds.chunks(FDS_PER_PACKET) {
+        packet(channel, b"+", some)?;
+    }
+    Ok(())
+}
+
+fn packet(channel: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_PER_PACKET))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(fds));
+    loop {
+        match rustix::net::sendmsg(channel, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+            Err(rustix::io::Errno::INTR) => continue,
+            result => return result.map(drop).map_err(io::Error::from),
+        }
+    }
+}
+
+/// Waits for a message; `None` when the other side is gone.
+///
+/// # Errors
+/// What the system says, or a message that makes no sense.
+pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<Message>> {
+    let (head, mut first) = receive_packet(channel)?;
+    if head.is_empty() {
+        return Ok(None);
+    }
+    let (Some(&kind), Some(count)) = (head.first(), head.get(1..5).and_then(|it| it.try_into().ok()))
+    else {
+        return Err(nonsense());
+    };
+    let count = u32::from_le_bytes(count) as usize;
+    let file = first.pop().ok_or_else(nonsense)?;
+    let mut body = Vec::new();
+    File::from(file).take(BODY_BYTES_MAX).read_to_end(&mut body)?;
+    let mut fds = Vec::new();
+    while fds.len() < count.min(FDS_MAX) {
+        let (bytes, more) = receive_packet(channel)?;
+        if bytes != b"+" || more.is_empty() {
+            return Err(nonsense());
+        }
+        fds.extend(more);
+    }
+    Ok(Some(Message { kind, body, fds }))
+}
+
+fn receive_packet(channel: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut bytes = vec![0; PACKET_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_PER_PACKET))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        let mut buffers = [IoSliceMut::new(&mut bytes)];
+        match rustix::net::recvmsg(channel, &mut buffers, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => continue,
+            // What a killed peer leaves behind.
+            Err(rustix::io::Errno::CONNRESET) => return Ok((Vec::new(), Vec::new())),
+            result => break result?,
+        }
+    };
+    bytes.truncate(received.bytes);
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            fds.extend(rights);
+        }
+    }
+    Ok((bytes, fds))
+}
+
+fn nonsense() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a message between processes makes no sense")
+}
+
+/// Writes values one after another.
+#[derive(Default)]
+pub struct Encoder(pub Vec<u8>);
+
+impl Encoder {
+    pub fn number(&mut self, value: u64) {
+        self.0.extend(value.to_le_bytes());
+    }
+
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.number(value.len() as u64);
+        self.0.extend(value);
+    }
+
+    /// `None` and the empty text are two things.
+    pub fn optional(&mut self, value: Option<&[u8]>) {
+        self.number(u64::from(value.is_some()));
+        self.bytes(value.unwrap_or_default());
+    }
+}
+
+/// Reads them back; `None` where the bytes end too early.
+pub struct Decoder<'a>(pub &'a [u8]);
+
+impl<'a> Decoder<'a> {
+    pub fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (value, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(value)
+    }
+
+    pub fn optional(&mut self) -> Option<Option<&'a [u8]>> {
+        let is_some = self.number()? == 1;
+        let value = self.bytes()?;
+        Some(is_some.then_some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn large_bodies_and_many_descriptors_arrive_in_order() {
+        let (one, other) = channel().unwrap();
+        let files: Vec<File> = (0..450).map(|_| tempfile::tempfile().unwrap()).collect();
+        let inodes: Vec<u64> = files.iter().map(|file| file.metadata().unwrap().ino()).collect();
+        let body = vec![7; 3 << 20];
+        let sent = body.clone();
+        let sender = std::thread::spawn(move || {
+            let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+            send(one.as_fd(), 3, &sent, &fds).unwrap();
+            send(one.as_fd(), 4, b"", &[]).unwrap();
+        });
+        let message = receive(other.as_fd()).unwrap().unwrap();
+        assert_eq!((message.kind, message.body == body), (3, true));
+        let received: Vec<u64> =
+            message.fds.into_iter().map(|fd| File::from(fd).metadata().unwrap().ino()).collect();
+        assert_eq!(received, inodes);
+        let message = receive(other.as_fd()).unwrap().unwrap();
+        assert_eq!((message.kind, message.fds.len()), (4, 0));
+        sender.join().unwrap();
+        assert!(receive(other.as_fd()).unwrap().is_none(), "the end of the channel");
+    }
+
+    #[test]
+    fn values_come_back_as_they_were_and_short_bytes_as_none() {
+        let mut encoder = Encoder::default();
+        encoder.number(5);
+        encoder.bytes(b"abc");
+        encoder.optional(None);
+        encoder.optional(Some(b""));
+        let bytes = encoder.0;
+        let mut decoder = Decoder(&bytes);
+        assert_eq!(decoder.number(), Some(5));
+        assert_eq!(decoder.bytes(), Some(&b"abc"[..]));
+        assert_eq!(decoder.optional(), Some(None));
+        assert_eq!(decoder.optional(), Some(Some(&b""[..])));
+        assert_eq!(decoder.number(), None);
+        assert_eq!(Decoder(&bytes[8..18]).bytes(), None);
+    }
+}

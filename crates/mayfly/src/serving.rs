@@ -1,0 +1,173 @@
+//! The half that serves: takes a configuration with its sockets, logs and
+//! pools, and runs the workers. It neither reads files of the configuration nor
+//! binds, so that it works without rights, in this process or in one of its own.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use server::runtime::{PoolAddress, Resources, Runtime};
+use server::{access_log, error_log};
+use server::worker::{self, Shared, Sockets};
+use site::{Site, UpstreamEndpoint};
+use tokio::sync::oneshot;
+
+use crate::logs::LogFiles;
+use crate::pools::PoolStatus;
+
+/// Everything a site needs to be served.
+pub struct Served {
+    pub site: Site,
+    pub sockets: Sockets,
+    pub logs: LogFiles,
+    pub pools: Vec<PoolStatus>,
+}
+
+/// Running workers.
+pub struct Serving {
+    shared: Arc<Shared>,
+    pools: Vec<PoolStatus>,
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+/// A configuration that was replaced; it lives until its last request ends.
+pub struct Former(Weak<Runtime>);
+
+/// Between two looks at whether something has ended: nobody waits for it.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+impl Former {
+    /// Waits until no request uses it.
+    pub async fn released(self) {
+        while self.0.strong_count() > 0 {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+impl Serving {
+    /// Starts the workers; `workers_of` says how many.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub fn start(served: Served) -> Result<Serving, String> {
+        let count = worker_count(served.site.process.workers);
+        let (runtime, sockets, pools) = build(served, None)?;
+        let shared = Shared::new(runtime, sockets);
+        let threads =
+            worker::start(&shared, count).map_err(|error| format!("could not start workers: {error}"))?;
+        let (sender, ended) = oneshot::channel();
+        std::thread::spawn(move || {
+            for thread in threads {
+                // A worker that panicked has said so; the others go on.
+                let _ = thread.join();
+            }
+            let _ = sender.send(());
+        });
+        Ok(Serving { shared, pools, ended: Some(ended) })
+    }
+
+    /// Puts another configuration in force; requests under way finish with
+    /// theirs.
+    ///
+    /// # Errors
+    /// A message for the operator; the old one stays in force.
+    pub fn replace(&mut self, served: Served) -> Result<Former, String> {
+        let former = self.shared.runtime();
+        let (runtime, sockets, pools) = build(served, Some(&former))?;
+        self.shared.replace(runtime, sockets);
+        // Pools that stayed may have a new master.
+        let earlier = std::mem::replace(&mut self.pools, pools.clone());
+        for pool in pools {
+            let is_renewed = earlier
+                .iter()
+                .any(|old| old.name == pool.name && old.generation != pool.generation);
+            if is_renewed {
+                self.apply(&pool);
+            }
+        }
+        Ok(Former(Arc::downgrade(&former)))
+    }
+
+    /// A pool has a new master, perhaps with another number of workers.
+    pub fn pool_changed(&mut self, status: PoolStatus) {
+        self.apply(&status);
+        match self.pools.iter_mut().find(|old| old.name == status.name) {
+            Some(old) => *old = status,
+            None => self.pools.push(status),
+        }
+    }
+
+    /// Lets as many requests through as there are workers, and closes the
+    /// connections to workers of masters that are gone.
+    fn apply(&self, status: &PoolStatus) {
+        let runtime = self.shared.runtime();
+        let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
+        for (group, model) in runtime.groups.iter().zip(&runtime.site.http.groups) {
+            for (index, server) in model.servers.iter().enumerate() {
+                let is_pool = matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if *name == status.name);
+                if !is_pool {
+                    continue;
+                }
+                if server.max_conns == 0 {
+                    group.set_max_conns(index, Some(workers));
+                }
+                group.close_idle(index);
+            }
+        }
+    }
+
+    /// Logs were moved away: from now on lines go to these files.
+    pub fn reopen(&self, logs: &LogFiles) {
+        let runtime = self.shared.runtime();
+        // Without descriptors left, lines go on into the old files.
+        if let (Ok(error_files), Ok(access_files)) = (logs.descriptors(), logs.descriptors()) {
+            runtime.error_logs.replace_files(error_files);
+            runtime.access_logs.replace_files(access_files);
+        }
+    }
+
+    /// Takes no new connections, closes the idle ones, and lets requests end.
+    pub fn stop_gracefully(&self) {
+        self.shared.stop_gracefully();
+    }
+
+    /// Resolves when all workers have ended.
+    pub async fn ended(&mut self) {
+        if let Some(ended) = &mut self.ended {
+            // An error is the joining thread's end: the same news.
+            let _ = ended.await;
+            self.ended = None;
+        }
+    }
+
+    /// Closes kept connections to PHP: a worker waits for its client.
+    pub fn close_idle_upstreams(&self) {
+        let runtime = self.shared.runtime();
+        for (group, model) in runtime.groups.iter().zip(&runtime.site.http.groups) {
+            (0..model.servers.len()).for_each(|index| group.close_idle(index));
+        }
+    }
+}
+
+/// `worker_processes`; `auto` is one for each core.
+pub fn worker_count(workers: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    workers.unwrap_or_else(cores).max(1)
+}
+
+fn build(
+    served: Served,
+    previous: Option<&Runtime>,
+) -> Result<(Arc<Runtime>, Sockets, Vec<PoolStatus>), String> {
+    let Served { site, sockets, logs, pools } = served;
+    let addresses = pools.iter().map(|pool| {
+        let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);
+        (pool.name.clone(), PoolAddress { socket: pool.socket.clone(), workers })
+    });
+    let descriptors = || logs.descriptors().map_err(|error| format!("open() failed: {error}"));
+    let error_logs = error_log::Registry::with_files(descriptors()?);
+    let access_logs = access_log::Registry::with_files(descriptors()?);
+    let resources = Resources { error_logs, access_logs, pools: addresses.collect() };
+    let runtime = Runtime::build(site, resources, previous).map_err(|error| error.to_string())?;
+    Ok((runtime, sockets, pools))
+}

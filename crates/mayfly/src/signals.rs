@@ -1,0 +1,74 @@
+//! Signals, as what they tell us to do. nginx's meanings; PIPE is ignored by
+//! the standard library, and WINCH (nginx's "let the workers go") is caught
+//! and means nothing, since a terminal sends it when its window changes.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a signal tells us to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// HUP
+    Reload,
+    /// USR1
+    Reopen,
+    /// QUIT
+    Quit,
+    /// TERM, INT
+    Stop,
+    /// USR2
+    Upgrade,
+}
+
+/// The signals this program listens to.
+pub struct Signals {
+    hup: Signal,
+    usr1: Signal,
+    usr2: Signal,
+    quit: Signal,
+    term: Signal,
+    int: Signal,
+    winch: Signal,
+}
+
+impl Signals {
+    /// # Errors
+    /// What the system says.
+    pub fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            hup: signal(SignalKind::hangup())?,
+            usr1: signal(SignalKind::user_defined1())?,
+            usr2: signal(SignalKind::user_defined2())?,
+            quit: signal(SignalKind::quit())?,
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            winch: signal(SignalKind::window_change())?,
+        })
+    }
+
+    /// The next thing to do; the more urgent first.
+    pub async fn next(&mut self) -> Told {
+        loop {
+            return tokio::select! {
+                biased;
+                _ = self.term.recv() => Told::Stop,
+                _ = self.int.recv() => Told::Stop,
+                _ = self.quit.recv() => Told::Quit,
+                _ = self.hup.recv() => Told::Reload,
+                _ = self.usr1.recv() => Told::Reopen,
+                _ = self.usr2.recv() => Told::Upgrade,
+                _ = self.winch.recv() => continue,
+            };
+        }
+    }
+
+    /// Resolves when the start shall not go on. Reloads meanwhile are pointless.
+    pub async fn told_to_stop(&mut self) {
+        loop {
+            if matches!(self.next().await, Told::Stop | Told::Quit) {
+                return;
+            }
+        }
+    }
+}

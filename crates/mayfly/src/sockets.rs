@@ -1,0 +1,258 @@
+//! Listening sockets: bound by whoever was started, kept over reloads, and
+//! closed when no configuration names them any more.
+//!
+//! As in nginx, a unix socket whose file is in the way is an error, and the
+//! file is removed at the end; a port that is still taken is tried again for a
+//! moment, since the server before us may be about to leave.
+
+use std::collections::HashMap;
+use std::fs::Permissions;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use server::worker::{Listening, Sockets};
+use site::{ListenAddress, ListenOptions};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::journal::Journal;
+use crate::system_error::reason;
+
+/// nginx's default on Linux.
+const BACKLOG: i32 = 511;
+/// A taken port is tried so often ...
+const TRIES: u32 = 5;
+/// ... with this pause: nginx's 2.5 seconds in all.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What to listen on.
+pub type Wanted = Vec<(ListenAddress, ListenOptions)>;
+
+/// The sockets that are open, and how they were asked for.
+#[derive(Default)]
+pub struct Bound {
+    open: HashMap<ListenAddress, (ListenOptions, Vec<Arc<Listening>>)>,
+}
+
+impl Bound {
+    /// The sockets, as workers want them.
+    pub fn sockets(&self) -> Sockets {
+        let group = |(address, (_, group)): (&ListenAddress, &(ListenOptions, Vec<_>))| {
+            (address.clone(), group.clone())
+        };
+        self.open.iter().map(group).collect()
+    }
+
+    /// Binds what is wanted; what is open already stays the same socket.
+    /// Nothing of `self` is closed: that is what [`Bound::retire`] is for, once
+    /// the new configuration is in force.
+    ///
+    /// # Errors
+    /// nginx's messages; what was newly bound is closed again.
+    pub async fn bind(
+        &self,
+        wanted: &Wanted,
+        workers: usize,
+        journal: &Journal,
+    ) -> Result<Bound, Vec<String>> {
+        let mut bound = Bound::default();
+        let mut missing: Vec<_> = Vec::new();
+        for (address, options) in wanted {
+            if is_covered(address, wanted) {
+                continue;
+            }
+            match self.open.get(address) {
+                Some((_, group)) => {
+                    bound.open.insert(address.clone(), (options.clone(), group.clone()));
+                }
+                None => missing.push((address, options)),
+            }
+        }
+        let mut errors = Vec::new();
+        for attempt in 1..=TRIES {
+            let mut taken = Vec::new();
+            for (address, options) in std::mem::take(&mut missing) {
+                match listen_group(address, options, workers) {
+                    Ok(group) => {
+                        bound.open.insert(address.clone(), (options.clone(), group));
+                    }
+                    Err(failure) => {
+                        let message = failure.message(address);
+                        if failure.error.kind() == io::ErrorKind::AddrInUse {
+                            journal.emerg(&message);
+                            taken.push((address, options));
+                        } else {
+                            errors.push(message);
+                        }
+                    }
+                }
+            }
+            missing = taken;
+            if missing.is_empty() || !errors.is_empty() {
+                break;
+            }
+            if attempt < TRIES {
+                journal.notice(format_args!("try again to bind() after {}ms", PAUSE.as_millis()));
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        if !missing.is_empty() {
+            errors.push("still could not bind()".to_owned());
+        }
+        if errors.is_empty() {
+            return Ok(bound);
+        }
+        bound.retire(self);
+        Err(errors)
+    }
+
+    /// Removes the files of unix sockets that `kept` does not have. The sockets
+    /// themselves close when their last user lets go.
+    pub fn retire(&self, kept: &Bound) {
+        for address in self.open.keys() {
+            if let ListenAddress::Unix(path) = address
+                && !kept.open.contains_key(address)
+            {
+                // Somebody may have been faster.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// `listen *:80` takes what comes to `listen 10.0.0.1:80`: one socket, as in
+/// nginx; the server is chosen by the address the connection came to.
+fn is_covered(address: &ListenAddress, wanted: &Wanted) -> bool {
+    let ListenAddress::Tcp(address) = address else { return false };
+    !address.ip().is_unspecified()
+        && wanted.iter().any(|(other, _)| match other {
+            ListenAddress::Tcp(other) => {
+                other.ip().is_unspecified()
+                    && other.port() == address.port()
+                    && other.is_ipv4() == address.is_ipv4()
+            }
+            ListenAddress::Unix(_) => false,
+        })
+}
+
+struct Failure {
+    call: &'static str,
+    error: io::Error,
+}
+
+impl Failure {
+    fn of(call: &'static str) -> impl FnOnce(io::Error) -> Failure {
+        move |error| Failure { call, error }
+    }
+
+    fn message(&self, address: &ListenAddress) -> String {
+        format!("{} to {} failed ({})", self.call, shown(address), reason(&self.error))
+    }
+}
+
+/// `127.0.0.1:80`, `unix:/run/x.sock`
+pub fn shown(address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Tcp(address) if address.ip().is_unspecified() && address.is_ipv4() => {
+            format!("0.0.0.0:{}", address.port())
+        }
+        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+/// With `reuseport` each worker has a socket of its own.
+fn listen_group(
+    address: &ListenAddress,
+    options: &ListenOptions,
+    workers: usize,
+) -> Result<Vec<Arc<Listening>>, Failure> {
+    let count = if options.reuseport { workers.max(1) } else { 1 };
+    (0..count)
+        .map(|_| match address {
+            ListenAddress::Tcp(address) => listen_tcp(*address, options),
+            ListenAddress::Unix(path) => listen_unix(path, options),
+        })
+        .map(|socket| socket.map(Arc::new))
+        .collect()
+}
+
+fn listen_tcp(address: SocketAddr, options: &ListenOptions) -> Result<Listening, Failure> {
+    let socket =
+        Socket::new(Domain::for_address(address), Type::STREAM, None).map_err(Failure::of("socket()"))?;
+    let set = || {
+        socket.set_reuse_address(true)?;
+        if options.reuseport {
+            socket.set_reuse_port(true)?;
+        }
+        if address.is_ipv6() {
+            socket.set_only_v6(options.ipv6only.unwrap_or(true))?;
+        }
+        if let Some(on) = options.so_keepalive {
+            socket.set_keepalive(on)?;
+        }
+        set_common(&socket, options)
+    };
+    set().map_err(Failure::of("setsockopt()"))?;
+    socket.bind(&address.into()).map_err(Failure::of("bind()"))?;
+    socket.listen(backlog(options)).map_err(Failure::of("listen()"))?;
+    Ok(Listening::Tcp(socket.into()))
+}
+
+fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failure> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None).map_err(Failure::of("socket()"))?;
+    set_common(&socket, options).map_err(Failure::of("setsockopt()"))?;
+    let address = SockAddr::unix(path).map_err(Failure::of("bind()"))?;
+    socket.bind(&address).map_err(Failure::of("bind()"))?;
+    // nginx lets everybody connect: the folder says who may.
+    std::fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(Failure::of("chmod()"))?;
+    socket.listen(backlog(options)).map_err(Failure::of("listen()"))?;
+    Ok(Listening::Unix(socket.into()))
+}
+
+/// `deferred` has no effect: a connection that says nothing yet costs no
+/// thread here, so that nothing is gained by hiding it.
+fn set_common(socket: &Socket, options: &ListenOptions) -> io::Result<()> {
+    let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    if let Some(size) = options.rcvbuf {
+        socket.set_recv_buffer_size(bytes(size))?;
+    }
+    if let Some(size) = options.sndbuf {
+        socket.set_send_buffer_size(bytes(size))?;
+    }
+    socket.set_nonblocking(true)
+}
+
+fn backlog(options: &ListenOptions) -> i32 {
+    options.backlog.map_or(BACKLOG, |backlog| i32::try_from(backlog).unwrap_or(i32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(text: &str) -> ListenAddress {
+        ListenAddress::Tcp(text.parse().unwrap())
+    }
+
+    #[test]
+    fn a_wildcard_covers_the_addresses_of_its_port_and_family() {
+        let cases = [
+            ("127.0.0.1:80", "0.0.0.0:80", true),
+            ("127.0.0.1:81", "0.0.0.0:80", false),
+            ("127.0.0.1:80", "[::]:80", false),
+            ("[::1]:80", "[::]:80", true),
+            ("0.0.0.0:80", "0.0.0.0:80", false),
+        ];
+        for (address, other, expected) in cases {
+            let wanted = vec![
+                (tcp(address), ListenOptions::default()),
+                (tcp(other), ListenOptions::default()),
+            ];
+            assert_eq!(is_covered(&tcp(address), &wanted), expected, "{address} and {other}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The unprivileged process: gets everything from its parent over the channel
+//! that is its standard input, and serves. It ends when told to, and when the
+//! parent is gone.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::config;
+use crate::exit::Exit;
+use crate::serving::{Served, Serving};
+use crate::wire::{self, FromWorker, Parcel, ToWorker};
+
+/// Messages that may wait while one is being handled; the parent waits for the
+/// answer to the large ones.
+const WAITING_MESSAGES: usize = 16;
+
+/// The worker's whole life.
+pub fn run() -> Exit {
+    let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
+        return Exit::Refused;
+    };
+    let Ok(runtime) = crate::front_runtime() else { return Exit::Refused };
+    let channel = Arc::new(channel);
+    let (sender, messages) = mpsc::channel(WAITING_MESSAGES);
+    let reader = channel.clone();
+    std::thread::spawn(move || {
+        // The end of the channel or nonsense: either way nobody leads any more.
+        while let Ok(Some(message)) = wire::receive(reader.as_fd()) {
+            if sender.blocking_send(message).is_err() {
+                return;
+            }
+        }
+    });
+    let exit = runtime.block_on(serve(&channel, messages));
+    // The reading thread waits for a message that nobody needs.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -> Exit {
+    let mut serving: Option<Serving> = None;
+    let mut serial = 0;
+    while let Some(message) = messages.recv().await {
+        match message {
+            ToWorker::Serve(parcel) => {
+                let next = parcel.serial;
+                let result = put_in_force(channel, &mut serving, parcel, serial);
+                let answer = match result {
+                    Ok(()) => {
+                        serial = next;
+                        FromWorker::Ready
+                    }
+                    Err(reason) => FromWorker::Refused(reason),
+                };
+                if wire::reply(channel.as_fd(), &answer).is_err() {
+                    return Exit::Refused;
+                }
+            }
+            ToWorker::Pool(status) => {
+                if let Some(serving) = &mut serving {
+                    serving.pool_changed(status);
+                }
+            }
+            ToWorker::Reopen(logs) => {
+                if let Some(serving) = &serving {
+                    serving.reopen(&logs);
+                }
+            }
+            ToWorker::Stop => {
+                if let Some(serving) = &mut serving {
+                    serving.stop_gracefully();
+                    drain(serving, &mut messages).await;
+                }
+                return Exit::Done;
+            }
+        }
+    }
+    // The parent is gone, and with it PHP: nothing is left to wait for.
+    Exit::Refused
+}
+
+/// Requests end, for as long as the parent lives: it is what counts the time.
+async fn drain(serving: &mut Serving, messages: &mut mpsc::Receiver<ToWorker>) {
+    loop {
+        let changed = tokio::select! {
+            () = serving.ended() => return,
+            message = messages.recv() => message,
+        };
+        match changed {
+            Some(ToWorker::Pool(status)) => serving.pool_changed(status),
+            Some(ToWorker::Reopen(logs)) => serving.reopen(&logs),
+            Some(_) => {}
+            None => return,
+        }
+    }
+}
+
+/// Reads the texts as the parent did, and serves what they say.
+fn put_in_force(
+    channel: &Arc<OwnedFd>,
+    serving: &mut Option<Serving>,
+    parcel: Parcel,
+    serial: u64,
+) -> Result<(), String> {
+    let Parcel { invocation, sockets, logs, pools, .. } = parcel;
+    let accepted = config::judge(invocation.read()).map_err(|rejected| {
+        let lines = config::lines(&rejected.diagnostics, &rejected.sources);
+        lines.map(|(_, line)| line).collect::<Vec<_>>().join("; ")
+    })?;
+    let served = Served { site: accepted.site, sockets, logs, pools };
+    match serving {
+        None => *serving = Some(Serving::start(served)?),
+        Some(serving) => {
+            let former = serving.replace(served)?;
+            let channel = channel.clone();
+            tokio::spawn(async move {
+                former.released().await;
+                // A parent that is gone has no pools to stop.
+                let _ = wire::reply(channel.as_fd(), &FromWorker::Released(serial));
+            });
+        }
+    }
+    Ok(())
+}
