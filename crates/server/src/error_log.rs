@@ -246,9 +246,11 @@ impl fmt::Write for Escaped<'_> {
         if room == 0 {
             return Err(fmt::Error);
         }
-        let text = text
-            .get(..text.floor_char_boundary(room))
-            .unwrap_or_default();
+        let mut end = room.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = text.get(..end).unwrap_or_default();
         if !text.bytes().any(|byte| byte.is_ascii_control()) {
             self.0.push_str(text);
             return Ok(());

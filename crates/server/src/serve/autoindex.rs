@@ -69,7 +69,11 @@ pub fn listing(request: &mut Request, directory: &Path) -> Handled {
         }
         AutoindexFormat::Json | AutoindexFormat::Jsonp => {
             put_json(&entries, callback.as_deref(), &mut out);
-            if callback.is_some() { b"application/javascript" } else { b"application/json" }
+            if callback.is_some() {
+                b"application/javascript"
+            } else {
+                b"application/json"
+            }
         }
         AutoindexFormat::Xml => {
             put_xml(&entries, &mut out);
@@ -179,13 +183,17 @@ impl Entry {
     /// Places that the name takes: characters, or bytes as in nginx without
     /// `charset utf-8`.
     fn width(&self, is_utf8: bool) -> usize {
-        self.text(is_utf8).map_or(self.name.len(), |name| name.chars().count())
+        self.text(is_utf8)
+            .map_or(self.name.len(), |name| name.chars().count())
     }
 
     /// The first `width` places of the name.
     fn beginning(&self, width: usize, is_utf8: bool) -> &[u8] {
         let end = match self.text(is_utf8) {
-            Some(name) => name.char_indices().nth(width).map_or(name.len(), |(at, _)| at),
+            Some(name) => name
+                .char_indices()
+                .nth(width)
+                .map_or(name.len(), |(at, _)| at),
             None => width.min(self.name.len()),
         };
         self.name.get(..end).unwrap_or_default()

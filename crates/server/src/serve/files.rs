@@ -7,6 +7,8 @@
 //! Files are opened and looked at by blocking calls, as nginx does: the system
 //! has what is asked for often in memory.
 
+#[cfg(test)]
+mod on_disk;
 mod open;
 mod try_files;
 
