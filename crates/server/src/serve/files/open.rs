@@ -115,10 +115,8 @@ fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Fai
     } else {
         rustix::fs::open(path, flags, Mode::empty())
     };
-    let opened = opened.map_err(|errno| Failure {
-        call: "open()",
-        errno,
-    })?;
+    let call = if no_symlinks { "openat()" } else { "open()" };
+    let opened = opened.map_err(|errno| Failure { call, errno })?;
     let stat = rustix::fs::fstat(&opened).map_err(|errno| Failure {
         call: "fstat()",
         errno,
