@@ -44,7 +44,7 @@ const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
 const MAX_ROUNDS: usize = 4;
 /// How long after a failed refresh the next is tried; stale copies are shown
 /// meanwhile. Short, since it is how late we notice that PHP is back.
-pub const REFRESH_PAUSE: Duration = Duration::from_millis(100);
+const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers through the cache.
 pub async fn serve(
@@ -450,6 +450,7 @@ async fn lead(
     mut store: StorePlan,
     client: Option<oneshot::Sender<Led>>,
 ) {
+    let in_background = client.is_none();
     let tell = |led: Led| {
         if let Some(client) = client {
             // The client may have left; the response is stored all the same.
@@ -459,6 +460,10 @@ async fn lead(
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
+            if in_background {
+                // Until the flight ends nobody else begins a refresh.
+                tokio::time::sleep(REFRESH_PAUSE).await;
+            }
             leader.failed_as(error.status());
             return tell(Led::Failed(error));
         }
