@@ -88,7 +88,7 @@ fn level<'a>(
 }
 
 /// The context of the block of `name`.
-fn inside(name: &str, context: Context) -> Context {
+pub(crate) fn inside(name: &str, context: Context) -> Context {
     match name {
         "events" => Context::Events,
         "http" => Context::Http,

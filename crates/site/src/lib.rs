@@ -8,10 +8,14 @@
 
 mod check;
 pub mod directives;
+mod explain;
 mod lower;
 pub mod model;
 mod read;
+mod reference;
 
+pub use explain::{Explained, Verdict, explain};
 pub use lower::{LowerOptions, lower};
 pub use model::*;
 pub use read::{Reading, read, read_with};
+pub use reference::reference;

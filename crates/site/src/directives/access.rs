@@ -5,25 +5,52 @@ use super::{Context, Directive};
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("allow", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats(),
+        .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats()
+        .short("let an address or network in")
+        .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. Where none fits, the client may come in.")
+        .example("allow 192.0.2.0/24;"),
     Directive::new("auth_basic", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "REALM | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("ask for a name and a password")
+        .long("The text is what browsers show. It may have variables; `off` ends what was inherited.")
+        .example(r#"auth_basic "Members"; auth_basic_user_file /etc/mayfly/users;"#),
     Directive::new("auth_basic_user_file", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "FILE").inherited(),
+        .takes(1, 1, "FILE").inherited()
+        .short("names and passwords")
+        .long("Lines of `name:password`, with the password hashed as `htpasswd` or `openssl passwd` do. A relative path starts at the folder of the configuration.")
+        .example("auth_basic_user_file /etc/mayfly/users;"),
     Directive::new("auth_delay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("0s"),
+        .default("0s")
+        .short("how long a wrong password waits")
+        .long("It slows guessing down.")
+        .example("auth_delay 1s;"),
     Directive::new("deny", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats(),
+        .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats()
+        .short("keep an address or network out")
+        .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. `deny all` as the last keeps everybody else out, with 403.")
+        .example("deny all;"),
     Directive::new("real_ip_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "FIELD | X-Real-IP | X-Forwarded-For | proxy_protocol").inherited()
-        .default("X-Real-IP"),
+        .default("X-Real-IP")
+        .short("where a proxy writes the client's address")
+        .long("A field such as `X-Forwarded-For`, whose last address is taken, or `proxy_protocol`.")
+        .example("real_ip_header X-Forwarded-For;"),
     Directive::new("real_ip_recursive", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("look past several proxies")
+        .long("With `on`, addresses of believed proxies at the end of the field are skipped.")
+        .example("real_ip_recursive on;"),
     Directive::new("set_real_ip_from", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "ADDRESS | NETWORK | unix:").inherited_as_a_whole().repeats(),
+        .takes(1, 1, "ADDRESS | NETWORK | unix:").inherited_as_a_whole().repeats()
+        .short("a proxy that is believed")
+        .long("Requests from this address or network have their client's address in a field that the proxy writes (`real_ip_header`). A host name stands for all its addresses.")
+        .example("set_real_ip_from 10.0.0.0/8;"),
     Directive::new("valid_referers", &[Context::Server, Context::Location])
-        .takes(1, usize::MAX, "none | blocked | server_names | NAME ...").inherited_as_a_whole().repeats(),
+        .takes(1, usize::MAX, "none | blocked | server_names | NAME ...").inherited_as_a_whole().repeats()
+        .short("pages that may link here")
+        .long("Sets `$invalid_referer` to an empty text where the request's `Referer` is one of those named, else to 1. `none` is a request without the field, `blocked` one whose field a firewall has emptied, `server_names` the server's own names. Names may be wildcards, have a path, or be patterns after `~`.")
+        .example("valid_referers none blocked server_names *.example.org;"),
 ];

@@ -6,71 +6,146 @@ use super::{Context, Directive};
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("*_cache", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "ZONE | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("the zone to keep responses in")
+        .long("A zone that `fastcgi_cache_path` names, or `off`. Variables may be used. A response is stored if its own fields allow it or `fastcgi_cache_valid` says how long; never if it sets a cookie, is private, or answers a request with a password, unless a directive says so by name.")
+        .example("fastcgi_cache pages;"),
     Directive::new("*_cache_background_update", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("refresh stale pages without anybody waiting")
+        .long("With `on`, a visitor gets the stale page at once and a request of the server's own fetches the new one. It needs `updating` in `fastcgi_cache_use_stale`, or `stale-while-revalidate` in the response.")
+        .example("fastcgi_cache_background_update on;"),
     Directive::new("*_cache_bypass", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats(),
+        .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
+        .short("when not to look into the cache")
+        .long("Where any of the values is neither empty nor 0, the request goes past the cache. The response may still be stored; `fastcgi_no_cache` with the same values prevents it. Cookies of logged-in visitors belong here.")
+        .example("fastcgi_cache_bypass $cookie_session $arg_nocache;"),
     Directive::new("*_cache_convert_head", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("fetch with GET for HEAD")
+        .long("With `on`, HEAD is answered from what GET stored, and fetches as GET. With `off`, the method should be part of the key.")
+        .example("fastcgi_cache_convert_head on;"),
     Directive::new("*_cache_key", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TEXT").inherited()
-        .default("$scheme$host$request_uri"),
+        .default("$scheme$host$request_uri")
+        .short("what tells stored responses apart")
+        .long("Two requests with the same key get the same stored response. The default (nginx has none and demands the directive) fits nearly every site; with HEAD and GET sharing what is stored, the method need not be part of it.")
+        .example(r#"fastcgi_cache_key "$scheme$host$request_uri";"#),
     Directive::new("*_cache_lock", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("one request for a page that is not stored")
+        .long("With `on`, requests for the same page that come at once are collapsed: one of them asks PHP, the others get the same answer as it arrives. nginx has `off` by default; here it is `on`, as a crowd on a cold page is what brings sites down. A response that turns out to be private frees all that wait, together.")
+        .example("fastcgi_cache_lock on;"),
     Directive::new("*_cache_lock_age", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("5s"),
+        .default("5s")
+        .short("when the next one may ask")
+        .long("When the request that asks has taken this long, another of those that wait asks as well.")
+        .example("fastcgi_cache_lock_age 10s;"),
     Directive::new("*_cache_lock_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("5s"),
+        .default("5s")
+        .short("how long collapsed requests wait")
+        .long("When the time has passed, they ask PHP themselves; their responses are not stored.")
+        .example("fastcgi_cache_lock_timeout 3s;"),
     Directive::new("*_cache_max_range_offset", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "SIZE").inherited(),
+        .takes(1, 1, "SIZE").inherited()
+        .short("from where on ranges are handed on")
+        .long("A range that begins behind this byte is fetched from the upstream and not stored. Without the directive, the whole response is fetched and the range is cut out of it.")
+        .example("fastcgi_cache_max_range_offset 10m;"),
     Directive::new("*_cache_methods", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "GET | HEAD | POST ...").inherited_as_a_whole().repeats()
-        .default("GET HEAD"),
+        .default("GET HEAD")
+        .short("methods whose responses are stored")
+        .long("GET and HEAD always are. POST is for the rare application that asks questions by it, with a key that has the body in it.")
+        .example("fastcgi_cache_methods GET HEAD POST;"),
     Directive::new("*_cache_min_uses", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER").inherited()
-        .default("1"),
+        .default("1")
+        .short("requests before a response is stored")
+        .long("With 2, a page that is asked for once in `inactive` takes no memory.")
+        .example("fastcgi_cache_min_uses 2;"),
     Directive::new("*_cache_path", &[Context::Http])
-        .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [memory=SIZE] [max_size=SIZE] [inactive=TIME] [levels=LEVELS] ...").repeats(),
+        .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [memory=SIZE] [max_size=SIZE] [inactive=TIME] [levels=LEVELS] ...").repeats()
+        .short("a cache zone")
+        .long("Names a zone and bounds it. Responses are kept in memory, up to `memory`; without it, `max_size` is the bound where the path is on a file system in memory, else a share of the machine's memory is taken. What was not asked for during `inactive` is dropped. The bound counts everything: bodies, fields, keys, the index. `levels` and other parameters that arrange files are accepted and have no meaning.")
+        .example("fastcgi_cache_path /run/mayfly/cache keys_zone=example:10m memory=64m inactive=10m;"),
     Directive::new("*_cache_purge", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "VALUE ... | METHOD [from ADDRESS ...] | ZONE KEY").inherited_as_a_whole().repeats(),
+        .takes(1, usize::MAX, "VALUE ... | METHOD [from ADDRESS ...] | ZONE KEY").inherited_as_a_whole().repeats()
+        .short("remove stored responses")
+        .long("With variables: where any is neither empty nor 0, what is stored under the request's key is removed instead of a page being made; a key that ends in `*` removes all that begin so. With a method: the same for that method, `from` the addresses named. With a zone and a key, as in the well-known module: a location whose every request removes that key.")
+        .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("ask whether a stale response still holds")
+        .long("With `on`, a stale response that has an `ETag` or a `Last-Modified` is validated by `If-None-Match` and `If-Modified-Since`. A 304 makes it fresh again.")
+        .example("fastcgi_cache_revalidate on;"),
     Directive::new("*_cache_use_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "error | timeout | invalid_header | updating | http_500 | http_503 | http_403 | http_404 | http_429 | off ...").inherited_as_a_whole().repeats()
-        .default("off"),
+        .default("off")
+        .short("when a stale response is better than none")
+        .long("The failures that are bridged with what is stored, however old. `updating` serves it while another request fetches a new one. With `fastcgi_cache_background_update`, nobody waits for that.")
+        .example("fastcgi_cache_use_stale error timeout updating http_500 http_503;"),
     Directive::new("*_cache_valid", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "[CODE ... | any] TIME").inherited_as_a_whole().repeats(),
+        .takes(1, usize::MAX, "[CODE ... | any] TIME").inherited_as_a_whole().repeats()
+        .short("how long responses are fresh")
+        .long("Codes and a time; without codes 200, 301 and 302; `any` is for all others. Times may be given in milliseconds: 100 ms of freshness turn a thousand requests a second into ten. Fields of the response (`X-Accel-Expires`, `Cache-Control`, `Expires`) go before it unless they are ignored.")
+        .example("fastcgi_cache_valid 200 500ms;"),
     Directive::new("*_no_cache", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats(),
+        .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
+        .short("when not to store a response")
+        .long("Where any of the values is neither empty nor 0, the response is not stored. Usually it has the same values as `fastcgi_cache_bypass`.")
+        .example("fastcgi_no_cache $cookie_session;"),
     Directive::new("cache_ignore_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
-        .default("off"),
+        .default("off")
+        .short("query arguments that do not count")
+        .long("The arguments named (`*` at the end stands for anything) are left out of the key, so that a link from a newsletter finds the page that is stored. Scripts still see them.")
+        .example("cache_ignore_args utm_* gclid fbclid;"),
     Directive::new("cache_ignore_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
-        .default("off"),
+        .default("off")
+        .short("cookies that do not count")
+        .long("The cookies named (`*` at the end stands for anything) neither make a variant under `Vary: Cookie` nor make a condition true. Analytics cookies belong here. Scripts still see them.")
+        .example("cache_ignore_cookies _ga* _pk_*;"),
     Directive::new("cache_private", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "COOKIE ... [copies=NUMBER] [size=SIZE] | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("a copy for each session")
+        .long("Requests with one of the cookies named (`*` at the end stands for anything) have copies of their own, told apart by the cookies' values. `copies` and `size` bound what one session may keep. Responses that say `private` are then stored for their session alone.")
+        .example("cache_private PHPSESSID wordpress_logged_in_* copies=16 size=1m;"),
     Directive::new("cache_queue_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("serve stale when too many wait for PHP")
+        .long("When as many requests wait for PHP, a stale response that is stored is served instead of one more waiting.")
+        .example("cache_queue_stale 20;"),
     Directive::new("cache_read_your_writes", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("visitors see what they have just written")
+        .long("A visitor who sent POST, PUT, PATCH or DELETE is served past the cache for this time, so that a comment or a basket is there at once. A cookie carries it, in their browser alone; everybody else goes on being served from memory.")
+        .example("cache_read_your_writes 10s;"),
     Directive::new("cache_status_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("the Cache-Status field")
+        .long("With `on`, responses that the cache had a say in carry the field of RFC 9211: hit or not and why, how long the response stays fresh, whether it was stored.")
+        .example("cache_status_header off;"),
     Directive::new("cache_store_authorized", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("store responses to requests with a password")
+        .long("With `on`, a request with `Authorization` is no reason against storing. It is right where everybody who has a password sees the same.")
+        .example("cache_store_authorized on;"),
     Directive::new("cache_store_set_cookie", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("store responses that set a cookie")
+        .long("With `on`, such responses are stored without the field `Set-Cookie`. It is right only where no page depends on who asks.")
+        .example("cache_store_set_cookie on;"),
 ];

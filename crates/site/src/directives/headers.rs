@@ -5,19 +5,37 @@ use super::{Context, Directive};
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("add_header", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
-        .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats(),
+        .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats()
+        .short("add a field to responses")
+        .long("Holds for 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308, with `always` for all. The value may have variables; an empty value adds nothing. One line at a level replaces all inherited ones.")
+        .example("add_header X-Cache $upstream_cache_status always;"),
     Directive::new("add_trailer", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
-        .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats(),
+        .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats()
+        .short("add a field behind the body")
+        .long("As `add_header`, for what is known only at the end. It needs a chunked response.")
+        .example("add_trailer X-Time $request_time;"),
     Directive::new("charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "NAME | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("the charset of text responses")
+        .long("Added to `Content-Type` of the types in `charset_types`. Nothing is converted.")
+        .example("charset utf-8;"),
     Directive::new("charset_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
-        .default("text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml"),
+        .default("text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml")
+        .short("types that get a charset")
+        .long("`text/html` always counts; `*` is all.")
+        .example("charset_types text/css application/json;"),
     Directive::new("expires", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 2, "[modified] TIME | epoch | max | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("how long browsers may keep a response")
+        .long("Sets `Expires` and `Cache-Control`. A time counts from now, with `modified` from the last change of the file, with `@` it is a time of day; a negative one forbids keeping. `max` is ten years, `epoch` never, `off` adds nothing.")
+        .example("expires 30d;"),
     Directive::new("override_charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("add the charset to upstreams' responses too")
+        .long("With `on`, the charset that an upstream named is replaced.")
+        .example("override_charset on;"),
 ];

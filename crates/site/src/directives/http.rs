@@ -6,281 +6,539 @@ use super::{Context, Directive};
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("absolute_redirect", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("full URLs in redirects")
+        .long("With `on`, redirects made by the server have scheme and host. With `off` they are paths, which is right behind a proxy that is called by another name.")
+        .example("absolute_redirect off;"),
     Directive::new("aio", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off | threads").inherited()
         .default("off")
-        .ignored("files are read by threads that Mayfly manages itself"),
+        .ignored("files are read by threads that Mayfly manages itself")
+        .short("read files asynchronously")
+        .long("Files are read by threads of Mayfly's own, so that a slow disk stops no connection. The line has no effect.")
+        .example("aio threads;"),
     Directive::new("aio_write", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("files are written by threads that Mayfly manages itself"),
+        .ignored("files are written by threads that Mayfly manages itself")
+        .short("write files asynchronously")
+        .long("Files are written by threads of Mayfly's own. The line has no effect.")
+        .example("aio_write on;"),
     Directive::new("alias", &[Context::Location])
-        .takes(1, 1, "PATH").inherited(),
+        .takes(1, 1, "PATH").inherited()
+        .short("a folder in place of the location's path")
+        .long("The part of the path that the location names is replaced: with `location /i/` and `alias /data/images/`, `/i/top.gif` is `/data/images/top.gif`. In a location with a pattern, the value is the whole path and usually has groups of the pattern in it. Both should end in a slash, or neither.")
+        .example("alias /data/images/;"),
     Directive::new("chunked_transfer_encoding", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("chunked responses to HTTP/1.1 clients")
+        .long("With `off`, a response of unknown length ends with its connection. Only clients that break the standard need it.")
+        .example("chunked_transfer_encoding on;"),
     Directive::new("client_body_buffer_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
-        .default("16k"),
+        .default("16k")
+        .short("how much of a request body is kept in memory")
+        .long("What goes beyond is written to a temporary file below `client_body_temp_path`.")
+        .example("client_body_buffer_size 128k;"),
     Directive::new("client_body_in_file_only", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | clean | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("write every request body to a file")
+        .long("`clean` removes the file when the request is done; `on` leaves it. `$request_body_file` has its name.")
+        .example("client_body_in_file_only clean;"),
     Directive::new("client_body_in_single_buffer", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("keep a request body in one piece")
+        .long("Counts for `$request_body`. Bodies in memory are in one piece here in any case.")
+        .example("client_body_in_single_buffer on;"),
     Directive::new("client_body_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
-        .default("client_body_temp"),
+        .default("client_body_temp")
+        .short("where large request bodies wait")
+        .long("A folder for temporary files. Levels of subfolders are accepted and have no meaning, as the files have no names.")
+        .example("client_body_temp_path /var/lib/mayfly/body 1 2;"),
     Directive::new("client_body_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("60s"),
+        .default("60s")
+        .short("how long a client may pause while it sends a body")
+        .long("It is the time between two reads, not for the whole body. A client that pauses longer gets 408.")
+        .example("client_body_timeout 30s;"),
     Directive::new("client_header_buffer_size", &[Context::Http, Context::Server])
         .takes(1, 1, "SIZE").inherited()
-        .default("1k"),
+        .default("1k")
+        .short("memory for an ordinary request head")
+        .long("Heads that do not fit get larger buffers, as `large_client_header_buffers` says. The default is enough for nearly all.")
+        .example("client_header_buffer_size 2k;"),
     Directive::new("client_header_timeout", &[Context::Http, Context::Server])
         .takes(1, 1, "TIME").inherited()
-        .default("60s"),
+        .default("60s")
+        .short("how long a client may take to send a request head")
+        .long("Counted from its first byte, or from the start of the connection. A client that takes longer gets 408 and is disconnected.")
+        .example("client_header_timeout 15s;"),
     Directive::new("client_max_body_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
-        .default("1m"),
+        .default("1m")
+        .short("how large a request body may be")
+        .long("A larger one gets 413. 0 means no limit. PHP has limits of its own for uploads: `upload_max_filesize` and `post_max_size`.")
+        .example("client_max_body_size 64m;"),
     Directive::new("connection_pool_size", &[Context::Http, Context::Server])
         .takes(1, 1, "SIZE").inherited()
         .default("512")
-        .ignored("memory is not taken from pools"),
+        .ignored("memory is not taken from pools")
+        .short("memory of a connection")
+        .long("nginx takes memory for a connection in pieces of this size. Here the line has no effect.")
+        .example("connection_pool_size 1k;"),
     Directive::new("default_type", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TYPE").inherited()
-        .default("text/plain"),
+        .default("text/plain")
+        .short("media type of files without a known extension")
+        .long("Counts where `types` does not list the file's extension, and for `return` with a text.")
+        .example("default_type application/octet-stream;"),
     Directive::new("directio", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE | off").inherited()
         .default("off")
-        .ignored("files are read through the page cache"),
+        .ignored("files are read through the page cache")
+        .short("read large files past the page cache")
+        .long("All files are read through the page cache. The line has no effect.")
+        .example("directio 8m;"),
     Directive::new("directio_alignment", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("512")
-        .ignored("files are read through the page cache"),
+        .ignored("files are read through the page cache")
+        .short("alignment of direct reads")
+        .long("It belongs to `directio`, which has no effect here.")
+        .example("directio_alignment 4k;"),
     Directive::new("disable_symlinks", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "off | on | if_not_owner [from=PATH]").inherited()
-        .default("off"),
+        .default("off")
+        .short("refuse symbolic links")
+        .long("With `on`, a path with a symbolic link in it is forbidden. `if_not_owner` counts as `on` here, which is stricter than nginx.")
+        .example("disable_symlinks on;"),
     Directive::new("error_page", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
-        .takes(2, usize::MAX, "CODE ... [=[RESPONSE]] URI").inherited_as_a_whole().repeats(),
+        .takes(2, usize::MAX, "CODE ... [=[RESPONSE]] URI").inherited_as_a_whole().repeats()
+        .short("what to show in place of an error")
+        .long("The page is fetched by an internal redirect, or by a real one where the address has a scheme. `=200` changes the status; `=` alone takes the page's own. A location `@name` may be the target.")
+        .example("error_page 500 502 503 504 /50x.html;"),
     Directive::new("etag", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("ETag of files")
+        .long("It is made from time and size of the file, in nginx's own form, so that browsers' copies stay valid when one server replaces the other.")
+        .example("etag off;"),
     Directive::new("http2", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("there is no HTTP/2 yet; clients use HTTP/1.1"),
+        .ignored("there is no HTTP/2 yet; clients use HTTP/1.1")
+        .short("HTTP/2")
+        .long("Clients use HTTP/1.1 until HTTP/2 is there. The line is accepted, because they do so by themselves.")
+        .example("http2 on;"),
     Directive::new("http2_max_concurrent_streams", &[Context::Http, Context::Server])
         .takes(1, 1, "NUMBER").inherited()
         .default("128")
-        .ignored("there is no HTTP/2 yet"),
+        .ignored("there is no HTTP/2 yet")
+        .short("requests at the same time on one connection")
+        .long("It belongs to HTTP/2, which is not there yet.")
+        .example("http2_max_concurrent_streams 64;"),
     Directive::new("http3", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("there is no HTTP/3 yet; clients use HTTP/1.1"),
+        .ignored("there is no HTTP/3 yet; clients use HTTP/1.1")
+        .short("HTTP/3")
+        .long("Clients use HTTP/1.1 until HTTP/3 is there. The line is accepted, because they do so by themselves.")
+        .example("http3 on;"),
     Directive::new("if_modified_since", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "off | exact | before").inherited()
-        .default("exact"),
+        .default("exact")
+        .short("how the time in a request is compared")
+        .long("`exact` answers 304 where it is the file's own time, `before` also where it is later, `off` never.")
+        .example("if_modified_since before;"),
     Directive::new("ignore_invalid_headers", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("drop request fields with odd names")
+        .long("Valid names consist of letters, digits and hyphens, perhaps underscores. With `off`, others are kept.")
+        .example("ignore_invalid_headers on;"),
     Directive::new("internal", &[Context::Location])
-        .takes(0, 0, "").inherited(),
+        .takes(0, 0, "").inherited()
+        .short("no access from outside")
+        .long("Requests from clients get a 404. The location is open to internal redirects: `error_page`, `try_files`, `index`, `rewrite` and the response field `X-Accel-Redirect`.")
+        .example("internal;"),
     Directive::new("keepalive_disable", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "none | msie6 | safari ...").inherited_as_a_whole().repeats()
-        .default("msie6"),
+        .default("msie6")
+        .short("browsers whose connections are not kept")
+        .long("`msie6` means old Internet Explorer after a POST, `safari` means Safari on macOS, `none` nobody.")
+        .example("keepalive_disable none;"),
     Directive::new("keepalive_min_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
         .default("0")
-        .ignored("idle connections are closed by `keepalive_timeout` alone"),
+        .ignored("idle connections are closed by `keepalive_timeout` alone")
+        .short("how long a connection stays at least")
+        .long("In nginx it delays the end of idle connections while it shuts down. Here it has no effect.")
+        .example("keepalive_min_timeout 5s;"),
     Directive::new("keepalive_requests", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER").inherited()
-        .default("1000"),
+        .default("1000")
+        .short("requests on one connection")
+        .long("After as many, the connection is closed. It bounds what a connection's memory can come to.")
+        .example("keepalive_requests 10000;"),
     Directive::new("keepalive_time", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("1h"),
+        .default("1h")
+        .short("how long a connection may be used")
+        .long("After this time it is closed with the next response.")
+        .example("keepalive_time 1h;"),
     Directive::new("keepalive_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "TIME [HEADER_TIME]").inherited()
-        .default("75s"),
+        .default("75s")
+        .short("how long an idle connection stays open")
+        .long("0 closes connections after each response. A second time is told to the client in the field `Keep-Alive`.")
+        .example("keepalive_timeout 65s 60s;"),
     Directive::new("large_client_header_buffers", &[Context::Http, Context::Server])
         .takes(2, 2, "NUMBER SIZE").inherited()
-        .default("4 8k"),
+        .default("4 8k")
+        .short("how large a request head may be")
+        .long("The request line must fit into one buffer, else 414; so must each field, else 400. All together may take as many buffers as there are.")
+        .example("large_client_header_buffers 4 16k;"),
     Directive::new("limit_rate", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "RATE").inherited()
-        .default("0"),
+        .default("0")
+        .short("how fast a response is sent")
+        .long("Bytes per second for each request; 0 is no limit. Variables may be used, and the response field `X-Accel-Limit-Rate` goes before it.")
+        .example("limit_rate 500k;"),
     Directive::new("limit_rate_after", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "SIZE").inherited()
-        .default("0"),
+        .default("0")
+        .short("how much is sent before the limit begins")
+        .long("Counts with `limit_rate`: a video starts quickly, and goes on slowly.")
+        .example("limit_rate_after 1m;"),
     Directive::new("lingering_close", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "off | on | always").inherited()
-        .default("on"),
+        .default("on")
+        .short("read on before a connection is closed")
+        .long("When a request is refused while its body is still arriving, closing at once could destroy the answer on its way. `on` reads and drops what comes where it may be needed, `always` in any case, `off` never.")
+        .example("lingering_close on;"),
     Directive::new("lingering_time", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("30s"),
+        .default("30s")
+        .short("how long to read on at most")
+        .long("Counts while `lingering_close` is at work. After this time the connection is closed, whatever still comes.")
+        .example("lingering_time 30s;"),
     Directive::new("lingering_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("5s"),
+        .default("5s")
+        .short("how long to wait for more while reading on")
+        .long("When nothing comes for this time, the connection is closed.")
+        .example("lingering_timeout 5s;"),
     Directive::new("listen", &[Context::Server])
         .takes(1, usize::MAX, "[ADDRESS:]PORT | unix:PATH [default_server] [backlog=NUMBER] [reuseport] ...").repeats()
-        .default("*:80"),
+        .default("*:80 or *:8000")
+        .short("address and port of a server")
+        .long("An address with a port, a port alone (all IPv4 addresses), an IPv6 address in brackets, or `unix:` and a path. Several servers may share one address; `default_server` takes the requests whose host none of them has, else the first server. Options of the socket, such as `backlog` and `reuseport`, are written in one of the servers only. Without the directive, port 80 is taken, or 8000 where the server was not started by root.")
+        .example("listen 127.0.0.1:8080 default_server;"),
     Directive::new("location", &[Context::Server, Context::Location])
-        .takes(1, 2, "[= | ^~ | ~ | ~*] PATH { ... } | @NAME { ... }").block().repeats(),
+        .takes(1, 2, "[= | ^~ | ~ | ~*] PATH { ... } | @NAME { ... }").block().repeats()
+        .short("settings for some paths")
+        .long("`=` takes one path. A plain path takes all that begin with it, the longest one first. `~` (with case) and `~*` (without) take a pattern; they go before plain paths, in order of appearance, unless the longest plain path has `^~`. A name after `@` is for internal redirects by `error_page` and `try_files`.")
+        .example(r#"location ~ \.php$ { fastcgi_pass 127.0.0.1:9000; }"#),
     Directive::new("log_not_found", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("log files that are not there")
+        .long("With `off`, a missing file is no line in the error log. It is usual for `favicon.ico`.")
+        .example("log_not_found off;"),
     Directive::new("log_subrequest", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("log subrequests")
+        .long("Internal requests appear in the access log.")
+        .example("log_subrequest on;"),
     Directive::new("map_hash_bucket_size", &[Context::Http])
         .takes(1, 1, "SIZE").inherited()
         .default("64")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the tables of maps")
+        .long("Tables size themselves. The line has no effect.")
+        .example("map_hash_bucket_size 128;"),
     Directive::new("map_hash_max_size", &[Context::Http])
         .takes(1, 1, "SIZE").inherited()
         .default("2048")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the tables of maps")
+        .long("Tables size themselves. The line has no effect.")
+        .example("map_hash_max_size 4096;"),
     Directive::new("max_headers", &[Context::Http, Context::Server])
         .takes(1, 1, "NUMBER").inherited()
-        .default("1000"),
+        .default("1000")
+        .short("how many fields a request may have")
+        .long("A request with more gets 400.")
+        .example("max_headers 200;"),
     Directive::new("max_ranges", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "NUMBER").inherited(),
+        .takes(1, 1, "NUMBER").inherited()
+        .short("ranges in one request")
+        .long("0 turns ranges off. A request for more ranges gets the whole response. Without the directive there is no limit but the standard's good sense.")
+        .example("max_ranges 5;"),
     Directive::new("merge_slashes", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("several slashes count as one")
+        .long("With `on`, `//a///b` is looked up as `/a/b`. Turn it off only where paths hold data such as base64.")
+        .example("merge_slashes on;"),
     Directive::new("open_file_cache", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "off | max=NUMBER [inactive=TIME]").inherited()
-        .default("off"),
+        .default("off")
+        .short("keep files open")
+        .long("Keeps open files, their sizes and times, and folders that are there. `max` bounds their number; those that were not used for `inactive` are closed. It saves system calls on busy static sites.")
+        .example("open_file_cache max=1000 inactive=20s;"),
     Directive::new("open_file_cache_errors", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("remember files that are not there")
+        .long("With `on`, a missing file is remembered for `open_file_cache_valid`.")
+        .example("open_file_cache_errors on;"),
     Directive::new("open_file_cache_min_uses", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER").inherited()
-        .default("1"),
+        .default("1")
+        .short("uses that keep a file open")
+        .long("A file that was used less often within `inactive` is closed.")
+        .example("open_file_cache_min_uses 2;"),
     Directive::new("open_file_cache_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("60s"),
+        .default("60s")
+        .short("how long an open file is taken for granted")
+        .long("After this time, the next request looks at the file again.")
+        .example("open_file_cache_valid 30s;"),
     Directive::new("output_buffers", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 2, "NUMBER SIZE").inherited()
         .default("2 32k")
-        .ignored("Mayfly sizes its buffers itself"),
+        .ignored("Mayfly sizes its buffers itself")
+        .short("buffers for files")
+        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .example("output_buffers 2 64k;"),
     Directive::new("port_in_redirect", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("the port in redirects")
+        .long("Counts for full URLs. With `off`, redirects leave the server's port out, which is right behind a proxy on the usual port.")
+        .example("port_in_redirect off;"),
     Directive::new("postpone_output", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("1460")
-        .ignored("small pieces are joined anyway"),
+        .ignored("small pieces are joined anyway")
+        .short("wait for enough to send")
+        .long("Small pieces are joined in any case. The line has no effect.")
+        .example("postpone_output 1460;"),
     Directive::new("proxy_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
-        .ignored("there are no HTTP upstreams yet"),
+        .ignored("there are no HTTP upstreams yet")
+        .short("temporary files of HTTP upstreams")
+        .long("There are no such upstreams yet. The line is accepted, because packages write it.")
+        .example("proxy_temp_path /var/lib/nginx/proxy;"),
     Directive::new("read_ahead", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("0")
-        .ignored("the kernel's own read-ahead is used"),
+        .ignored("the kernel's own read-ahead is used")
+        .short("how far the kernel reads ahead")
+        .long("The kernel decides. The line has no effect.")
+        .example("read_ahead 32k;"),
     Directive::new("recursive_error_pages", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("error pages of error pages")
+        .long("With `on`, an error on the way to an error page may have an error page as well. There is a bound of ten.")
+        .example("recursive_error_pages on;"),
     Directive::new("referer_hash_bucket_size", &[Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("64")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of referers")
+        .long("Tables size themselves. The line has no effect.")
+        .example("referer_hash_bucket_size 128;"),
     Directive::new("referer_hash_max_size", &[Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("2048")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of referers")
+        .long("Tables size themselves. The line has no effect.")
+        .example("referer_hash_max_size 4096;"),
     Directive::new("request_pool_size", &[Context::Http, Context::Server])
         .takes(1, 1, "SIZE").inherited()
         .default("4k")
-        .ignored("memory is not taken from pools"),
+        .ignored("memory is not taken from pools")
+        .short("memory of a request")
+        .long("nginx takes memory for a request in pieces of this size. Here the line has no effect.")
+        .example("request_pool_size 8k;"),
     Directive::new("reset_timedout_connection", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("reset connections that timed out")
+        .long("A reset frees the kernel's memory at once. An ordinary close may keep unsent data for long.")
+        .example("reset_timedout_connection on;"),
     Directive::new("resolver", &[Context::Http, Context::Server, Context::Location, Context::Upstream])
         .takes(1, usize::MAX, "ADDRESS ... [valid=TIME]").inherited()
-        .ignored("host names are looked up by the system, once, when the configuration is read"),
+        .ignored("host names are looked up by the system, once, when the configuration is read")
+        .short("name servers to ask")
+        .long("Host names in a configuration are looked up by the system when the file is read. The line is accepted, because many files have one for TLS.")
+        .example("resolver 127.0.0.53 valid=30s;"),
     Directive::new("resolver_timeout", &[Context::Http, Context::Server, Context::Location, Context::Upstream])
         .takes(1, 1, "TIME").inherited()
         .default("30s")
-        .ignored("host names are looked up by the system, once, when the configuration is read"),
+        .ignored("host names are looked up by the system, once, when the configuration is read")
+        .short("how long to wait for a name server")
+        .long("It belongs to `resolver`, which has no effect here.")
+        .example("resolver_timeout 5s;"),
     Directive::new("root", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "PATH").inherited()
-        .default("html"),
+        .default("html")
+        .short("the folder of the files")
+        .long("The path of the request is appended: with `root /var/www`, `/a/b.css` is `/var/www/a/b.css`. A relative path starts at the prefix. Variables may be used, except for those that depend on this directive.")
+        .example("root /var/www/html;"),
     Directive::new("satisfy", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "all | any").inherited()
-        .default("all"),
+        .default("all")
+        .short("whether one of the access checks is enough")
+        .long("With `all`, addresses (`allow`, `deny`) and passwords (`auth_basic`) must both agree. With `any`, one of them is enough.")
+        .example("satisfy any;"),
     Directive::new("scgi_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
-        .ignored("there are no SCGI upstreams"),
+        .ignored("there are no SCGI upstreams")
+        .short("temporary files of SCGI upstreams")
+        .long("There are no such upstreams. The line is accepted, because packages write it.")
+        .example("scgi_temp_path /var/lib/nginx/scgi;"),
     Directive::new("send_lowat", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("0")
-        .ignored("nothing is gained by it on Linux"),
+        .ignored("nothing is gained by it on Linux")
+        .short("smallest amount to send")
+        .long("It has no effect on Linux, nor here.")
+        .example("send_lowat 0;"),
     Directive::new("send_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
-        .default("60s"),
+        .default("60s")
+        .short("how long a client may pause while it takes a response")
+        .long("It is the time between two writes, not for the whole response. A client that takes nothing for longer is disconnected.")
+        .example("send_timeout 30s;"),
     Directive::new("sendfile", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("let the kernel send files")
+        .long("The file goes from the page cache to the connection without a copy. It has no effect where the body is changed on its way, as by gzip.")
+        .example("sendfile on;"),
     Directive::new("sendfile_max_chunk", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("2m")
-        .ignored("a fast client cannot keep a thread to itself"),
+        .ignored("a fast client cannot keep a thread to itself")
+        .short("how much is sent at once")
+        .long("In nginx it keeps a fast client from holding a worker. Mayfly shares out time by itself.")
+        .example("sendfile_max_chunk 512k;"),
     Directive::new("server", &[Context::Http])
-        .takes(0, 0, "{ ... }").block().repeats(),
+        .takes(0, 0, "{ ... }").block().repeats()
+        .short("a virtual server")
+        .long("A server takes the requests of the addresses it listens on, for the host names it has. What is written here holds in all its locations unless they say otherwise.")
+        .example("server { listen 8080; server_name example.org; root /var/www; }"),
     Directive::new("server_name", &[Context::Server])
         .takes(1, usize::MAX, "NAME ...").repeats()
-        .default(r#""""#),
+        .default(r#""""#)
+        .short("host names of a server")
+        .long("Exact names go first, then `*.example.org`, then `www.example.*`, then patterns after `~` in their order. `.example.org` stands for the name itself and all below it. Named groups of a pattern become variables. The first name is what `$server_name` says.")
+        .example(r#"server_name example.org *.example.org ~^(?<user>\w+)\.example\.net$;"#),
     Directive::new("server_name_in_redirect", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("the server's own name in redirects")
+        .long("With `on`, redirects name the first `server_name`; with `off`, the host that the request named.")
+        .example("server_name_in_redirect on;"),
     Directive::new("server_names_hash_bucket_size", &[Context::Http])
         .takes(1, 1, "SIZE").inherited()
         .default("64")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of names")
+        .long("Tables size themselves: no name is too long. The line has no effect.")
+        .example("server_names_hash_bucket_size 128;"),
     Directive::new("server_names_hash_max_size", &[Context::Http])
         .takes(1, 1, "SIZE").inherited()
         .default("512")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of names")
+        .long("Tables size themselves. The line has no effect.")
+        .example("server_names_hash_max_size 2048;"),
     Directive::new("server_tokens", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off | build | TEXT").inherited()
-        .default("on"),
+        .default("on")
+        .short("what the Server field says")
+        .long("`on` shows name and version, `off` the name alone, any other text is shown as it is; an empty text leaves the field out.")
+        .example("server_tokens off;"),
     Directive::new("subrequest_output_buffer_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("4k")
-        .ignored("nothing makes such subrequests yet"),
+        .ignored("nothing makes such subrequests yet")
+        .short("memory for a subrequest's response")
+        .long("Nothing keeps such responses in memory yet. The line has no effect.")
+        .example("subrequest_output_buffer_size 64k;"),
     Directive::new("tcp_nodelay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
-        .default("on"),
+        .default("on")
+        .short("send small packets at once")
+        .long("With `off`, the kernel holds back small packets to join them, which costs time.")
+        .example("tcp_nodelay on;"),
     Directive::new("tcp_nopush", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("head and body are written together anyway"),
+        .ignored("head and body are written together anyway")
+        .short("send head and body in full packets")
+        .long("Head and body are handed to the kernel together, so that the line has no effect.")
+        .example("tcp_nopush on;"),
     Directive::new("try_files", &[Context::Server, Context::Location])
-        .takes(2, usize::MAX, "FILE ... URI | FILE ... =CODE"),
+        .takes(2, usize::MAX, "FILE ... URI | FILE ... =CODE")
+        .short("the first of several files that is there")
+        .long("The names are tried in order; one that ends in a slash is a folder. Where none is there, the last argument decides: a path to go on with, or `=` and a status. It is the usual way to hand everything but files to a front controller. It is never inherited.")
+        .example("try_files $uri $uri/ /index.php?$args;"),
     Directive::new("types", &[Context::Http, Context::Server, Context::Location])
         .takes(0, 0, "{ TYPE EXTENSION ...; ... }").entries().inherited_as_a_whole().repeats()
-        .default("text/html html; image/gif gif; image/jpeg jpg;"),
+        .default("text/html html; image/gif gif; image/jpeg jpg;")
+        .short("media types by file extension")
+        .long("Each entry is a type and the extensions that stand for it. Usually the list is included from a file, `mime.types`. Extensions compare without case.")
+        .example("types { text/html html htm; image/avif avif; }"),
     Directive::new("types_hash_bucket_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("64")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of types")
+        .long("Tables size themselves. The line has no effect.")
+        .example("types_hash_bucket_size 128;"),
     Directive::new("types_hash_max_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("1024")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of types")
+        .long("Tables size themselves. The line has no effect.")
+        .example("types_hash_max_size 2048;"),
     Directive::new("underscores_in_headers", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
-        .default("off"),
+        .default("off")
+        .short("take request fields with underscores in their names")
+        .long("With `off`, such fields are ignored: as `A-B` and `A_B` become the same variable of a script, they could pass for each other.")
+        .example("underscores_in_headers on;"),
     Directive::new("uwsgi_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
-        .ignored("there are no uwsgi upstreams"),
+        .ignored("there are no uwsgi upstreams")
+        .short("temporary files of uwsgi upstreams")
+        .long("There are no such upstreams. The line is accepted, because packages write it.")
+        .example("uwsgi_temp_path /var/lib/nginx/uwsgi;"),
     Directive::new("variables_hash_bucket_size", &[Context::Http])
         .takes(1, 1, "SIZE").inherited()
         .default("64")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of variables")
+        .long("Variables are looked up when the file is read, not by table. The line has no effect.")
+        .example("variables_hash_bucket_size 128;"),
     Directive::new("variables_hash_max_size", &[Context::Http])
         .takes(1, 1, "SIZE").inherited()
         .default("1024")
-        .ignored("tables size themselves"),
+        .ignored("tables size themselves")
+        .short("size of the table of variables")
+        .long("Variables are looked up when the file is read, not by table. The line has no effect.")
+        .example("variables_hash_max_size 2048;"),
 ];
