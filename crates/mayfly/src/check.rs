@@ -67,10 +67,11 @@ fn dump_files(accepted: &Accepted) {
 pub fn check(args: &CheckArgs) -> Exit {
     let flags = Flags { conf: Some(paths::from_here(args.file.clone())), ..Flags::default() };
     let invocation = Invocation::from_flags(&flags);
+    let reading = invocation.read();
     if args.explain {
-        explain(&invocation);
+        explain(&reading);
     }
-    match config::judge(invocation.read()) {
+    match config::judge(reading) {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
             let _ = writeln!(io::stderr(), "{}: no mistakes found", args.file.display());
@@ -86,4 +87,13 @@ pub fn check(args: &CheckArgs) -> Exit {
     }
 }
 
-fn explain(_invocation: &Invocation) {}
+/// What becomes of each directive, one line each.
+fn explain(reading: &site::Reading) {
+    let mut stdout = io::stdout().lock();
+    for line in site::explain(&reading.ast, &reading.sources) {
+        // A pipe that was closed wants no more.
+        if writeln!(stdout, "{line}").is_err() {
+            return;
+        }
+    }
+}

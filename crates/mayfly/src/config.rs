@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nginx_conf::{Diagnostic, FileLoader, MemoryLoader, Severity, Sources, Style};
-use site::{Reading, Site};
+use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Severity, Sources, Style};
+use site::{LowerOptions, Reading, Site};
 
 use crate::cli::Flags;
 
@@ -24,6 +24,8 @@ pub struct Invocation {
     pub error_log: Option<PathBuf>,
     /// Texts to read instead of files.
     pub texts: Option<Arc<MemoryLoader>>,
+    /// Read for a program that root started, whoever reads it now.
+    pub is_privileged: bool,
 }
 
 impl Invocation {
@@ -34,6 +36,7 @@ impl Invocation {
             globals: flags.globals.clone(),
             error_log: flags.error_log.clone(),
             texts: None,
+            is_privileged: false,
         }
     }
 
@@ -45,16 +48,23 @@ impl Invocation {
             globals: None,
             error_log: None,
             texts: Some(Arc::new([(name, text)].into_iter().collect())),
+            is_privileged: false,
         }
     }
 
     pub fn read(&self) -> Reading {
-        let globals = self.globals.as_deref();
-        let error_log = self.error_log.as_deref();
-        match &self.texts {
-            Some(texts) => site::read(&self.path, &self.prefix, globals, error_log, &**texts),
-            None => site::read(&self.path, &self.prefix, globals, error_log, &FileLoader),
-        }
+        let loader: &dyn Loader = match &self.texts {
+            Some(texts) => &**texts,
+            None => &FileLoader,
+        };
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let mut options = LowerOptions::new(&self.prefix, folder);
+        options.privileged |= self.is_privileged;
+        options.error_log = self.error_log.as_deref().map(|path| match path.to_str() {
+            Some("stderr") => PathBuf::from("/dev/stderr"),
+            _ => self.prefix.join(path),
+        });
+        site::read_with(&self.path, self.globals.as_deref(), loader, &options)
     }
 
     /// `-e` as a file, absolute; `None` when it is not given or is `stderr`.

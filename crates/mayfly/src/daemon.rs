@@ -1,6 +1,6 @@
 //! `daemon on`: the program leaves the terminal without forking itself, which
 //! safe Rust has no function for and threads do not survive. It starts its own
-//! image again (through `/proc/self/exe`), which begins a session of its own and then starts as
+//! image again from the same file, which begins a session of its own and then starts as
 //! usual; what goes wrong is shown on the terminal it still has. The first
 //! process waits on the other's standard input for the word that everything
 //! listens, and ends with the same exit code as if it had started itself.
@@ -23,7 +23,7 @@ const READY: &[u8] = b"1";
 /// It could not even be started.
 pub fn detach(flags: &Flags) -> io::Result<Exit> {
     let (mut ours, theirs) = UnixStream::pair()?;
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(std::env::current_exe()?);
     command.arg(DETACHED).args(flags.arguments());
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
     let mut child = command.spawn()?;

@@ -76,6 +76,8 @@ struct InForce {
 enum Pace {
     Graceful,
     Fast,
+    /// Nobody serves any more, and nobody can be made to.
+    Broken,
 }
 
 /// Reads, starts and serves until the end.
@@ -220,7 +222,7 @@ impl Front {
                 news = self.backend.news() => match news {
                     News::Released(serial) => self.let_leave(|released, _| released <= serial),
                     News::Ended(how) => if self.worker_ended(&how).await.is_err() {
-                        return Pace::Fast;
+                        return Pace::Broken;
                     },
                 },
                 () = sleep_until(next_leave) => {
@@ -356,6 +358,9 @@ impl Front {
     async fn end(mut self, pace: Pace, signals: &mut Signals) -> Exit {
         let mut pace = pace;
         if pace == Pace::Graceful {
+            // Whoever comes now is told so at once instead of waiting for nothing.
+            self.bound.retire(&Bound::default());
+            self.bound = Bound::default();
             self.backend.stop_gracefully();
             let deadline = self.accepted.process.shutdown_timeout.map(|time| Instant::now() + time);
             pace = self.drain(deadline, signals).await;
@@ -363,7 +368,7 @@ impl Front {
         let journal = self.journal.clone();
         self.dismantle(pace).await;
         journal.notice("exit");
-        Exit::Done
+        if pace == Pace::Broken { Exit::Refused } else { Exit::Done }
     }
 
     async fn drain(&mut self, deadline: Option<Instant>, signals: &mut Signals) -> Pace {

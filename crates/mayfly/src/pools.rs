@@ -221,7 +221,7 @@ fn report(journal: &Journal, name: &str, event: &Event) {
             (LogLevel::Error, format!("{reason}; tried again in {retry_in:?}"))
         }
         Event::Retired { forced: true, .. } => {
-            (LogLevel::Warn, "requests of the old master were ended after drain_timeout".to_owned())
+            (LogLevel::Notice, "requests that took too long were ended with their workers".to_owned())
         }
         Event::Retired { forced: false, .. } => {
             (LogLevel::Info, "the old master has left".to_owned())

@@ -128,6 +128,7 @@ impl Serving {
 
     /// Takes no new connections, closes the idle ones, and lets requests end.
     pub fn stop_gracefully(&self) {
+        self.shared.replace(self.shared.runtime(), Sockets::new());
         self.shared.stop_gracefully();
     }
 

@@ -203,8 +203,15 @@ fn parcel(input: &mut Decoder<'_>, fds: &mut impl Iterator<Item = OwnedFd>) -> O
     for _ in 0..input.number()? {
         pools.push(pool(input)?);
     }
-    let invocation =
-        Invocation { path: main, prefix, globals, error_log, texts: Some(Arc::new(texts)) };
+    let invocation = Invocation {
+        path: main,
+        prefix,
+        globals,
+        error_log,
+        texts: Some(Arc::new(texts)),
+        // Only root has a worker process.
+        is_privileged: true,
+    };
     Some(Parcel { invocation, serial, sockets, logs, pools })
 }
 

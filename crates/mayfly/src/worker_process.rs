@@ -18,6 +18,9 @@ const WAITING_MESSAGES: usize = 16;
 
 /// The worker's whole life.
 pub fn run() -> Exit {
+    // The image was started through a descriptor; process lists show this name.
+    // Without it they show a number.
+    let _ = std::fs::write("/proc/self/comm", "mayfly");
     let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
         return Exit::Refused;
     };
