@@ -120,3 +120,31 @@ fn explain_says_what_becomes_of_each_directive() {
         .collect();
     assert_eq!(lines, expected);
 }
+
+/// Broken files are the usual case while somebody is writing one.
+#[test]
+fn files_with_a_line_or_a_byte_missing_give_a_site_or_an_error() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let input = text
+            .split_once(RULE)
+            .map_or(text.as_str(), |(input, _)| input);
+        let lines: Vec<&str> = input.lines().collect();
+        for left_out in 0..lines.len() {
+            let kept: Vec<&str> = lines
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| *at != left_out)
+                .map(|(_, line)| *line)
+                .collect();
+            site::fuzz_read(kept.join("\n").as_bytes());
+        }
+        // Not every byte: each reading compiles all patterns anew.
+        for at in (0..input.len()).step_by(input.len().div_ceil(40)) {
+            let mut bytes = input.as_bytes().to_vec();
+            bytes.remove(at);
+            site::fuzz_read(&bytes);
+        }
+    }
+}
