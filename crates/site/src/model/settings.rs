@@ -52,6 +52,9 @@ pub enum Content {
     StubStatus,
 }
 
+/// File extension in lower case to media type.
+pub type TypeTable = HashMap<Box<[u8]>, Box<[u8]>>;
+
 #[derive(Debug, Clone)]
 pub struct FileSettings {
     /// `root` (path of the request is appended) or `alias` (the location's
@@ -60,7 +63,7 @@ pub struct FileSettings {
     pub index: Vec<Template>,
     pub try_files: Option<Arc<TryFiles>>,
     /// `types`: file extension in lower case to media type.
-    pub types: Arc<HashMap<Box<[u8]>, Box<[u8]>>>,
+    pub types: Arc<TypeTable>,
     pub default_type: Box<[u8]>,
     pub etag: bool,
     pub if_modified_since: IfModifiedSince,
@@ -334,11 +337,14 @@ pub enum RealIpHeader {
     ProxyProtocol,
 }
 
+/// A host name and the beginning of a path.
+pub type RefererName = (Box<[u8]>, Box<[u8]>);
+
 #[derive(Debug, Clone)]
 pub struct ValidReferers {
     pub none: bool,
     pub blocked: bool,
     /// Host names, perhaps with `*.` before or `.*` behind, and a path prefix.
-    pub names: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub names: Vec<RefererName>,
     pub patterns: Vec<Arc<Pattern>>,
 }
