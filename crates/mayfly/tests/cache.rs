@@ -508,14 +508,10 @@ async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_b
     // One waits, the other is one too many; which is which is theirs to settle.
     let target = server.target();
     let (one, two) = (target.clone(), target.clone());
-    let one = tokio::spawn(async move { one.get("/2").await });
-    let two = tokio::spawn(async move { two.get("/3").await });
-    let mut waiting = Vec::new();
-    let refused = tokio::select! {
-        reply = one => { waiting.push(tokio::spawn(two)); reply }
-        reply = two => { reply }
-    };
-    let refused = refused.expect("a response");
+    let mut both = tokio::task::JoinSet::new();
+    both.spawn(async move { one.get("/2").await });
+    both.spawn(async move { two.get("/3").await });
+    let refused = both.join_next().await.expect("two requests").expect("a response");
     assert_eq!((refused.status, refused.field("retry-after")), (503, "1"));
     assert_eq!(php.most_at_once(), 1);
     gate.add_permits(2);

@@ -86,9 +86,14 @@ fn walk(
     let mut sender = peer.map(|peer| peer.ip());
     let mut found = None;
     let steps = chain.iter().rev().flat_map(|value| {
-        value
-            .rsplit(|&byte| byte == b',' || byte == b' ')
+        let blank = |byte: &u8| matches!(byte, b',' | b' ');
+        let mut texts = value
+            .rsplit(blank)
             .filter(|text| !text.is_empty())
+            .peekable();
+        // A field that says nothing ends the chain, as anything unreadable does.
+        let nothing: Option<&[u8]> = texts.peek().is_none().then_some(&[]);
+        texts.chain(nothing)
     });
     for text in steps {
         if !is_trusted(sender, trusted) {
@@ -374,6 +379,13 @@ mod tests {
                 &["192.0.2.1, rubbish, 10.0.0.3"],
                 true,
                 Some("10.0.0.3:0"),
+            ),
+            (
+                "an empty field",
+                "127.0.0.1",
+                &["192.0.2.1", " , "],
+                false,
+                None,
             ),
             ("only rubbish", "127.0.0.1", &["rubbish"], true, None),
             ("nothing", "127.0.0.1", &[], true, None),

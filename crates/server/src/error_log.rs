@@ -212,12 +212,20 @@ fn line(
         let _ = write!(text, "*{connection} ");
     }
     let _ = write!(Escaped(&mut text), "{message}{context}");
-    let mut line = text.into_bytes();
-    if line.len() >= MAX_LINE_BYTES {
-        line.truncate(MAX_LINE_BYTES - 1);
+    // Escaping may have passed the bound that it looked at before.
+    let end = whole_characters(&text, MAX_LINE_BYTES - 1);
+    text.truncate(end);
+    text.push('\n');
+    text.into_bytes()
+}
+
+/// The end of the last character within the first `room` bytes.
+fn whole_characters(text: &str, room: usize) -> usize {
+    let mut end = room.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
-    line.push(b'\n');
-    line
+    end
 }
 
 fn thread_number() -> u32 {
@@ -246,9 +254,7 @@ impl fmt::Write for Escaped<'_> {
         if room == 0 {
             return Err(fmt::Error);
         }
-        let text = text
-            .get(..text.floor_char_boundary(room))
-            .unwrap_or_default();
+        let text = text.get(..whole_characters(text, room)).unwrap_or_default();
         if !text.bytes().any(|byte| byte.is_ascii_control()) {
             self.0.push_str(text);
             return Ok(());
@@ -305,12 +311,16 @@ mod tests {
 
     #[test]
     fn lines_are_bounded() {
-        let long = text(0, &"\u{e9}".repeat(MAX_LINE_BYTES), ", more");
-        assert!(
-            long.len() <= MAX_LINE_BYTES && long.ends_with('\n'),
-            "{}",
-            long.len()
-        );
+        // Whatever the head's length is, some of these end within a character.
+        for (padding, filling) in [("", "\u{e9}"), ("x", "\u{e9}"), ("", "\n"), ("xx", "\n")] {
+            let message = format!("{padding}{}", filling.repeat(MAX_LINE_BYTES));
+            let long = text(0, &message, ", more");
+            assert!(
+                long.len() <= MAX_LINE_BYTES && long.ends_with('\n'),
+                "{}",
+                long.len()
+            );
+        }
     }
 
     #[test]

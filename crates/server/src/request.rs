@@ -135,6 +135,8 @@ pub struct Request {
     pub redirects_left: u8,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
+    /// `try_files` found a file below an `alias` that stands for a whole path.
+    pub adds_path_to_alias: bool,
     /// An error page is being made for this status.
     pub error_status: Option<u16>,
     /// Status that the answer carries whatever the page says (`error_page ... =CODE`).
@@ -227,6 +229,7 @@ impl Request {
 
     /// Takes `location` and its settings.
     pub fn enter(&mut self, location: LocationId) {
+        self.adds_path_to_alias = false;
         self.location = location;
         self.settings = self.runtime.site.http.servers[self.server.0].settings(location).clone();
     }
@@ -313,6 +316,7 @@ impl Request {
             is_subrequest: false,
             redirects_left: MAX_INTERNAL_REDIRECTS,
             path_changed: false,
+            adds_path_to_alias: false,
             error_status: None,
             forced_status: None,
             error_page_used: false,

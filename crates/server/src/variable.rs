@@ -192,7 +192,14 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             None => true,
         },
         B::ServerName => put(Some(request.server().name.as_bytes()), out),
-        B::ContentLength => write_request_field(request, b"content_length", out),
+        B::ContentLength => {
+            // A chunked body has a length once it was read.
+            write_request_field(request, b"content_length", out)
+                || match (&request.body, request.body.length()) {
+                    (crate::body::RequestBody::None, _) | (_, None) => false,
+                    (_, Some(length)) => put_number(length, out),
+                }
+        }
         B::ContentType => write_request_field(request, b"content_type", out),
         B::RemoteAddr => write_ip(request.client, out),
         B::RemotePort => write_port(request.client, out),

@@ -9,8 +9,7 @@ use crate::request::{LocalAddress, Request};
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {
-    let title = status::page_title(code);
-    let Some(title) = title else {
+    let Some(title) = title(code) else {
         let mut reply = Reply::new(code, b"", Bytes::new());
         if code >= 300 && code != 304 {
             reply.head.content_length = Some(0);
@@ -28,6 +27,17 @@ pub fn status_page(request: &Request, code: u16) -> Reply {
          <center><h1>{title}</h1></center>\r\n<hr><center>{product}</center>\r\n</body>\r\n</html>\r\n"
     );
     Reply::new(code, b"text/html", page)
+}
+
+/// The heading of a status's page; `None` for statuses that have none.
+fn title(code: u16) -> Option<String> {
+    if let Some(special) = status::page_title(code) {
+        return Some(special.to_owned());
+    }
+    if code < 300 || code == 304 {
+        return None;
+    }
+    Some(format!("{code} {}", status::reason(code)?))
 }
 
 /// A redirect to `location`, made absolute as the directives say.

@@ -16,11 +16,12 @@ use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
-use crate::fetch::UpstreamBody;
+use crate::fetch::{BrokenOff, UpstreamBody};
 use crate::recode::Recoder;
 use crate::reply::{Body, Segment};
 use crate::request::Request;
 use crate::rewrite::parse_rate;
+use crate::spool::Spool;
 use crate::stream::ClientStream;
 use crate::variable;
 
@@ -215,10 +216,7 @@ impl<'a> Sender<'a> {
     /// Reads along with a response that is being stored.
     async fn write_filling(&mut self, mut reader: Reader, framing: BodyFraming) -> Result<(), SendError> {
         let mut pieces = VecDeque::new();
-        let mut left = match framing {
-            BodyFraming::Length(length) => Some(length),
-            _ => None,
-        };
+        let mut left = declared(framing);
         loop {
             // What has arrived already goes out together with the head.
             let mut ended = false;
@@ -320,73 +318,93 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// A response for this client alone: PHP's pace where buffering is off,
-    /// else PHP is read as fast as memory and disk allow.
-    async fn write_upstream(&mut self, mut upstream: UpstreamBody, framing: BodyFraming) -> Result<(), SendError> {
-        let mut left = match framing {
-            BodyFraming::Length(length) => Some(length),
-            _ => None,
-        };
-        let mut spool = super::super::spool::Spool::new(upstream.settings(), self.buffering.enabled);
+    /// A response for this client alone: at PHP's pace where buffering is off,
+    /// else PHP is read as fast as memory and disk allow. Reading comes first,
+    /// so that a response that is there already leaves in one write.
+    async fn write_upstream(
+        &mut self,
+        mut upstream: UpstreamBody,
+        framing: BodyFraming,
+    ) -> Result<(), SendError> {
+        let watches = !upstream.settings().ignore_client_abort;
+        let mut spool = Spool::new(upstream.settings(), self.buffering.enabled);
         let mut pieces: VecDeque<Bytes> = VecDeque::new();
-        let mut upstream_ended = false;
-        // A head without a body at hand yet: say it at once where nothing is buffered.
-        let mut first = true;
+        let mut left = declared(framing);
+        // With buffering the head waits for the first bytes of the body.
+        let mut holds_head = self.buffering.enabled;
         loop {
-            if !upstream_ended && spool.has_room() {
-                let may_write = !pieces.is_empty() || !spool.is_empty() || (self.head_written < self.head.len() && !(first && self.buffering.enabled));
-                let step = if may_write && self.pace.is_none() {
-                    tokio::select! {
-                        biased;
-                        read = upstream.next() => Step::Read(read),
-                        ready = self.stream.writable() => { ready?; Step::Writable }
+            let has_output =
+                !pieces.is_empty() || !spool.is_empty() || (self.head_left() > 0 && !holds_head);
+            let must_write = !spool.has_room() || (self.pace.is_some() && has_output);
+            let step = if must_write {
+                Step::Write
+            } else {
+                tokio::select! {
+                    biased;
+                    read = upstream.next() => Step::Read(read),
+                    ready = self.stream.writable(), if has_output => { ready?; Step::Write }
+                    () = self.stream.closed(), if watches => {
+                        return Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
                     }
-                } else if may_write {
-                    Step::Writable
-                } else {
-                    Step::Read(upstream.next().await)
-                };
-                match step {
-                    Step::Read(Ok(Some(bytes))) => {
-                        first = false;
-                        if !spool.push(bytes) {
-                            return Err(SendError::BrokenOff);
-                        }
+                }
+            };
+            match step {
+                Step::Read(Ok(Some(bytes))) => {
+                    holds_head = false;
+                    if !spool.push(bytes) {
+                        return Err(SendError::BrokenOff);
                     }
-                    Step::Read(Ok(None)) => upstream_ended = true,
-                    Step::Read(Err(_)) => {
-                        // What was received is the client's; the end shows the cut.
-                        while let Some(bytes) = spool.pop() {
-                            self.add_piece(&mut pieces, &bytes, framing, &mut left)?;
+                }
+                Step::Read(read) => {
+                    // What was received is the client's, also when the rest is missing.
+                    while let Some(bytes) = spool.pop() {
+                        self.add_piece(&mut pieces, &bytes, framing, &mut left)?;
+                        if pieces.len() > MAX_SLICES / 2 {
                             self.write(&mut pieces).await?;
                         }
+                    }
+                    if read.is_err() {
                         self.write(&mut pieces).await?;
                         return Err(SendError::BrokenOff);
                     }
-                    Step::Writable => {}
+                    return self.finish(pieces, framing, left).await;
                 }
-                if !upstream_ended && self.buffering.enabled && self.pace.is_none() && pieces.is_empty() && spool.is_small() && self.head_written < self.head.len() {
-                    // More may be on its way already: one write is better than two.
-                    if upstream.has_whole_length() {
-                        upstream_ended = upstream_ended || matches!(upstream.next().await, Ok(None));
+                Step::Write => {
+                    self.refill(&mut pieces, &mut spool, framing, &mut left)?;
+                    if must_write {
+                        self.write(&mut pieces).await?;
+                    } else {
+                        self.write_some(&mut pieces)?;
                     }
                 }
             }
-            while pieces.len() < MAX_SLICES / 4 {
-                match spool.pop() {
-                    Some(bytes) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
-                    None => break,
-                }
-            }
-            if upstream_ended && spool.is_empty() {
-                return self.finish(pieces, framing, left).await;
-            }
-            if upstream_ended || !spool.has_room() || self.pace.is_some() {
-                self.write(&mut pieces).await?;
-            } else {
-                self.write_some(&mut pieces)?;
+        }
+    }
+
+    /// Takes as much from the spool as one write takes.
+    fn refill(
+        &mut self,
+        pieces: &mut VecDeque<Bytes>,
+        spool: &mut Spool,
+        framing: BodyFraming,
+        left: &mut Option<u64>,
+    ) -> Result<(), SendError> {
+        while pieces.len() < MAX_SLICES / 2 {
+            match spool.pop() {
+                Some(bytes) => self.add_piece(pieces, &bytes, framing, left)?,
+                None => break,
             }
         }
+        if !self.buffering.enabled
+            && let Some(recoder) = &mut self.recoder
+        {
+            frame(pieces, recoder.flush()?, framing);
+        }
+        Ok(())
+    }
+
+    fn head_left(&self) -> usize {
+        self.head.len() - self.head_written
     }
 
     /// Writes all of `pieces`, after what is left of the head.
@@ -494,9 +512,18 @@ impl<'a> Sender<'a> {
     }
 }
 
+/// What comes next for a response that is passed through.
 enum Step {
-    Read(Result<Option<Bytes>, crate::fetch::BrokenOff>),
-    Writable,
+    Read(Result<Option<Bytes>, BrokenOff>),
+    Write,
+}
+
+/// Bytes that were promised to the client.
+fn declared(framing: BodyFraming) -> Option<u64> {
+    match framing {
+        BodyFraming::Length(length) => Some(length),
+        _ => None,
+    }
 }
 
 /// What a future gives at once, if it does. The future must lose nothing by

@@ -1,0 +1,279 @@
+//! The access log: one line for each request, as `log_format` says
+//! (<https://nginx.org/en/docs/http/ngx_http_log_module.html>).
+//!
+//! Lines are formatted straight into a buffer of the thread and leave together,
+//! before the thread goes to sleep (`pending`): a line costs neither a system
+//! call nor an allocation of its own. Paths with variables are opened by name
+//! for each line, or kept open by `open_log_file_cache` (`variable_path`).
+
+mod pending;
+mod variable_path;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use site::{AccessLogTarget, LogEscape, LogFormat, LogTarget, Part};
+
+use crate::clock;
+use crate::error_log::sink::Sinks;
+use crate::request::Request;
+use crate::variable;
+use pending::Gathered;
+use variable_path::OpenFiles;
+
+/// The access logs of a process.
+#[derive(Default)]
+pub struct Registry(Sinks);
+
+impl Registry {
+    /// Opens all of `targets`.
+    ///
+    /// # Errors
+    /// The first file that cannot be opened.
+    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<Registry> {
+        Ok(Registry(Sinks::open(targets)?))
+    }
+
+    /// Takes over files that a privileged parent opened.
+    pub fn with_files(files: HashMap<PathBuf, File>) -> Registry {
+        Registry(Sinks::with_files(files))
+    }
+
+    /// Opens the files again, after a rotation. Lines gathered before still go
+    /// to the old files. Those that cannot be opened stay as they were.
+    ///
+    /// # Errors
+    /// What could not be opened.
+    pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
+        self.0.reopen()
+    }
+
+    /// As [`Registry::reopen`] with files that a privileged parent opened.
+    pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
+        self.0.replace_files(files);
+    }
+}
+
+/// What a thread keeps for its log lines.
+#[derive(Default)]
+struct Writer {
+    gathered: Gathered,
+    open_files: OpenFiles,
+    /// Holds a line that is not gathered.
+    line: Vec<u8>,
+    /// Holds a value while it is escaped.
+    scratch: Vec<u8>,
+}
+
+thread_local! {
+    static WRITER: RefCell<Writer> = RefCell::default();
+}
+
+/// Writes the line of a request that has ended to its location's logs.
+pub fn log(request: &mut Request) {
+    if request.settings.access_logs.is_empty()
+        || (request.is_subrequest && !request.settings.log_subrequests)
+    {
+        return;
+    }
+    // Variables are evaluated while the writer is out: none of them logs.
+    let mut writer = WRITER.take();
+    write_all(request, &mut writer);
+    WRITER.set(writer);
+}
+
+fn write_all(request: &mut Request, writer: &mut Writer) {
+    let (settings, runtime) = (request.settings.clone(), request.runtime.clone());
+    for log in &settings.access_logs {
+        if let Some(condition) = &log.condition
+            && !variable::is_true(request, condition)
+        {
+            continue;
+        }
+        let Some(format) = runtime.site.http.log_formats.get(log.format.0) else {
+            continue;
+        };
+        let Writer {
+            gathered,
+            open_files,
+            line,
+            scratch,
+        } = writer;
+        match &log.target {
+            AccessLogTarget::Fixed(target) => {
+                let pending =
+                    gathered.pending(&runtime, log, || runtime.access_logs.0.sink(target));
+                pending.append(clock::now(), |out| put_line(request, format, scratch, out));
+            }
+            AccessLogTarget::Variable(path) => {
+                line.clear();
+                put_line(request, format, scratch, line);
+                open_files.write(request, path, line);
+            }
+        }
+    }
+}
+
+/// Writes out what this thread has gathered, except for logs with `buffer=`
+/// whose time has not come. For whenever the thread is about to sleep.
+pub fn flush_thread() {
+    // Where the thread is ending, its lines have been written already.
+    let _ = WRITER.try_with(|writer| {
+        if let Ok(mut writer) = writer.try_borrow_mut() {
+            writer.gathered.flush_due();
+        }
+    });
+}
+
+/// Writes out everything that this thread has gathered: before it ends, and
+/// when logs are reopened.
+pub fn flush_all_thread() {
+    let _ = WRITER.try_with(|writer| {
+        if let Ok(mut writer) = writer.try_borrow_mut() {
+            writer.gathered.flush_all();
+            writer.open_files.close();
+        }
+    });
+}
+
+fn put_line(request: &mut Request, format: &LogFormat, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    for part in &format.template.parts {
+        match part {
+            Part::Literal(text) => out.extend_from_slice(text),
+            Part::Variable(variable) => {
+                let start = out.len();
+                let found = variable::write(request, variable, out);
+                match format.escape {
+                    LogEscape::Default if found => escape_from(start, &TEXT, put_hex, scratch, out),
+                    LogEscape::Default => out.push(b'-'),
+                    LogEscape::Json => escape_from(start, &JSON, put_json, scratch, out),
+                    LogEscape::None => {}
+                }
+            }
+        }
+    }
+    out.push(b'\n');
+}
+
+/// Bytes that an escape changes.
+type Changed = [bool; 256];
+
+/// `escape=default`: `"`, `\`, control characters and what is not ASCII.
+const TEXT: Changed = {
+    let mut changed = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        changed[byte] = byte < 32 || byte > 126 || byte == b'"' as usize || byte == b'\\' as usize;
+        byte += 1;
+    }
+    changed
+};
+
+/// `escape=json`: what may not stand in a JSON string (RFC 8259 §7).
+const JSON: Changed = {
+    let mut changed = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        changed[byte] = byte < 32 || byte == b'"' as usize || byte == b'\\' as usize;
+        byte += 1;
+    }
+    changed
+};
+
+/// Escapes what `out` holds from `start` on.
+fn escape_from(
+    start: usize,
+    changed: &Changed,
+    put: fn(u8, &mut Vec<u8>),
+    scratch: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    let value = out.get(start..).unwrap_or_default();
+    if !value.iter().any(|&byte| changed[usize::from(byte)]) {
+        return;
+    }
+    scratch.clear();
+    scratch.extend_from_slice(value);
+    out.truncate(start);
+    for &byte in scratch.iter() {
+        if changed[usize::from(byte)] {
+            put(byte, out);
+        } else {
+            out.push(byte);
+        }
+    }
+}
+
+fn hex_digit(value: u8) -> u8 {
+    b"0123456789ABCDEF"[usize::from(value & 15)]
+}
+
+fn put_hex(byte: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'\\', b'x', hex_digit(byte >> 4), hex_digit(byte)]);
+}
+
+fn put_json(byte: u8, out: &mut Vec<u8>) {
+    let letter = match byte {
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0c => b'f',
+        b'"' | b'\\' => byte,
+        _ => {
+            out.extend_from_slice(&[
+                b'\\',
+                b'u',
+                b'0',
+                b'0',
+                hex_digit(byte >> 4),
+                hex_digit(byte),
+            ]);
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_breaks_out_of_its_place_in_the_line() {
+        let mut scratch = Vec::new();
+        for (value, text, json) in [
+            (&b"plain /~"[..], &b"plain /~"[..], &b"plain /~"[..]),
+            (b"a\"b\\c", b"a\\x22b\\x5Cc", b"a\\\"b\\\\c"),
+            (
+                b"\n\r\t\x08\x0c\x01\x1f",
+                b"\\x0A\\x0D\\x09\\x08\\x0C\\x01\\x1F",
+                b"\\n\\r\\t\\b\\f\\u0001\\u001F",
+            ),
+            (b"\x7f\xc3\xa9", b"\\x7F\\xC3\\xA9", b"\x7f\xc3\xa9"),
+            (b"", b"", b""),
+        ] {
+            let mut out = b"before\"".to_vec();
+            let start = out.len();
+            out.extend_from_slice(value);
+            let mut other = out.clone();
+            escape_from(start, &TEXT, put_hex, &mut scratch, &mut out);
+            assert_eq!(
+                out,
+                [b"before\"", text].concat(),
+                "{}",
+                value.escape_ascii()
+            );
+            escape_from(start, &JSON, put_json, &mut scratch, &mut other);
+            assert_eq!(
+                other,
+                [b"before\"", json].concat(),
+                "{}",
+                value.escape_ascii()
+            );
+        }
+    }
+}
