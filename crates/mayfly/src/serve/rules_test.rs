@@ -11,7 +11,7 @@ use super::{Found, Kind, ServeOptions, detect, write_config};
 
 fn found(kind: Kind) -> Found {
     struct Nothing;
-    impl super::Files for Nothing {
+    impl super::detect::Files for Nothing {
         fn is_file(&self, _: &str) -> bool {
             false
         }
