@@ -14,7 +14,7 @@ use crate::stream::ClientStream;
 pub struct ClientSide {
     input: Option<ClientInput>,
     /// Where the receiving half waits after it was lent to an upstream.
-    home: InputHome,
+    home: Option<InputHome>,
     stream: Option<Arc<ClientStream>>,
     /// `Expect: 100-continue` has not been answered yet.
     pub expects_continue: bool,
@@ -25,7 +25,7 @@ impl ClientSide {
         let stream = input.stream.clone();
         ClientSide {
             input: Some(input),
-            home: InputHome::default(),
+            home: None,
             stream: Some(stream),
             expects_continue: false,
         }
@@ -33,7 +33,7 @@ impl ClientSide {
 
     /// Nobody: for requests that the server makes itself.
     pub fn none() -> ClientSide {
-        ClientSide { input: None, home: InputHome::default(), stream: None, expects_continue: false }
+        ClientSide { input: None, home: None, stream: None, expects_continue: false }
     }
 
     pub fn stream(&self) -> Option<Arc<ClientStream>> {
@@ -43,7 +43,7 @@ impl ClientSide {
     /// The receiving half, back from whomever it was lent to.
     pub fn input(&mut self) -> Option<&mut ClientInput> {
         if self.input.is_none() {
-            self.input = self.home.lock().take();
+            self.input = self.home.as_ref().and_then(|home| home.lock().take());
         }
         self.input.as_mut()
     }
@@ -56,7 +56,8 @@ impl ClientSide {
     /// Lends the receiving half to an upstream's request.
     pub fn lend_input(&mut self) -> Option<OutgoingBody> {
         let input = self.input.take()?;
-        Some(OutgoingBody::Streaming { input: Some(input), home: self.home.clone() })
+        let home = self.home.get_or_insert_default().clone();
+        Some(OutgoingBody::Streaming { input: Some(input), home })
     }
 
     /// Limits for the body, once the location is known, and the go-ahead for a

@@ -6,12 +6,12 @@
 //!                              ▲ idle: no buffer is held, a graceful stop closes
 //! ```
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -20,7 +20,7 @@ use http1::{
     TargetForm, Version,
 };
 use site::{HeadSettings, LingeringClose, ListenerId, LogLevel, Server, ServerId, Settings};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::body::{ClientInput, RequestBody};
 use crate::client::ClientSide;
@@ -61,6 +61,7 @@ pub async fn serve(
         spans: Vec::new(),
         requests: 0,
         keepalive: Duration::from_secs(60),
+        patience: Patience::default(),
     };
     drop(runtime);
     connection.run().await;
@@ -76,6 +77,41 @@ struct Connection {
     spans: Vec<FieldSpan>,
     requests: u64,
     keepalive: Duration,
+    patience: Patience,
+}
+
+/// A deadline that moves on with each request. The timer behind it is armed
+/// once and looks at the deadline only when it fires: most never do.
+#[derive(Default)]
+struct Patience {
+    timer: Option<Pin<Box<Sleep>>>,
+    deadline: Option<Instant>,
+}
+
+impl Patience {
+    fn until(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+        if let Some(timer) = &mut self.timer
+            && timer.deadline() > deadline
+        {
+            timer.as_mut().reset(deadline);
+        }
+    }
+
+    /// Ready when the deadline has passed.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = self.deadline else { return Poll::Pending };
+        loop {
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+    }
 }
 
 /// What waiting for a head came to.
@@ -224,7 +260,9 @@ impl Connection {
     async fn fill(&mut self, until: Instant) -> io::Result<Option<usize>> {
         let stream = &self.stream;
         let buffer = &mut self.input.buffer;
-        let mut read = pin!(poll_fn(|cx| {
+        let patience = &mut self.patience;
+        patience.until(until);
+        poll_fn(|cx| {
             if buffer.capacity() - buffer.len() < READ_BYTES / 4 {
                 if buffer.is_empty() {
                     *buffer = take_buffer();
@@ -235,16 +273,12 @@ impl Connection {
             if polled.is_pending() && buffer.is_empty() {
                 give_buffer(std::mem::take(buffer));
             }
-            polled
-        }));
-        // Bytes are often there already: no timer for those.
-        if let Poll::Ready(read) = poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx))).await {
-            return read.map(Some);
-        }
-        match tokio::time::timeout_at(until, read).await {
-            Ok(read) => read.map(Some),
-            Err(_) => Ok(None),
-        }
+            match polled {
+                Poll::Ready(read) => Poll::Ready(read.map(Some)),
+                Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
+            }
+        })
+        .await
     }
 
     async fn serve_head(
@@ -276,27 +310,32 @@ impl Connection {
     fn understand(&self, runtime: &Runtime, request: &mut Request) -> Result<Framing, RequestError> {
         let Some((_, listener)) = self.listener(runtime) else { return Ok(Framing::None) };
         let merge = runtime.site.http.servers[request.server.0].merge_slashes;
-        let head = request.head.clone();
-        let target = Target::parse(head.target(), merge)?;
-        let host = http1::request_host(&head, &target);
-        let is_09 = head.version() == Version::Http09;
-        if let Some(host) = host? {
-            request.host = host.name.into_owned();
-            request.host_port = host.port;
-        }
-        let framing = if is_09 { Framing::None } else { http1::body_framing(&head)? };
-        if target.form == TargetForm::Asterisk {
-            return Err(RequestError::InvalidRequestLine);
-        }
+        let is_09 = request.head.version() == Version::Http09;
+        let framing = {
+            let head = request.head.view();
+            let target = Target::parse(head.target(), merge)?;
+            if let Some(host) = http1::request_host(head, &target)? {
+                request.host = host.name.into_owned();
+                request.host_port = host.port;
+            }
+            let framing = if is_09 { Framing::None } else { http1::body_framing(head)? };
+            if target.form == TargetForm::Asterisk {
+                return Err(RequestError::InvalidRequestLine);
+            }
+            request.path = target.path.into_owned();
+            request.args = target.query.unwrap_or_default().to_vec();
+            framing
+        };
         let server = route::server_for(listener, &request.host);
         if server != request.server {
             request.server = server;
             request.enter(Server::ROOT);
         }
         let own_merge = runtime.site.http.servers[server.0].merge_slashes;
-        let target = if own_merge == merge { target } else { Target::parse(head.target(), own_merge)? };
-        request.path = target.path.into_owned();
-        request.args = target.query.unwrap_or_default().to_vec();
+        if own_merge != merge {
+            let target = Target::parse(request.head.target(), own_merge)?;
+            request.path = target.path.into_owned();
+        }
         route::capture_server_name(request, listener);
         access::apply_real_ip(request);
         Ok(framing)

@@ -410,7 +410,14 @@ async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
         Content::Files => files::serve(request).await,
         Content::FastCgi(fastcgi) => {
             let fastcgi: Arc<site::FastCgi> = fastcgi.clone();
-            Box::pin(fastcgi::serve(request, fastcgi, client)).await
+            // A hit needs no waiting; whatever does is a large future, which only
+            // those who wait pay for.
+            match fastcgi::at_once(request, &fastcgi) {
+                fastcgi::AtOnce::Handled(handled) => handled,
+                fastcgi::AtOnce::Must(plan) => {
+                    Box::pin(fastcgi::serve(request, fastcgi, plan, client)).await
+                }
+            }
         }
         Content::EmptyGif => crate::serve::small::empty_gif(request),
         Content::StubStatus => crate::serve::small::stub_status(request),

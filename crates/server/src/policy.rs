@@ -77,7 +77,6 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
     } else {
         None
     };
-    request.cache.key.clone_from(&key);
     CachePlan::Use(Box::new(Plan {
         zone,
         rules: rules.clone(),

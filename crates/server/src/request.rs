@@ -170,7 +170,8 @@ pub struct Request {
     pub body: RequestBody,
     /// Bytes of head and body received: `$request_length`.
     pub received_bytes: u64,
-    pub trace: Arc<Mutex<Trace>>,
+    /// What upstreams did; `None` while nobody was asked.
+    pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
     /// Head of the response once it is known: `$sent_http_*`, `$status`.
     pub reply: Option<ReplyHead>,
@@ -206,6 +207,11 @@ pub struct CacheFacts {
 impl Request {
     pub fn server(&self) -> &Server {
         &self.runtime.site.http.servers[self.server.0]
+    }
+
+    /// Where upstreams' doings are noted.
+    pub fn trace(&mut self) -> &Arc<Mutex<Trace>> {
+        self.trace.get_or_insert_default()
     }
 
     pub fn method_name(&self) -> &[u8] {
@@ -339,7 +345,7 @@ impl Request {
             accel_buffering: None,
             body: RequestBody::None,
             received_bytes: 0,
-            trace: Arc::default(),
+            trace: None,
             cache: CacheFacts::default(),
             reply: None,
             status: 0,

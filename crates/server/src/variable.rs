@@ -120,7 +120,9 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
         Variable::SentField(name) => {
             request.reply.as_ref().is_some_and(|reply| reply.write_sent_field(name, out))
         }
-        Variable::UpstreamField(name) => request.trace.lock().write_field(name, out),
+        Variable::UpstreamField(name) => {
+            request.trace.as_ref().is_some_and(|trace| trace.lock().write_field(name, out))
+        }
         Variable::Cookie(name) => {
             if let View::Cache(rules) = &request.view
                 && rules.ignored_cookies.iter().any(|glob| policy::matches_glob(glob, name))
@@ -129,7 +131,9 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             }
             put(http1::cookie::find(&request.head, name), out)
         }
-        Variable::UpstreamCookie(name) => request.trace.lock().write_cookie(name, out),
+        Variable::UpstreamCookie(name) => {
+            request.trace.as_ref().is_some_and(|trace| trace.lock().write_cookie(name, out))
+        }
     }
 }
 
@@ -323,7 +327,9 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         | B::UpstreamQueueTime
         | B::UpstreamResponseLength
         | B::UpstreamResponseTime
-        | B::UpstreamStatus => request.trace.lock().write(builtin, out),
+        | B::UpstreamStatus => {
+            request.trace.as_ref().is_some_and(|trace| trace.lock().write(builtin, out))
+        }
     }
 }
 

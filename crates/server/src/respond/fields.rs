@@ -37,6 +37,9 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
             }
             let value = match added.value.as_constant() {
                 Some(text) => Bytes::copy_from_slice(text),
+                None if !request.runtime.site.http.uses_sent_fields => {
+                    Bytes::from(variable::evaluate(request, &added.value))
+                }
                 None => {
                     request.reply = Some(std::mem::take(&mut reply.head));
                     let value = variable::evaluate(request, &added.value);
@@ -53,6 +56,9 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
 /// The trailers of a chunked response, as `Name: value` lines; evaluated when
 /// the body is out.
 pub fn trailers(request: &mut Request) -> Vec<u8> {
+    if request.settings.headers.trailers.is_empty() {
+        return Vec::new();
+    }
     let settings = request.settings.clone();
     let is_usual = ADDED_TO.contains(&request.status);
     let mut lines = Vec::new();

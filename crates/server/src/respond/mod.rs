@@ -200,11 +200,8 @@ fn carry_over(request: &mut Request, reply: &mut Reply) {
 /// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
 fn check_conditions(request: &Request, reply: &mut Reply) {
     let head = &request.head;
-    let asked = head.field("if-none-match").is_some()
-        || head.field("if-modified-since").is_some()
-        || head.field("if-match").is_some()
-        || head.field("if-unmodified-since").is_some();
-    if !asked {
+    let asks = |name: &[u8]| name.len() > 3 && name[..3].eq_ignore_ascii_case(b"if-");
+    if !head.fields().any(|(name, _)| asks(name)) {
         return;
     }
     let last_modified = last_modified(reply);
@@ -322,9 +319,8 @@ fn write_head(
     if request.settings.headers.cache_status
         && let Some(outcome) = &request.cache.outcome
     {
-        use std::io::Write;
         let out = writer.into_inner();
-        let _ = write!(out, "Cache-Status: {}\r\n", outcome.cache_status("mayfly"));
+        put_cache_status(outcome, out);
         writer = HeadWriter::resume(out);
     }
     if let Some(lifetime) = request.cache.marks_writer {
@@ -332,6 +328,26 @@ fn write_head(
         let _ = writer.put_field("Set-Cookie", cookie);
     }
     writer.finish();
+}
+
+/// Appends the `Cache-Status` field; the plain hit without the formatter.
+fn put_cache_status(outcome: &http_cache::Outcome, out: &mut Vec<u8>) {
+    use std::io::Write;
+    let plain_hit = http_cache::Outcome {
+        ttl_secs: outcome.ttl_secs,
+        ..http_cache::Outcome::hit(std::time::Duration::ZERO)
+    };
+    match outcome.ttl_secs {
+        Some(ttl) if *outcome == plain_hit => {
+            out.extend_from_slice(b"Cache-Status: mayfly; hit; ttl=");
+            out.extend_from_slice(itoa::Buffer::new().format(ttl).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        _ => {
+            // Writing to a vector cannot fail.
+            let _ = write!(out, "Cache-Status: {}\r\n", outcome.cache_status("mayfly"));
+        }
+    }
 }
 
 /// The cookie by which a browser sees its own write past the cache.
@@ -345,6 +361,9 @@ fn writer_cookie(request: &Request, lifetime: std::time::Duration) -> Bytes {
 
 /// The text of `server_tokens`, where it holds variables.
 pub(crate) fn evaluate_server_text(request: &mut Request) {
+    if !matches!(request.settings.headers.server_tokens, ServerTokens::Text(_)) {
+        return;
+    }
     let settings = request.settings.clone();
     if let ServerTokens::Text(template) = &settings.headers.server_tokens {
         request.server_text = Some(variable::evaluate(request, template));

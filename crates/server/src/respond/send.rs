@@ -87,7 +87,7 @@ impl<'a> Sender<'a> {
         let settings = request.settings.clone();
         let rate = request.limit_rate.or_else(|| {
             let template = &settings.limit_rate;
-            if template.is_empty() {
+            if template.is_empty() || template.as_constant() == Some(b"0") {
                 return None;
             }
             parse_rate(&variable::evaluate(request, template))

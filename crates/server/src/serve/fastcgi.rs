@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::fastcgi::{Params, ParamsEncoder};
 use bytes::Bytes;
-use http_cache::StoredResponse;
+use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget, StoredResponse};
 use http1::Fields;
 use site::{FastCgi, LogLevel, PassTarget};
 use upstream::Group;
@@ -21,9 +21,36 @@ use crate::request::{Method, Request};
 use crate::serve::through_cache;
 use crate::variable;
 
-/// Answers with what PHP says, from memory where that is allowed.
-pub async fn serve(request: &mut Request, fastcgi: Arc<FastCgi>, client: &mut ClientSide) -> Handled {
-    match policy::plan(request, &fastcgi) {
+/// What can be said without waiting for anybody.
+pub enum AtOnce {
+    Handled(Handled),
+    /// Somebody has to be asked.
+    Must(CachePlan),
+}
+
+/// Plans, and answers if memory has a fresh answer.
+pub fn at_once(request: &mut Request, fastcgi: &FastCgi) -> AtOnce {
+    match policy::plan(request, fastcgi) {
+        CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, &zone, &key)),
+        CachePlan::Use(plan) => match through_cache::fresh(request, &plan) {
+            Some(handled) => {
+                request.cache.key = plan.key;
+                AtOnce::Handled(handled)
+            }
+            None => AtOnce::Must(CachePlan::Use(plan)),
+        },
+        plan => AtOnce::Must(plan),
+    }
+}
+
+/// Answers with what PHP says, through the cache where there is one.
+pub async fn serve(
+    request: &mut Request,
+    fastcgi: Arc<FastCgi>,
+    plan: CachePlan,
+    client: &mut ClientSide,
+) -> Handled {
+    match plan {
         CachePlan::Off => direct(request, fastcgi, client).await,
         CachePlan::Purge { zone, key } => purge(request, &zone, &key),
         CachePlan::Invalidate { zone, key } => {
@@ -31,18 +58,19 @@ pub async fn serve(request: &mut Request, fastcgi: Arc<FastCgi>, client: &mut Cl
             if let Handled::Reply(reply) = &handled
                 && (200..400).contains(&reply.head.status)
             {
-                use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
                 let now = Millis(crate::clock::now());
                 zone.purge(PurgeTarget::Key(KeyRef::new(&key)), PurgeMode::Hard, now);
             }
             handled
         }
-        CachePlan::Use(plan) => through_cache::serve(request, fastcgi, *plan, client).await,
+        CachePlan::Use(plan) => {
+            request.cache.key.clone_from(&plan.key);
+            through_cache::serve(request, fastcgi, *plan, client).await
+        }
     }
 }
 
 fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
-    use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
     let target = match key.strip_suffix(b"*") {
         Some(prefix) => PurgeTarget::Prefix(prefix),
         None => PurgeTarget::Key(KeyRef::new(key)),
@@ -169,7 +197,7 @@ pub fn spec(request: &mut Request, fastcgi: &Arc<FastCgi>, asked: &Asked<'_>) ->
         streaming: None,
         hash_key,
         client: request.client_ip(),
-        trace: request.trace.clone(),
+        trace: request.trace().clone(),
         log: LogContext {
             logs: request.settings.error_logs.clone().into(),
             connection: request.connection.serial,

@@ -70,6 +70,18 @@ pub async fn serve(
     go_alone(request, &fastcgi, &plan, client).await
 }
 
+/// The answer, where memory has a fresh one.
+pub fn fresh(request: &mut Request, plan: &Plan) -> Option<Handled> {
+    if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
+        return None;
+    }
+    let key = KeyRef::new(&plan.key);
+    match plan.zone.lookup(&key, &Fields(&request.head), Millis(request.now)) {
+        Lookup::Fresh(stored) => Some(hit(request, stored)),
+        _ => None,
+    }
+}
+
 enum Round {
     Done(Handled),
     Again,
@@ -422,7 +434,7 @@ fn prepare(
     let spec = fcgi::spec(request, fastcgi, &asked)?;
     let conditions = (!plan.rules.no_cache.is_empty()).then(|| {
         let mut copy = request.internal();
-        copy.trace = request.trace.clone();
+        copy.trace = Some(request.trace().clone());
         copy
     });
     Ok((
