@@ -79,6 +79,8 @@ pub struct Accepted {
     pub site: Site,
     pub sources: Sources,
     pub warnings: Vec<Diagnostic>,
+    /// There is a `pid` directive: where it points must be writable.
+    pub names_pid_file: bool,
 }
 
 /// A configuration that cannot.
@@ -92,10 +94,13 @@ pub struct Rejected {
 /// # Errors
 /// [`Rejected`], with every complaint.
 pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
-    let Reading { site, sources, diagnostics, .. } = reading;
+    let Reading { site, ast, sources, diagnostics } = reading;
     let is_refused = diagnostics.iter().any(Diagnostic::is_error);
     match site {
-        Some(site) if !is_refused => Ok(Accepted { site, sources, warnings: diagnostics }),
+        Some(site) if !is_refused => {
+            let names_pid_file = ast.directives.iter().any(|it| it.name.text == "pid");
+            Ok(Accepted { site, sources, warnings: diagnostics, names_pid_file })
+        }
         _ => Err(Rejected { sources, diagnostics }),
     }
 }

@@ -69,6 +69,7 @@ struct Front {
 struct InForce {
     process: Process,
     sources: nginx_conf::Sources,
+    names_pid_file: bool,
 }
 
 /// How it ends.
@@ -116,7 +117,7 @@ impl Front {
         accepted: Accepted,
         writes_pid_file: bool,
     ) -> Result<Front, Vec<String>> {
-        let Accepted { site, sources, warnings } = accepted;
+        let Accepted { site, sources, warnings, names_pid_file } = accepted;
         let process = site.process.clone();
         let logs = LogFiles::open(&logs::paths(&site))?;
         journal.use_logs(&process.error_logs, &logs);
@@ -155,7 +156,7 @@ impl Front {
         let mut front = Front {
             invocation,
             journal: journal.clone(),
-            accepted: InForce { process, sources },
+            accepted: InForce { process, sources, names_pid_file },
             bound,
             logs,
             pools,
@@ -182,9 +183,16 @@ impl Front {
         if !self.writes_pid_file || self.pid_file.as_ref().is_some_and(|file| file.path == *path) {
             return Ok(());
         }
-        let former = self.pid_file.take();
-        self.pid_file = Some(PidFile::write(path)?);
-        if let Some(former) = former {
+        let written = match PidFile::write(path) {
+            Ok(written) => Some(written),
+            // Nobody asked for it: an ordinary user serves without.
+            Err(message) if !self.accepted.names_pid_file => {
+                self.journal.notice(format_args!("no pid file: {message}"));
+                None
+            }
+            Err(message) => return Err(message),
+        };
+        if let Some(former) = std::mem::replace(&mut self.pid_file, written) {
             former.remove();
         }
         Ok(())
@@ -245,7 +253,7 @@ impl Front {
 
     /// A new configuration in place of the one in force.
     async fn reload(&mut self) -> Result<(), Vec<String>> {
-        let Accepted { site, sources, warnings } = match config::judge(self.invocation.read()) {
+        let Accepted { site, sources, warnings, names_pid_file } = match config::judge(self.invocation.read()) {
             Ok(accepted) => accepted,
             Err(rejected) => {
                 let lines = config::lines(&rejected.diagnostics, &rejected.sources);
@@ -294,7 +302,7 @@ impl Front {
         self.bound = bound;
         self.journal.use_logs(&process.error_logs, &logs);
         self.logs = logs;
-        self.accepted = InForce { process, sources };
+        self.accepted = InForce { process, sources, names_pid_file };
         if let Err(message) = self.write_pid_file() {
             self.journal.error(message);
         }

@@ -38,8 +38,9 @@ pub fn read(path: &Path) -> Result<Pid, String> {
     let text = text.trim();
     text.parse()
         .ok()
+        // A negative number would mean a group of processes.
+        .filter(|number| *number > 0)
         .and_then(Pid::from_raw)
-        .filter(|pid| pid.as_raw_nonzero().get() > 0)
         .ok_or_else(|| format!("invalid PID number \"{text}\" in \"{}\"", path.display()))
 }
 
