@@ -10,11 +10,10 @@ use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean
 
 use crate::directives::{self, Context, Directive, Ending, Found};
 
-/// A directive in its place, with the entry of the table that describes it.
+/// A directive in its place, as the table wants it.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     pub written: &'a Written,
-    pub spec: &'static Directive,
     /// The directives of its block; entries (of `map` and the like) stay in
     /// `written.block`.
     pub children: Vec<Node<'a>>,
@@ -80,7 +79,6 @@ fn level<'a>(
         };
         nodes.push(Node {
             written: directive,
-            spec,
             children,
         });
     }

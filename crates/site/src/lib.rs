@@ -17,5 +17,7 @@ mod reference;
 pub use explain::{Explained, Verdict, explain};
 pub use lower::{LowerOptions, lower};
 pub use model::*;
+#[doc(hidden)]
+pub use read::fuzz_read;
 pub use read::{Reading, read, read_with};
 pub use reference::reference;

@@ -62,3 +62,32 @@ pub fn read_with(
         diagnostics,
     }
 }
+
+/// Reads bytes as a configuration that includes nothing: for fuzzing. Whatever
+/// they are, there is a site or an error.
+///
+/// # Panics
+///
+/// When there is neither, or both.
+#[doc(hidden)]
+pub fn fuzz_read(bytes: &[u8]) {
+    let loader: nginx_conf::MemoryLoader = [("/mayfly.conf", bytes.to_vec())].into_iter().collect();
+    let options = LowerOptions {
+        prefix: PathBuf::from("/"),
+        conf_folder: PathBuf::from("/"),
+        error_log: None,
+        privileged: true,
+        hostname: "machine".to_owned(),
+        resolve: |_, _| Ok(Vec::new()),
+    };
+    let reading = read_with(Path::new("/mayfly.conf"), None, &loader, &options);
+    assert_eq!(
+        reading.site.is_none(),
+        reading.has_errors(),
+        "a site or an error"
+    );
+    for diagnostic in &reading.diagnostics {
+        nginx_conf::render(diagnostic, &reading.sources, nginx_conf::Style::Plain);
+    }
+    crate::explain(&reading.ast, &reading.sources);
+}

@@ -1,6 +1,7 @@
 //! Fields that directives add: `expires`, `add_header`, `charset`.
 
 use bytes::Bytes;
+use http1::HeadWriter;
 use site::Expires;
 
 use crate::clock;
@@ -47,6 +48,25 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
         }
     }
     charset(request, reply, &settings.charset);
+}
+
+/// The trailers of a chunked response, as `Name: value` lines; evaluated when
+/// the body is out.
+pub fn trailers(request: &mut Request) -> Vec<u8> {
+    let settings = request.settings.clone();
+    let is_usual = ADDED_TO.contains(&request.status);
+    let mut lines = Vec::new();
+    for trailer in &settings.headers.trailers {
+        if !is_usual && !trailer.always {
+            continue;
+        }
+        let value = variable::evaluate(request, &trailer.value);
+        if !value.is_empty() {
+            // A value that cannot be a field's is left out.
+            let _ = HeadWriter::resume(&mut lines).put_field(&trailer.name, value);
+        }
+    }
+    lines
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an

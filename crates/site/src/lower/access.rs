@@ -148,7 +148,7 @@ impl Lowering<'_> {
 
 /// Host in lower case, and the path from its first slash. `.example.org` is
 /// the name itself and all below it.
-fn push_referer(names: &mut Vec<(Box<[u8]>, Box<[u8]>)>, text: &str) {
+fn push_referer(names: &mut Vec<RefererName>, text: &str) {
     let at = text.find('/').unwrap_or(text.len());
     let (host, path) = text.split_at_checked(at).unwrap_or((text, ""));
     if let Some(bare) = host.strip_prefix('.') {

@@ -65,7 +65,10 @@ impl Lowering<'_> {
                         Some((name, size)) if !name.is_empty() => {
                             self.size_in(word, size);
                         }
-                        _ => self.invalid(word, "keys zone", "expected keys_zone=NAME:SIZE"),
+                        _ => {
+                            self.invalid(word, "keys zone", "expected keys_zone=NAME:SIZE");
+                            return None;
+                        }
                     }
                 }
                 "memory" => memory_bytes = self.size_in(word, text),

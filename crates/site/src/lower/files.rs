@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use nginx_conf::{Diagnostic, Span, Word};
 
+use super::Lowering;
 use super::level::Level;
 use super::location_tree::Place;
 use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
-use super::{Lowering, TypeTable};
 use crate::check::Node;
 use crate::model::*;
 
@@ -63,6 +63,22 @@ impl Lowering<'_> {
             ));
         };
         let path = self.path_template(node.arg(0));
+        for builtin in [Builtin::DocumentRoot, Builtin::RealpathRoot] {
+            if path
+                .parts
+                .contains(&Part::Variable(Variable::Builtin(builtin)))
+            {
+                let message = format!(
+                    "the ${} variable cannot be used in the \"{}\" directive",
+                    builtin.name(),
+                    node.name()
+                );
+                self.report(
+                    Diagnostic::error(node.arg(0).span, message)
+                        .label("its value is what this directive says"),
+                );
+            }
+        }
         match node.name() {
             "alias" => Root::Alias(path),
             _ => Root::Root(without_last_slash(path)),
@@ -149,7 +165,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn types(&mut self, level: &Level<'_>) -> TypeTable {
+    fn types(&mut self, level: &Level<'_>) -> Arc<TypeTable> {
         let nodes = level.all("types");
         let Some(first) = nodes.first() else {
             let key: fn(&(&str, &str)) -> _ = |(extension, name)| (bytes(extension), bytes(name));

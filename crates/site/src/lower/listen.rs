@@ -56,10 +56,10 @@ impl Lowering<'_> {
                     });
                     drafts.len() - 1
                 });
-                if let Some(draft) = drafts.get_mut(at) {
-                    if self.join(draft, listen, id, span) {
-                        self.add_names(&mut draft.listener, &names, id);
-                    }
+                if let Some(draft) = drafts.get_mut(at)
+                    && self.join(draft, listen, id, span)
+                {
+                    self.add_names(&mut draft.listener, &names, id);
                 }
             }
         }
@@ -243,6 +243,10 @@ impl Lowering<'_> {
                 return Vec::new();
             }
             return vec![ListenAddress::Unix(PathBuf::from(path))];
+        }
+        if word.bytes().all(|byte| byte.is_ascii_digit()) && port_range(word).is_none() {
+            self.invalid(word, "port", "expected 1 to 65535");
+            return Vec::new();
         }
         let Some((host, ports)) = split_address(word) else {
             self.invalid(word, "address", "expected PORT, ADDRESS:PORT or unix:/path");

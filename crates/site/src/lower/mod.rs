@@ -41,7 +41,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nginx_conf::{Ast, Diagnostic, Sources, Span};
+use nginx_conf::{Ast, Diagnostic, MAX_DIAGNOSTICS, Sources, Span};
 
 use crate::check::{Node, check};
 use crate::model::*;
@@ -90,8 +90,7 @@ pub fn lower(
     let nodes = check(ast, &mut diagnostics);
     let mut lowering = Lowering::new(options, diagnostics);
     let site = lowering.site(&nodes);
-    let diagnostics = lowering.finish();
-    let is_refused = diagnostics.iter().any(Diagnostic::is_error);
+    let (is_refused, diagnostics) = lowering.finish();
     ((!is_refused).then_some(site), diagnostics)
 }
 
@@ -99,6 +98,8 @@ pub fn lower(
 pub(crate) struct Lowering<'a> {
     options: &'a LowerOptions,
     diagnostics: Vec<Diagnostic>,
+    /// Some complaint was an error, kept or not.
+    is_refused: bool,
     variables: Variables,
     maps: Vec<Map>,
     geos: Vec<Geo>,
@@ -114,7 +115,7 @@ pub(crate) struct Lowering<'a> {
     pools: Vec<PhpPool>,
     patterns: HashMap<(String, bool), Option<Arc<Pattern>>>,
     /// `types` blocks by the place they are written at.
-    types: HashMap<Span, TypeTable>,
+    types: HashMap<Span, Arc<TypeTable>>,
     media_types: HashMap<Span, Arc<MediaTypes>>,
     /// Conditions made for `*_cache_purge METHOD`, by the place they are written at.
     purges: HashMap<Span, Template>,
@@ -122,13 +123,11 @@ pub(crate) struct Lowering<'a> {
     server_names: Vec<String>,
 }
 
-/// File extension to media type.
-type TypeTable = Arc<HashMap<Box<[u8]>, Box<[u8]>>>;
-
 impl<'a> Lowering<'a> {
     fn new(options: &'a LowerOptions, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             options,
+            is_refused: diagnostics.iter().any(Diagnostic::is_error),
             diagnostics,
             variables: Variables::default(),
             maps: Vec::new(),
@@ -167,18 +166,20 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn finish(mut self) -> Vec<Diagnostic> {
+    fn finish(mut self) -> (bool, Vec<Diagnostic>) {
         self.report_undefined_variables();
         let place = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
         self.diagnostics.sort_by_key(place);
         // Levels that inherit a value report its mistake once more.
         self.diagnostics.dedup();
-        self.diagnostics
+        self.diagnostics.truncate(MAX_DIAGNOSTICS);
+        (self.is_refused, self.diagnostics)
     }
 
-    /// Adds a complaint once.
+    /// Adds a complaint once, up to as many as anybody reads.
     fn report(&mut self, diagnostic: Diagnostic) {
-        if !self.diagnostics.contains(&diagnostic) {
+        self.is_refused |= diagnostic.is_error();
+        if self.diagnostics.len() <= MAX_DIAGNOSTICS && !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }
     }

@@ -130,10 +130,9 @@ impl Lowering<'_> {
     ) -> Option<RewriteOp> {
         let condition = self.condition(node);
         let level = Level::new(&node.children, Some(around));
-        let id = match location {
-            Some((outer, gathered)) => Some(self.if_location(node, &level, outer, gathered)),
-            None => None,
-        };
+        let id = location
+            .as_mut()
+            .map(|(outer, gathered)| self.if_location(node, &level, outer, gathered));
         // Steps of the block come in one list: blocks do not nest.
         let then = self.rewrite_ops(&level, None);
         Some(RewriteOp::If {
@@ -270,7 +269,7 @@ fn strip_brackets(words: &[Word]) -> Vec<(&Word, &str)> {
             text = text.strip_suffix(')').unwrap_or(text);
         }
         // A bracket that stood alone is no word; an empty value in quotes is.
-        if !(text.is_empty() && !word.text.is_empty()) {
+        if !text.is_empty() || word.text.is_empty() {
             parts.push((word, text));
         }
     }

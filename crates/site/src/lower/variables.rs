@@ -60,6 +60,9 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("otel_", "OpenTelemetry is not there yet"),
 ];
 
+/// Shorter names are near to too many others.
+const MIN_GUESSED_BYTES: usize = 3;
+
 impl Lowering<'_> {
     /// Declares what `map`, `geo` or `split_clients` makes.
     pub fn declare(&mut self, name: &str, variable: Variable) {
@@ -180,10 +183,11 @@ impl Lowering<'_> {
             let name = &slot.name;
             for &span in &slot.uses {
                 let error = Diagnostic::error(span, format!("unknown \"{name}\" variable"));
+                let is_guessable = name.len() >= MIN_GUESSED_BYTES;
                 let unsupported = UNSUPPORTED
                     .iter()
                     .find(|(start, _)| name.starts_with(start));
-                found.push(match (unsupported, did_you_mean(name, known.iter().copied())) {
+                found.push(match (unsupported, did_you_mean(name, known.iter().copied()).filter(|_| is_guessable)) {
                     (Some((_, why)), _) => {
                         error.label("nginx has it, Mayfly does not yet").hint(*why)
                     }

@@ -36,7 +36,7 @@ pub struct Locations {
     /// Sorted by length, longest first.
     pub prefixes: Vec<PrefixLocation>,
     pub patterns: Vec<(Arc<Pattern>, LocationId)>,
-    /// Only at a server's top level.
+    /// Only at a server's top level; names with their `@`.
     pub named: HashMap<Box<[u8]>, LocationId>,
 }
 

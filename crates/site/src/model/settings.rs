@@ -30,6 +30,7 @@ pub struct Settings {
     pub log_not_found: bool,
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
+    pub addition: AdditionSettings,
     pub charset: CharsetSettings,
     /// `limit_rate`, bytes per second; empty or 0: no limit.
     pub limit_rate: Template,
@@ -52,6 +53,9 @@ pub enum Content {
     StubStatus,
 }
 
+/// File extension in lower case to media type.
+pub type TypeTable = HashMap<Box<[u8]>, Box<[u8]>>;
+
 #[derive(Debug, Clone)]
 pub struct FileSettings {
     /// `root` (path of the request is appended) or `alias` (the location's
@@ -60,7 +64,7 @@ pub struct FileSettings {
     pub index: Vec<Template>,
     pub try_files: Option<Arc<TryFiles>>,
     /// `types`: file extension in lower case to media type.
-    pub types: Arc<HashMap<Box<[u8]>, Box<[u8]>>>,
+    pub types: Arc<TypeTable>,
     pub default_type: Box<[u8]>,
     pub etag: bool,
     pub if_modified_since: IfModifiedSince,
@@ -268,6 +272,15 @@ pub struct CompressionSettings {
     pub gunzip: bool,
 }
 
+/// `add_before_body`, `add_after_body` and `addition_types`.
+#[derive(Debug, Clone)]
+pub struct AdditionSettings {
+    /// Paths of this site; `None` where nothing is added.
+    pub before: Option<Template>,
+    pub after: Option<Template>,
+    pub types: Arc<MediaTypes>,
+}
+
 /// `gzip_proxied` and the like: flags as written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GzipProxied {
@@ -334,11 +347,14 @@ pub enum RealIpHeader {
     ProxyProtocol,
 }
 
+/// A host name and the beginning of a path.
+pub type RefererName = (Box<[u8]>, Box<[u8]>);
+
 #[derive(Debug, Clone)]
 pub struct ValidReferers {
     pub none: bool,
     pub blocked: bool,
     /// Host names, perhaps with `*.` before or `.*` behind, and a path prefix.
-    pub names: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub names: Vec<RefererName>,
     pub patterns: Vec<Arc<Pattern>>,
 }

@@ -1,0 +1,338 @@
+//! A `Site` in short, a line for each fact: what differs in a server from an
+//! empty server's settings, and in a location from its server's.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use site::{Content, FastCgi, Locations, Settings, Site};
+
+/// Texts instead of bytes, templates as they are written.
+fn readable(debug: &str) -> String {
+    flags(&templates(&byte_texts(debug)))
+}
+
+/// Of structs that are sets of flags, those that are set.
+fn flags(debug: &str) -> String {
+    let mut out = debug.to_owned();
+    for name in [
+        "Failures",
+        "IgnoredFields",
+        "CacheMethods",
+        "GzipProxied",
+        "ListenOptions",
+    ] {
+        let open = format!("{name} {{ ");
+        let mut from = 0;
+        while let Some(at) = out[from..].find(&open).map(|at| at + from) {
+            let start = at + open.len();
+            let Some(end) = out[start..].find(" }").map(|end| end + start) else {
+                break;
+            };
+            let set: Vec<&str> = out[start..end]
+                .split(", ")
+                .filter(|it| !it.ends_with(": false") && !it.ends_with(": None"))
+                .map(|it| it.trim_end_matches(": true"))
+                .collect();
+            let shown = format!("{name}({})", set.join(", "));
+            out.replace_range(at..end + 2, &shown);
+            from = at + shown.len();
+        }
+    }
+    out
+}
+
+/// `[47, 97]` is `"/a"` where all are printable.
+fn byte_texts(debug: &str) -> String {
+    let mut out = String::new();
+    let mut rest = debug;
+    while let Some(open) = rest.find('[') {
+        let (before, from) = rest.split_at(open);
+        out.push_str(before);
+        let inner = from[1..].split(']').next().unwrap_or_default();
+        let bytes: Option<Vec<u8>> = inner.split(", ").map(|it| it.parse().ok()).collect();
+        match bytes.filter(|bytes| bytes.iter().all(|it| (32..127).contains(it))) {
+            Some(bytes) => {
+                write!(out, "{:?}", String::from_utf8_lossy(&bytes)).unwrap();
+                rest = &from[inner.len() + 2..];
+            }
+            None => {
+                out.push('[');
+                rest = &from[1..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// `Template { parts: [Literal("/"), Variable(Builtin(Uri))] }` is `</$Uri>`.
+fn templates(debug: &str) -> String {
+    const OPEN: &str = "Template { parts: [";
+    let mut out = String::new();
+    let mut rest = debug;
+    while let Some(at) = rest.find(OPEN) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + OPEN.len()..];
+        let end = rest.find("] }").unwrap_or(rest.len());
+        out.push('<');
+        for part in rest[..end].split("), ") {
+            let part = part.trim_end_matches(')');
+            match (
+                part.strip_prefix("Literal(\""),
+                part.strip_prefix("Variable("),
+            ) {
+                (Some(text), _) => {
+                    let text = text.strip_suffix('"').unwrap_or(text);
+                    out.push_str(&text.replace("\\\"", "\""));
+                }
+                (_, Some(name)) => write!(out, "${{{}}}", name.replace('(', " ")).unwrap(),
+                _ => out.push_str(part),
+            }
+        }
+        out.push('>');
+        rest = rest.get(end + 3..).unwrap_or_default();
+    }
+    out + rest
+}
+
+macro_rules! fields {
+    ($of:expr, $path:ident: $($name:ident),*) => {
+        vec![$((
+            concat!(stringify!($path), ".", stringify!($name)).to_owned(),
+            readable(&format!("{:?}", $of.$path.$name)),
+        )),*]
+    };
+    ($of:expr; $($name:ident),*) => {
+        vec![$((stringify!($name).to_owned(), readable(&format!("{:?}", $of.$name)))),*]
+    };
+}
+
+fn facts_of(settings: &Settings) -> Vec<(String, String)> {
+    let mut facts = match &settings.content {
+        Content::FastCgi(fastcgi) => fastcgi_facts(fastcgi),
+        other => vec![("content".to_owned(), format!("{other:?}"))],
+    };
+    facts.extend(fields!(settings; access, auth, satisfy, error_pages,
+        recursive_error_pages, access_logs, open_log_file_cache, error_logs, log_not_found,
+        log_subrequests, limit_rate, limit_rate_after, real_ip, valid_referers));
+    facts.extend(
+        fields!(settings, files: root, index, try_files, default_type, etag,
+        if_modified_since, max_ranges, autoindex, open_file_cache, sendfile, disable_symlinks),
+    );
+    let types: BTreeMap<String, String> = settings
+        .files
+        .types
+        .iter()
+        .map(|(key, value)| (text(key), text(value)))
+        .collect();
+    facts.push(("files.types".to_owned(), format!("{types:?}")));
+    facts.extend(
+        fields!(settings, body: max_bytes, buffer_bytes, timeout, temp_path,
+        in_file_only, in_single_buffer),
+    );
+    facts.extend(
+        fields!(settings, connection: keepalive_timeout, keepalive_header,
+        keepalive_requests, keepalive_time, disable_msie6, disable_safari, send_timeout,
+        lingering_close, lingering_time, lingering_timeout, reset_timedout, tcp_nodelay,
+        chunked_transfer_encoding),
+    );
+    facts.extend(fields!(settings, headers: add, trailers, expires, server_tokens, cache_status));
+    facts.extend(
+        fields!(settings, limits: requests, on_requests, connections, on_connections,
+        auth_delay),
+    );
+    facts.extend(fields!(settings, redirects: absolute, port, server_name));
+    facts.extend(
+        fields!(settings, compression: gzip, gzip_types, gzip_min_length, gzip_level,
+        gzip_http_minor, gzip_vary, gzip_proxied, gzip_disable, gzip_static, gunzip),
+    );
+    facts.extend(fields!(settings, charset: charset, overrides, types));
+    facts
+}
+
+fn fastcgi_facts(fastcgi: &FastCgi) -> Vec<(String, String)> {
+    let mut facts =
+        fields!(fastcgi; target, params, index, split_path_info, keep_conn, catch_stderr);
+    facts.extend(
+        fields!(fastcgi, exchange: connect_timeout, send_timeout, read_timeout,
+        buffering, head_bytes, buffer_bytes, max_temp_file_bytes, temp_path, request_buffering,
+        ignore_client_abort, intercept_errors, pass_request_headers, pass_request_body,
+        limit_rate, force_ranges, next_upstream, next_non_idempotent, next_tries, next_timeout,
+        hidden_fields, ignored_fields),
+    );
+    if let Some(cache) = &fastcgi.cache {
+        facts.extend(
+            fields!(cache; zone, key, valid, methods, min_uses, bypass, no_cache, use_stale, lock,
+                lock_timeout, lock_age, background_update, revalidate, max_range_offset,
+                convert_head, purge, read_your_writes, private, ignored_arguments,
+                ignored_cookies, stores_set_cookie, stores_authorized, queue_stale)
+            .into_iter()
+            .map(|(name, value)| (format!("cache.{name}"), value)),
+        );
+    }
+    facts
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The facts about a site, against one that says nothing.
+pub fn facts(site: &Site, plain: &Site) -> String {
+    let mut out = String::new();
+    let process = fields!(site.process; daemon, user, workers, pid_file, env, open_files_limit,
+        error_logs, shutdown_timeout, working_directory, php_pools);
+    let unset = fields!(plain.process; daemon, user, workers, pid_file, env, open_files_limit,
+        error_logs, shutdown_timeout, working_directory, php_pools);
+    differing(&mut out, "", &process, &unset);
+    let http = fields!(site.http; geos, split_clients, slots, groups, cache_zones,
+        limit_req_zones, limit_conn_zones, uses_sent_fields);
+    let unset = fields!(plain.http; geos, split_clients, slots, groups, cache_zones,
+        limit_req_zones, limit_conn_zones, uses_sent_fields);
+    differing(&mut out, "", &http, &unset);
+    for format in &site.http.log_formats[1..] {
+        line(&mut out, "", "log_format", &format!("{format:?}"));
+    }
+    for map in &site.http.maps {
+        let exact: BTreeMap<_, _> = map
+            .exact
+            .iter()
+            .map(|(key, value)| (text(key), value))
+            .collect();
+        let shown = format!(
+            "source {:?} volatile {} exact {exact:?} leading {:?} trailing {:?} patterns {:?} default {:?}",
+            map.source,
+            map.volatile,
+            map.leading_wildcard,
+            map.trailing_wildcard,
+            map.patterns,
+            map.default
+        );
+        line(&mut out, "", "map", &shown);
+    }
+    for listener in &site.http.listeners {
+        let names = &listener.names;
+        let exact: BTreeMap<_, _> = names
+            .exact
+            .iter()
+            .map(|(key, id)| (text(key), id.0))
+            .collect();
+        let shown = format!(
+            "{:?} default {} exact {exact:?} leading {:?} trailing {:?} patterns {:?} {:?}",
+            listener.address,
+            listener.default_server.0,
+            names.leading_wildcard,
+            names.trailing_wildcard,
+            names.patterns,
+            listener.options
+        );
+        line(&mut out, "", "listener", &shown);
+    }
+    let defaults: Vec<_> = plain.http.servers[0]
+        .locations
+        .iter()
+        .flat_map(|location| facts_of(&location.settings))
+        .collect();
+    for (index, server) in site.http.servers.iter().enumerate() {
+        writeln!(out, "server {index} {:?}", server.name).unwrap();
+        if server.head != plain.http.servers[0].head {
+            line(&mut out, "  ", "head", &format!("{:?}", server.head));
+        }
+        if !server.merge_slashes {
+            line(&mut out, "  ", "merge_slashes", "false");
+        }
+        for op in &server.rewrite {
+            line(&mut out, "  ", "rewrite", &format!("{op:?}"));
+        }
+        tree(&mut out, "  ", &server.top);
+        let mut around = defaults.clone();
+        for (id, location) in server.locations.iter().enumerate() {
+            write!(out, "  location {id} {:?}", location.name).unwrap();
+            for (flag, word) in [
+                (location.internal, "internal"),
+                (location.named, "named"),
+                (location.auto_redirect, "auto_redirect"),
+                (location.is_pattern, "pattern"),
+            ] {
+                if flag {
+                    write!(out, " {word}").unwrap();
+                }
+            }
+            writeln!(out, " prefix {:?}", location.prefix_bytes).unwrap();
+            for op in &location.rewrite {
+                line(&mut out, "    ", "rewrite", &format!("{op:?}"));
+            }
+            tree(&mut out, "    ", &location.inner);
+            let facts = facts_of(&location.settings);
+            differing(&mut out, "    ", &facts, &around);
+            if id == 0 {
+                // Locations are told by what differs from their server.
+                around.splice(0..0, facts);
+            }
+        }
+    }
+    out
+}
+
+fn tree(out: &mut String, indent: &str, level: &Locations) {
+    let exact: BTreeMap<_, _> = level
+        .exact
+        .iter()
+        .map(|(key, id)| (text(key), id.0))
+        .collect();
+    let named: BTreeMap<_, _> = level
+        .named
+        .iter()
+        .map(|(key, id)| (text(key), id.0))
+        .collect();
+    let prefixes: Vec<_> = level
+        .prefixes
+        .iter()
+        .map(|it| {
+            format!(
+                "{}{} {}",
+                if it.skips_patterns { "^~ " } else { "" },
+                text(&it.prefix),
+                it.location.0
+            )
+        })
+        .collect();
+    let patterns: Vec<_> = level
+        .patterns
+        .iter()
+        .map(|(pattern, id)| format!("{} {}", pattern.source, id.0))
+        .collect();
+    for (name, shown) in [
+        ("exact", (!exact.is_empty()).then(|| format!("{exact:?}"))),
+        (
+            "prefixes",
+            (!prefixes.is_empty()).then(|| prefixes.join(", ")),
+        ),
+        (
+            "patterns",
+            (!patterns.is_empty()).then(|| patterns.join(", ")),
+        ),
+        ("named", (!named.is_empty()).then(|| format!("{named:?}"))),
+    ] {
+        if let Some(shown) = shown {
+            line(out, indent, name, &shown);
+        }
+    }
+}
+
+fn differing(
+    out: &mut String,
+    indent: &str,
+    facts: &[(String, String)],
+    plain: &[(String, String)],
+) {
+    for (name, value) in facts {
+        let default = plain.iter().find(|(known, _)| known == name);
+        if default.is_none_or(|(_, default)| value != default) {
+            line(out, indent, name, value);
+        }
+    }
+}
+
+fn line(out: &mut String, indent: &str, name: &str, value: &str) {
+    writeln!(out, "{indent}{name}: {}", readable(value)).unwrap();
+}
