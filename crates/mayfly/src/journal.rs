@@ -29,8 +29,13 @@ impl Journal {
         if let Some(path) = error_log {
             match logs::open(&path) {
                 Ok(file) => {
-                    let files = LogFiles { files: [(path.clone(), Arc::new(file))].into() };
-                    let log = ErrorLog { target: LogTarget::File(path), level: LogLevel::Notice };
+                    let files = LogFiles {
+                        files: [(path.clone(), Arc::new(file))].into(),
+                    };
+                    let log = ErrorLog {
+                        target: LogTarget::File(path),
+                        level: LogLevel::Notice,
+                    };
                     journal.use_logs(&[log], &files);
                 }
                 Err(message) => {
