@@ -29,6 +29,7 @@ use crate::pools::{self, Leaving, PoolStatus, Pools};
 use crate::serving::worker_count;
 use crate::signals::{Signals, Told};
 use crate::sockets::{Bound, Wanted};
+use crate::system_error::reason;
 
 /// Pools that a reload removed are stopped at the latest after this time: a
 /// request of the old configuration that takes longer is on its own.
@@ -128,6 +129,15 @@ impl Front {
         journal.use_logs(&process.error_logs, &logs);
         for (level, line) in config::lines(&warnings, &sources) {
             journal.line(level, line);
+        }
+        if let Some(folder) = &process.working_directory
+            && let Err(error) = std::env::set_current_dir(folder)
+        {
+            journal.warn(format_args!(
+                "chdir(\"{}\") failed ({})",
+                folder.display(),
+                reason(&error)
+            ));
         }
         limits::raise_open_files(process.open_files_limit, journal);
         let account = account::to_serve(process.user.as_ref()).map_err(one)?;

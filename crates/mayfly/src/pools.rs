@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, SlowLog, Workers};
-use site::{LogLevel, PhpPool, PhpSettingKind, PoolManager};
+use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
 use tokio::sync::mpsc;
 
 use crate::account::Account;
@@ -358,6 +358,16 @@ pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> 
     if let Some(backlog) = pool.listen_backlog {
         spec.listen_backlog = backlog;
     }
+    spec.rlimit_files = pool.rlimit_files;
+    spec.log_level = match pool.log_level {
+        PhpLogLevel::Debug => php_pool::LogLevel::Debug,
+        PhpLogLevel::Notice => php_pool::LogLevel::Notice,
+        PhpLogLevel::Warning => php_pool::LogLevel::Warning,
+        PhpLogLevel::Error => php_pool::LogLevel::Error,
+        PhpLogLevel::Alert => php_pool::LogLevel::Alert,
+    };
+    spec.drain_timeout = pool.drain_timeout;
+    spec.extra = pool.extra.clone();
     spec
 }
 
