@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use site::{LogLevel, Process, Site};
+use site::{Process, Site};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -128,7 +128,7 @@ impl Front {
         let logs = LogFiles::open(&logs::paths(&site))?;
         journal.use_logs(&process.error_logs, &logs);
         for (level, line) in config::lines(&warnings, &sources) {
-            journal.line(level, line);
+            journal.record(level, line);
         }
         if let Some(folder) = &process.working_directory
             && let Err(error) = std::env::set_current_dir(folder)
@@ -513,8 +513,7 @@ async fn sleep_until(moment: Option<Instant>) {
 
 /// Diagnostics of a refused configuration go to the log of `-e` as well.
 pub fn log_refusal(journal: &Journal, rejected: &config::Rejected) {
-    journal.start_is_over();
     for (level, line) in config::lines(&rejected.diagnostics, &rejected.sources) {
-        journal.line(level.min(LogLevel::Warn), line);
+        journal.record(level, line);
     }
 }

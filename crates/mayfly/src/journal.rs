@@ -66,6 +66,15 @@ impl Journal {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "mayfly: [{}] {message}", level_name(level));
         }
+        self.write(level, message, is_shown);
+    }
+
+    /// Writes one line about what the terminal has been shown already.
+    pub fn record(&self, level: LogLevel, message: impl Display) {
+        self.write(level, message, !self.has_started.load(Ordering::Relaxed));
+    }
+
+    fn write(&self, level: LogLevel, message: impl Display, is_shown: bool) {
         let (registry, logs) = &*self.logs.lock();
         let logs: Vec<ErrorLog> = logs
             .iter()
