@@ -62,7 +62,12 @@ fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
             .and_then(|line| line.split(':').nth(2)?.parse().ok())
             .ok_or_else(|| format!("getgrnam(\"{group}\") failed"))?,
     };
-    Ok(Account { name: name.to_owned(), group: group.map(str::to_owned), uid, gid })
+    Ok(Account {
+        name: name.to_owned(),
+        group: group.map(str::to_owned),
+        uid,
+        gid,
+    })
 }
 
 /// What a small program prints; `None` if it fails.
@@ -81,7 +86,15 @@ mod tests {
         let root = find("root", None).unwrap();
         assert_eq!((root.uid, root.gid), (0, 0));
         assert_eq!(find("root", Some("root")).unwrap().gid, 0);
-        assert!(find("no-such-user", None).unwrap_err().contains("no-such-user"));
-        assert!(find("root", Some("no-such-group")).unwrap_err().contains("no-such-group"));
+        assert!(
+            find("no-such-user", None)
+                .unwrap_err()
+                .contains("no-such-user")
+        );
+        assert!(
+            find("root", Some("no-such-group"))
+                .unwrap_err()
+                .contains("no-such-group")
+        );
     }
 }

@@ -24,8 +24,8 @@ use tokio::sync::mpsc;
 use crate::account::Account;
 use crate::cli::WORKER;
 use crate::handover;
-use crate::pools::PoolStatus;
 use crate::logs::LogFiles;
+use crate::pools::PoolStatus;
 use crate::wire::{self, FromWorker, Outgoing};
 
 const SETPRIV: &str = "/usr/bin/setpriv";
@@ -64,7 +64,11 @@ impl WorkerProcess {
         rustix::io::fcntl_setfd(&program, FdFlags::empty())?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
         let mut command = command(account, &path);
-        command.env_clear().envs(environment(env)).stdin(Stdio::from(theirs)).stdout(Stdio::null());
+        command
+            .env_clear()
+            .envs(environment(env))
+            .stdin(Stdio::from(theirs))
+            .stdout(Stdio::null());
         // Ctrl-C is for the parent; it tells the worker.
         command.process_group(0);
         let mut command = tokio::process::Command::from(command);
@@ -80,7 +84,12 @@ impl WorkerProcess {
                 }
             }
         });
-        Ok(WorkerProcess { channel, replies, child, released: Vec::new() })
+        Ok(WorkerProcess {
+            channel,
+            replies,
+            child,
+            released: Vec::new(),
+        })
     }
 
     /// Puts a configuration in force there.
@@ -88,7 +97,8 @@ impl WorkerProcess {
     /// # Errors
     /// Why it is not.
     pub async fn serve(&mut self, outgoing: Outgoing<'_>) -> Result<(), String> {
-        let gone = |error: io::Error| format!("the worker process does not take a configuration: {error}");
+        let gone =
+            |error: io::Error| format!("the worker process does not take a configuration: {error}");
         wire::send_configuration(self.channel.as_fd(), outgoing).map_err(gone)?;
         loop {
             match tokio::time::timeout(ANSWER_TIMEOUT, self.replies.recv()).await {

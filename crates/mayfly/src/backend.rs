@@ -19,7 +19,11 @@ pub enum Backend {
     /// Threads of this process.
     Here(Here),
     /// A process that runs as another user.
-    Apart { worker: WorkerProcess, account: Account, serial: u64 },
+    Apart {
+        worker: WorkerProcess,
+        account: Account,
+        serial: u64,
+    },
 }
 
 /// Threads of this process, and the configurations they are done with.
@@ -54,7 +58,12 @@ impl Ready<'_> {
     }
 
     fn served(self) -> Served {
-        Served { site: self.site, sockets: self.sockets, logs: self.logs, pools: self.pools }
+        Served {
+            site: self.site,
+            sockets: self.sockets,
+            logs: self.logs,
+            pools: self.pools,
+        }
     }
 }
 
@@ -68,7 +77,12 @@ impl Backend {
             None => {
                 let (release, released) = mpsc::unbounded_channel();
                 let serving = Serving::start(ready.served())?;
-                Ok(Backend::Here(Here { serving, serial: 0, released, release }))
+                Ok(Backend::Here(Here {
+                    serving,
+                    serial: 0,
+                    released,
+                    release,
+                }))
             }
             Some(account) => {
                 let mut worker = spawn(&account, &ready)?;
@@ -76,7 +90,11 @@ impl Backend {
                     worker.kill().await;
                     return Err(reason);
                 }
-                Ok(Backend::Apart { worker, account, serial: 0 })
+                Ok(Backend::Apart {
+                    worker,
+                    account,
+                    serial: 0,
+                })
             }
         }
     }
@@ -112,7 +130,12 @@ impl Backend {
     /// # Errors
     /// A message for the operator.
     pub async fn restart(&mut self, ready: Ready<'_>) -> Result<(), String> {
-        let Backend::Apart { worker, account, serial } = self else {
+        let Backend::Apart {
+            worker,
+            account,
+            serial,
+        } = self
+        else {
             return Err("all workers have ended".to_owned());
         };
         let mut next = spawn(account, &ready)?;

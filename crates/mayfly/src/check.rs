@@ -31,7 +31,9 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
     }
     let problems = problems(&accepted, &invocation);
     if !problems.is_empty() {
-        problems.iter().for_each(|problem| say(&format!("[emerg] {problem}")));
+        problems
+            .iter()
+            .for_each(|problem| say(&format!("[emerg] {problem}")));
         say(&format!("configuration file {path} test failed"));
         return Exit::Refused;
     }
@@ -65,7 +67,10 @@ fn dump_files(accepted: &Accepted) {
 
 /// `check FILE`
 pub fn check(args: &CheckArgs) -> Exit {
-    let flags = Flags { conf: Some(paths::from_here(args.file.clone())), ..Flags::default() };
+    let flags = Flags {
+        conf: Some(paths::from_here(args.file.clone())),
+        ..Flags::default()
+    };
     let invocation = Invocation::from_flags(&flags);
     let reading = invocation.read();
     if args.explain {
@@ -79,7 +84,11 @@ pub fn check(args: &CheckArgs) -> Exit {
         }
         Err(rejected) => {
             config::show(&rejected.diagnostics, &rejected.sources);
-            let count = rejected.diagnostics.iter().filter(|it| it.is_error()).count();
+            let count = rejected
+                .diagnostics
+                .iter()
+                .filter(|it| it.is_error())
+                .count();
             let mistakes = if count == 1 { "mistake" } else { "mistakes" };
             let _ = writeln!(io::stderr(), "{}: {count} {mistakes}", args.file.display());
             Exit::Refused

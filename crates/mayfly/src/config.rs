@@ -79,6 +79,8 @@ pub struct Accepted {
     pub site: Site,
     pub sources: Sources,
     pub warnings: Vec<Diagnostic>,
+    /// There is a `pid` directive: where it points must be writable.
+    pub names_pid_file: bool,
 }
 
 /// A configuration that cannot.
@@ -92,21 +94,45 @@ pub struct Rejected {
 /// # Errors
 /// [`Rejected`], with every complaint.
 pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
-    let Reading { site, sources, diagnostics, .. } = reading;
+    let Reading {
+        site,
+        ast,
+        sources,
+        diagnostics,
+    } = reading;
     let is_refused = diagnostics.iter().any(Diagnostic::is_error);
     match site {
-        Some(site) if !is_refused => Ok(Accepted { site, sources, warnings: diagnostics }),
-        _ => Err(Rejected { sources, diagnostics }),
+        Some(site) if !is_refused => {
+            let names_pid_file = ast.directives.iter().any(|it| it.name.text == "pid");
+            Ok(Accepted {
+                site,
+                sources,
+                warnings: diagnostics,
+                names_pid_file,
+            })
+        }
+        _ => Err(Rejected {
+            sources,
+            diagnostics,
+        }),
     }
 }
 
 /// Shows complaints to whoever sits at the terminal, underlined.
 pub fn show(diagnostics: &[Diagnostic], sources: &Sources) {
-    let style = if io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
+    let style = if io::stderr().is_terminal() {
+        Style::Coloured
+    } else {
+        Style::Plain
+    };
     let mut stderr = io::stderr().lock();
     for diagnostic in diagnostics {
         // Nobody may be there to read it.
-        let _ = writeln!(stderr, "{}\n", nginx_conf::render(diagnostic, sources, style));
+        let _ = writeln!(
+            stderr,
+            "{}\n",
+            nginx_conf::render(diagnostic, sources, style)
+        );
     }
 }
 

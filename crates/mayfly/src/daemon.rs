@@ -57,7 +57,10 @@ pub fn leave_terminal() -> io::Result<()> {
     // It may have been interrupted; we go on.
     let _ = waiting.write_all(READY);
     drop(waiting);
-    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    let null = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use site::{LogLevel, Process, Site};
+use site::{Process, Site};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -29,6 +29,7 @@ use crate::pools::{self, Leaving, PoolStatus, Pools};
 use crate::serving::worker_count;
 use crate::signals::{Signals, Told};
 use crate::sockets::{Bound, Wanted};
+use crate::system_error::reason;
 
 /// Pools that a reload removed are stopped at the latest after this time: a
 /// request of the old configuration that takes longer is on its own.
@@ -69,6 +70,7 @@ struct Front {
 struct InForce {
     process: Process,
     sources: nginx_conf::Sources,
+    names_pid_file: bool,
 }
 
 /// How it ends.
@@ -116,18 +118,34 @@ impl Front {
         accepted: Accepted,
         writes_pid_file: bool,
     ) -> Result<Front, Vec<String>> {
-        let Accepted { site, sources, warnings } = accepted;
+        let Accepted {
+            site,
+            sources,
+            warnings,
+            names_pid_file,
+        } = accepted;
         let process = site.process.clone();
         let logs = LogFiles::open(&logs::paths(&site))?;
         journal.use_logs(&process.error_logs, &logs);
         for (level, line) in config::lines(&warnings, &sources) {
-            journal.line(level, line);
+            journal.record(level, line);
+        }
+        if let Some(folder) = &process.working_directory
+            && let Err(error) = std::env::set_current_dir(folder)
+        {
+            journal.warn(format_args!(
+                "chdir(\"{}\") failed ({})",
+                folder.display(),
+                reason(&error)
+            ));
         }
         limits::raise_open_files(process.open_files_limit, journal);
         let account = account::to_serve(process.user.as_ref()).map_err(one)?;
         limits::make_temp_folders(&site, account.as_ref(), journal);
         let workers = worker_count(process.workers);
-        let bound = Bound::default().bind(&wanted(&site), workers, journal).await?;
+        let bound = Bound::default()
+            .bind(&wanted(&site), workers, journal)
+            .await?;
         let unbind = |message: String| {
             bound.retire(&Bound::default());
             vec![message]
@@ -155,7 +173,11 @@ impl Front {
         let mut front = Front {
             invocation,
             journal: journal.clone(),
-            accepted: InForce { process, sources },
+            accepted: InForce {
+                process,
+                sources,
+                names_pid_file,
+            },
             bound,
             logs,
             pools,
@@ -179,12 +201,24 @@ impl Front {
     /// it replaces.
     fn write_pid_file(&mut self) -> Result<(), String> {
         let path = &self.accepted.process.pid_file;
-        if !self.writes_pid_file || self.pid_file.as_ref().is_some_and(|file| file.path == *path) {
+        if !self.writes_pid_file
+            || self
+                .pid_file
+                .as_ref()
+                .is_some_and(|file| file.path == *path)
+        {
             return Ok(());
         }
-        let former = self.pid_file.take();
-        self.pid_file = Some(PidFile::write(path)?);
-        if let Some(former) = former {
+        let written = match PidFile::write(path) {
+            Ok(written) => Some(written),
+            // Nobody asked for it: an ordinary user serves without.
+            Err(message) if !self.accepted.names_pid_file => {
+                self.journal.notice(format_args!("no pid file: {message}"));
+                None
+            }
+            Err(message) => return Err(message),
+        };
+        if let Some(former) = std::mem::replace(&mut self.pid_file, written) {
             former.remove();
         }
         Ok(())
@@ -235,8 +269,10 @@ impl Front {
 
     /// Stops the pools that nobody needs any more, without waiting for them.
     fn let_leave(&mut self, is_free: impl Fn(u64, Instant) -> bool) {
-        let (free, still): (Vec<_>, Vec<_>) =
-            self.leaving.drain(..).partition(|(serial, until, _)| is_free(*serial, *until));
+        let (free, still): (Vec<_>, Vec<_>) = self
+            .leaving
+            .drain(..)
+            .partition(|(serial, until, _)| is_free(*serial, *until));
         self.leaving = still;
         for (_, _, leaving) in free {
             tokio::spawn(leaving.stop(true));
@@ -245,7 +281,12 @@ impl Front {
 
     /// A new configuration in place of the one in force.
     async fn reload(&mut self) -> Result<(), Vec<String>> {
-        let Accepted { site, sources, warnings } = match config::judge(self.invocation.read()) {
+        let Accepted {
+            site,
+            sources,
+            warnings,
+            names_pid_file,
+        } = match config::judge(self.invocation.read()) {
             Ok(accepted) => accepted,
             Err(rejected) => {
                 let lines = config::lines(&rejected.diagnostics, &rejected.sources);
@@ -261,7 +302,10 @@ impl Front {
         limits::make_temp_folders(&site, self.account.as_ref(), &self.journal);
         let specs = specs(&process, self.account.as_ref()).map_err(one)?;
         let workers = worker_count(self.accepted.process.workers);
-        let bound = self.bound.bind(&wanted(&site), workers, &self.journal).await?;
+        let bound = self
+            .bound
+            .bind(&wanted(&site), workers, &self.journal)
+            .await?;
         let change = match self.pools.change(specs).await {
             Ok(change) => change,
             Err(message) => {
@@ -294,7 +338,11 @@ impl Front {
         self.bound = bound;
         self.journal.use_logs(&process.error_logs, &logs);
         self.logs = logs;
-        self.accepted = InForce { process, sources };
+        self.accepted = InForce {
+            process,
+            sources,
+            names_pid_file,
+        };
         if let Err(message) = self.write_pid_file() {
             self.journal.error(message);
         }
@@ -305,12 +353,20 @@ impl Front {
     fn say_what_needs_a_restart(&self, process: &Process) {
         let old = &self.accepted.process;
         let changed = [
-            ("worker_processes", worker_count(old.workers) != worker_count(process.workers)),
+            (
+                "worker_processes",
+                worker_count(old.workers) != worker_count(process.workers),
+            ),
             ("user", account::is_root() && old.user != process.user),
-            ("worker_rlimit_nofile", old.open_files_limit != process.open_files_limit),
+            (
+                "worker_rlimit_nofile",
+                old.open_files_limit != process.open_files_limit,
+            ),
         ];
         for (name, _) in changed.iter().filter(|(_, is_changed)| *is_changed) {
-            self.journal.warn(format_args!("a change of \"{name}\" takes effect at the next start"));
+            self.journal.warn(format_args!(
+                "a change of \"{name}\" takes effect at the next start"
+            ));
         }
     }
 
@@ -320,23 +376,31 @@ impl Front {
         match LogFiles::open(&self.logs.files.keys().cloned().collect()) {
             Ok(logs) => {
                 self.backend.reopen(&logs);
-                self.journal.use_logs(&self.accepted.process.error_logs, &logs);
+                self.journal
+                    .use_logs(&self.accepted.process.error_logs, &logs);
                 self.logs = logs;
             }
-            Err(messages) => messages.iter().for_each(|message| self.journal.error(message)),
+            Err(messages) => messages
+                .iter()
+                .for_each(|message| self.journal.error(message)),
         }
     }
 
     /// Starts the worker process again, with what is in force.
     async fn worker_ended(&mut self, how: &str) -> Result<(), ()> {
-        self.journal.error(format_args!("worker process ended ({how}), starting another"));
+        self.journal.error(format_args!(
+            "worker process ended ({how}), starting another"
+        ));
         if self.started_at.elapsed() < SHORT_LIFE {
             tokio::time::sleep(SHORT_LIFE).await;
         }
         self.started_at = Instant::now();
         // The texts in force, not the files: they may have changed meanwhile.
         let texts = Arc::new(nginx_conf::MemoryLoader::from(&self.accepted.sources));
-        let invocation = Invocation { texts: Some(texts), ..self.invocation.clone() };
+        let invocation = Invocation {
+            texts: Some(texts),
+            ..self.invocation.clone()
+        };
         let restarted = match config::judge(invocation.read()) {
             Err(_) => Err("the configuration in force is not valid any more".to_owned()),
             Ok(accepted) => {
@@ -362,13 +426,21 @@ impl Front {
             self.bound.retire(&Bound::default());
             self.bound = Bound::default();
             self.backend.stop_gracefully();
-            let deadline = self.accepted.process.shutdown_timeout.map(|time| Instant::now() + time);
+            let deadline = self
+                .accepted
+                .process
+                .shutdown_timeout
+                .map(|time| Instant::now() + time);
             pace = self.drain(deadline, signals).await;
         }
         let journal = self.journal.clone();
         self.dismantle(pace).await;
         journal.notice("exit");
-        if pace == Pace::Broken { Exit::Refused } else { Exit::Done }
+        if pace == Pace::Broken {
+            Exit::Refused
+        } else {
+            Exit::Done
+        }
     }
 
     async fn drain(&mut self, deadline: Option<Instant>, signals: &mut Signals) -> Pace {
@@ -425,7 +497,11 @@ fn specs(process: &Process, account: Option<&Account>) -> Result<Vec<php_pool::P
         _ => None,
     };
     let php = account.or(fallback.as_ref());
-    Ok(process.php_pools.iter().map(|pool| pools::spec(pool, account, php)).collect())
+    Ok(process
+        .php_pools
+        .iter()
+        .map(|pool| pools::spec(pool, account, php))
+        .collect())
 }
 
 async fn sleep_until(moment: Option<Instant>) {
@@ -437,8 +513,7 @@ async fn sleep_until(moment: Option<Instant>) {
 
 /// Diagnostics of a refused configuration go to the log of `-e` as well.
 pub fn log_refusal(journal: &Journal, rejected: &config::Rejected) {
-    journal.start_is_over();
     for (level, line) in config::lines(&rejected.diagnostics, &rejected.sources) {
-        journal.line(level.min(LogLevel::Warn), line);
+        journal.record(level, line);
     }
 }

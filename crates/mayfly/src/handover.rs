@@ -45,14 +45,24 @@ pub struct Message {
 /// What the system says.
 pub fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
-    Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+    Ok(rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        flags,
+        None,
+    )?)
 }
 
 /// Sends one message; blocks while the other side does not read.
 ///
 /// # Errors
 /// What the system says; the other side may be gone.
-pub fn send(channel: BorrowedFd<'_>, kind: u8, body: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub fn send(
+    channel: BorrowedFd<'_>,
+    kind: u8,
+    body: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     let mut file = File::from(rustix::fs::memfd_create("mayfly", MemfdFlags::CLOEXEC)?);
     file.write_all(body)?;
     file.rewind()?;
@@ -70,7 +80,12 @@ fn packet(channel: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(fds));
     loop {
-        match rustix::net::sendmsg(channel, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL) {
+        match rustix::net::sendmsg(
+            channel,
+            &[IoSlice::new(bytes)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        ) {
             Err(rustix::io::Errno::INTR) => continue,
             result => return result.map(drop).map_err(io::Error::from),
         }
@@ -86,14 +101,18 @@ pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<Message>> {
     if head.is_empty() {
         return Ok(None);
     }
-    let (Some(&kind), Some(count)) = (head.first(), head.get(1..5).and_then(|it| it.try_into().ok()))
-    else {
+    let (Some(&kind), Some(count)) = (
+        head.first(),
+        head.get(1..5).and_then(|it| it.try_into().ok()),
+    ) else {
         return Err(nonsense());
     };
     let count = u32::from_le_bytes(count) as usize;
     let file = first.pop().ok_or_else(nonsense)?;
     let mut body = Vec::new();
-    File::from(file).take(BODY_BYTES_MAX).read_to_end(&mut body)?;
+    File::from(file)
+        .take(BODY_BYTES_MAX)
+        .read_to_end(&mut body)?;
     let mut fds = Vec::new();
     while fds.len() < count.min(FDS_MAX) {
         let (bytes, more) = receive_packet(channel)?;
@@ -129,7 +148,10 @@ fn receive_packet(channel: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)
 }
 
 fn nonsense() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a message between processes makes no sense")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "a message between processes makes no sense",
+    )
 }
 
 /// Writes values one after another.
@@ -186,7 +208,10 @@ mod tests {
     fn large_bodies_and_many_descriptors_arrive_in_order() {
         let (one, other) = channel().unwrap();
         let files: Vec<File> = (0..450).map(|_| tempfile::tempfile().unwrap()).collect();
-        let inodes: Vec<u64> = files.iter().map(|file| file.metadata().unwrap().ino()).collect();
+        let inodes: Vec<u64> = files
+            .iter()
+            .map(|file| file.metadata().unwrap().ino())
+            .collect();
         let body = vec![7; 3 << 20];
         let sent = body.clone();
         let sender = std::thread::spawn(move || {
@@ -196,13 +221,19 @@ mod tests {
         });
         let message = receive(other.as_fd()).unwrap().unwrap();
         assert_eq!((message.kind, message.body == body), (3, true));
-        let received: Vec<u64> =
-            message.fds.into_iter().map(|fd| File::from(fd).metadata().unwrap().ino()).collect();
+        let received: Vec<u64> = message
+            .fds
+            .into_iter()
+            .map(|fd| File::from(fd).metadata().unwrap().ino())
+            .collect();
         assert_eq!(received, inodes);
         let message = receive(other.as_fd()).unwrap().unwrap();
         assert_eq!((message.kind, message.fds.len()), (4, 0));
         sender.join().unwrap();
-        assert!(receive(other.as_fd()).unwrap().is_none(), "the end of the channel");
+        assert!(
+            receive(other.as_fd()).unwrap().is_none(),
+            "the end of the channel"
+        );
     }
 
     #[test]

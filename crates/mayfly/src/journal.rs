@@ -29,8 +29,13 @@ impl Journal {
         if let Some(path) = error_log {
             match logs::open(&path) {
                 Ok(file) => {
-                    let files = LogFiles { files: [(path.clone(), Arc::new(file))].into() };
-                    let log = ErrorLog { target: LogTarget::File(path), level: LogLevel::Notice };
+                    let files = LogFiles {
+                        files: [(path.clone(), Arc::new(file))].into(),
+                    };
+                    let log = ErrorLog {
+                        target: LogTarget::File(path),
+                        level: LogLevel::Notice,
+                    };
                     journal.use_logs(&[log], &files);
                 }
                 Err(message) => {
@@ -61,6 +66,15 @@ impl Journal {
             // Nobody may be there to read it.
             let _ = writeln!(io::stderr(), "mayfly: [{}] {message}", level_name(level));
         }
+        self.write(level, message, is_shown);
+    }
+
+    /// Writes one line about what the terminal has been shown already.
+    pub fn record(&self, level: LogLevel, message: impl Display) {
+        self.write(level, message, !self.has_started.load(Ordering::Relaxed));
+    }
+
+    fn write(&self, level: LogLevel, message: impl Display, is_shown: bool) {
         let (registry, logs) = &*self.logs.lock();
         let logs: Vec<ErrorLog> = logs
             .iter()

@@ -28,7 +28,10 @@ pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         let error = io::Error::from(error);
         let wanted = wanted.map_or_else(|| "the most".to_owned(), |wanted| wanted.to_string());
-        journal.warn(format_args!("setrlimit(RLIMIT_NOFILE, {wanted}) failed ({})", reason(&error)));
+        journal.warn(format_args!(
+            "setrlimit(RLIMIT_NOFILE, {wanted}) failed ({})",
+            reason(&error)
+        ));
     }
 }
 
@@ -39,7 +42,10 @@ pub fn make_temp_folders(site: &Site, account: Option<&Account>, journal: &Journ
     for folder in temp_folders(site) {
         if let Err(error) = make_folder(folder, account) {
             let reason = reason(&error);
-            journal.notice(format_args!("mkdir() \"{}\" failed ({reason})", folder.display()));
+            journal.notice(format_args!(
+                "mkdir() \"{}\" failed ({reason})",
+                folder.display()
+            ));
         }
     }
 }
@@ -58,7 +64,11 @@ fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {
 }
 
 fn temp_folders(site: &Site) -> BTreeSet<&PathBuf> {
-    let settings = site.http.servers.iter().flat_map(|server| &server.locations);
+    let settings = site
+        .http
+        .servers
+        .iter()
+        .flat_map(|server| &server.locations);
     settings
         .flat_map(|location| {
             let upstream = match &location.settings.content {

@@ -34,7 +34,11 @@ impl LogFiles {
                 Err(message) => errors.push(message),
             }
         }
-        if errors.is_empty() { Ok(LogFiles { files }) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(LogFiles { files })
+        } else {
+            Err(errors)
+        }
     }
 }
 
@@ -45,7 +49,10 @@ impl LogFiles {
     /// # Errors
     /// The process has no more descriptors.
     pub fn descriptors(&self) -> io::Result<HashMap<PathBuf, File>> {
-        self.files.iter().map(|(path, file)| Ok((path.clone(), file.try_clone()?))).collect()
+        self.files
+            .iter()
+            .map(|(path, file)| Ok((path.clone(), file.try_clone()?)))
+            .collect()
     }
 }
 
@@ -73,7 +80,12 @@ pub fn paths(site: &Site) -> BTreeSet<PathBuf> {
     };
     let mut add_all = |logs: &[ErrorLog]| logs.iter().for_each(|log| add(&log.target));
     add_all(&site.process.error_logs);
-    let locations = || site.http.servers.iter().flat_map(|server| &server.locations);
+    let locations = || {
+        site.http
+            .servers
+            .iter()
+            .flat_map(|server| &server.locations)
+    };
     for location in locations() {
         add_all(&location.settings.error_logs);
     }

@@ -112,7 +112,11 @@ fn start(flags: &Flags) -> Exit {
             Exit::Refused
         });
     }
-    let plan = Plan { invocation, writes_pid_file: true, when_ready: Box::new(|_| ()) };
+    let plan = Plan {
+        invocation,
+        writes_pid_file: true,
+        when_ready: Box::new(|_| ()),
+    };
     serve_until_the_end(plan, journal, accepted)
 }
 
@@ -131,7 +135,11 @@ fn start_detached(flags: &Flags) -> Exit {
             own.warn(format_args!("the terminal could not be left: {error}"));
         }
     };
-    let plan = Plan { invocation, writes_pid_file: true, when_ready: Box::new(when_ready) };
+    let plan = Plan {
+        invocation,
+        writes_pid_file: true,
+        when_ready: Box::new(when_ready),
+    };
     serve_until_the_end(plan, journal, accepted)
 }
 
@@ -167,7 +175,11 @@ fn serve_folder(args: &ServeArgs) -> Exit {
     match read(&invocation) {
         Ok((journal, accepted)) => {
             let when_ready = Box::new(move |_: &site::Process| serve.announce());
-            let plan = Plan { invocation, writes_pid_file: false, when_ready };
+            let plan = Plan {
+                invocation,
+                writes_pid_file: false,
+                when_ready,
+            };
             serve_until_the_end(plan, journal, accepted)
         }
         Err(exit) => exit,
@@ -191,5 +203,7 @@ fn serve_until_the_end(plan: Plan, journal: std::sync::Arc<Journal>, accepted: A
 /// The main thread's own small runtime: signals, PHP, timers. Requests have
 /// runtimes of their own.
 fn front_runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }

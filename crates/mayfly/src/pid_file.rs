@@ -17,9 +17,12 @@ impl PidFile {
     /// # Errors
     /// nginx's message.
     pub fn write(path: &Path) -> Result<PidFile, String> {
-        std::fs::write(path, format!("{}\n", std::process::id()))
-            .map_err(|error| format!("open() \"{}\" failed ({})", path.display(), reason(&error)))?;
-        Ok(PidFile { path: path.to_owned() })
+        std::fs::write(path, format!("{}\n", std::process::id())).map_err(|error| {
+            format!("open() \"{}\" failed ({})", path.display(), reason(&error))
+        })?;
+        Ok(PidFile {
+            path: path.to_owned(),
+        })
     }
 
     pub fn remove(&self) {
@@ -38,8 +41,9 @@ pub fn read(path: &Path) -> Result<Pid, String> {
     let text = text.trim();
     text.parse()
         .ok()
+        // A negative number would mean a group of processes.
+        .filter(|number| *number > 0)
         .and_then(Pid::from_raw)
-        .filter(|pid| pid.as_raw_nonzero().get() > 0)
         .ok_or_else(|| format!("invalid PID number \"{text}\" in \"{}\"", path.display()))
 }
 
@@ -51,7 +55,13 @@ mod tests {
     fn only_a_process_number_is_taken_for_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pid");
-        for (text, expected) in [("12\n", Some(12)), ("", None), ("0", None), ("-1", None), ("x", None)] {
+        for (text, expected) in [
+            ("12\n", Some(12)),
+            ("", None),
+            ("0", None),
+            ("-1", None),
+            ("x", None),
+        ] {
             std::fs::write(&path, text).unwrap();
             let found = read(&path).ok().map(|pid| pid.as_raw_nonzero().get());
             assert_eq!(found, expected, "{text:?}");

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, SlowLog, Workers};
-use site::{LogLevel, PhpPool, PhpSettingKind, PoolManager};
+use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
 use tokio::sync::mpsc;
 
 use crate::account::Account;
@@ -53,7 +53,11 @@ impl Pools {
     /// None yet. Changes of their state go to `changes`: one for each new
     /// master, so the channel stays short.
     pub fn new(journal: Arc<Journal>, changes: mpsc::UnboundedSender<PoolStatus>) -> Pools {
-        Pools { running: BTreeMap::new(), journal, changes }
+        Pools {
+            running: BTreeMap::new(),
+            journal,
+            changes,
+        }
     }
 
     /// Brings what runs in line with `specs`, except for stopping: pools that
@@ -114,7 +118,9 @@ impl Pools {
             if let Some(running) = self.running.get_mut(&name) {
                 match running.pool.reload(spec.clone()).await {
                     Ok(()) => running.spec = spec,
-                    Err(error) => self.journal.warn(format_args!("php_pool \"{name}\": {error}")),
+                    Err(error) => self
+                        .journal
+                        .warn(format_args!("php_pool \"{name}\": {error}")),
                 }
             }
         }
@@ -128,21 +134,35 @@ impl Pools {
                 tokio::spawn(watch(name.clone(), &running.pool, self.changes.clone()));
             }
         }
-        let gone: Vec<String> =
-            self.running.keys().filter(|name| !change.wanted.contains(name)).cloned().collect();
-        Leaving(gone.iter().filter_map(|name| Some(self.running.remove(name)?.pool)).collect())
+        let gone: Vec<String> = self
+            .running
+            .keys()
+            .filter(|name| !change.wanted.contains(name))
+            .cloned()
+            .collect();
+        Leaving(
+            gone.iter()
+                .filter_map(|name| Some(self.running.remove(name)?.pool))
+                .collect(),
+        )
     }
 
     pub fn statuses(&self) -> Vec<PoolStatus> {
         self.running
             .iter()
-            .filter_map(|(name, running)| status(name, &running.pool, *running.pool.state().borrow()))
+            .filter_map(|(name, running)| {
+                status(name, &running.pool, *running.pool.state().borrow())
+            })
             .collect()
     }
 
     /// Ends all of them.
     pub async fn stop(self, is_graceful: bool) {
-        let pools = self.running.into_values().map(|running| running.pool).collect();
+        let pools = self
+            .running
+            .into_values()
+            .map(|running| running.pool)
+            .collect();
         Leaving(pools).stop(is_graceful).await;
     }
 }
@@ -159,7 +179,11 @@ impl Leaving {
             .into_iter()
             .map(|pool| {
                 tokio::spawn(async move {
-                    if is_graceful { pool.stop().await } else { pool.stop_fast().await }
+                    if is_graceful {
+                        pool.stop().await
+                    } else {
+                        pool.stop_fast().await
+                    }
                 })
             })
             .collect();
@@ -174,13 +198,21 @@ impl Leaving {
 /// was last said of it.
 fn status(name: &str, pool: &Pool, state: PoolState) -> Option<PoolStatus> {
     let (workers, generation) = match state {
-        PoolState::Ready { generation, workers } => (workers, generation),
+        PoolState::Ready {
+            generation,
+            workers,
+        } => (workers, generation),
         // It was ready when it was started; requests wait in its socket.
         PoolState::Restarting { .. } | PoolState::Starting => (1, 0),
         PoolState::Draining | PoolState::Stopped => return None,
     };
     let socket = pool.endpoint().path.clone();
-    Some(PoolStatus { name: name.to_owned(), socket, workers, generation })
+    Some(PoolStatus {
+        name: name.to_owned(),
+        socket,
+        workers,
+        generation,
+    })
 }
 
 /// Tells of each new master until the pool ends.
@@ -193,11 +225,19 @@ fn watch(
     let socket = pool.endpoint().path.clone();
     async move {
         while state.changed().await.is_ok() {
-            let PoolState::Ready { generation, workers } = *state.borrow_and_update() else {
+            let PoolState::Ready {
+                generation,
+                workers,
+            } = *state.borrow_and_update()
+            else {
                 continue;
             };
-            let status =
-                PoolStatus { name: name.clone(), socket: socket.clone(), workers, generation };
+            let status = PoolStatus {
+                name: name.clone(),
+                socket: socket.clone(),
+                workers,
+                generation,
+            };
             if changes.send(status).is_err() {
                 return;
             }
@@ -207,28 +247,42 @@ fn watch(
 
 fn report(journal: &Journal, name: &str, event: &Event) {
     let (level, message) = match event {
-        Event::Ready { pid, workers, .. } => {
-            (LogLevel::Notice, format!("ready with {workers} workers, master process {pid}"))
-        }
+        Event::Ready { pid, workers, .. } => (
+            LogLevel::Notice,
+            format!("ready with {workers} workers, master process {pid}"),
+        ),
         Event::Log { level, message } => (php_level(*level), format!("php-fpm: {message}")),
-        Event::Died { pid, status, retry_in } => {
+        Event::Died {
+            pid,
+            status,
+            retry_in,
+        } => {
             let status = status.map_or_else(|| "unknown".to_owned(), |it| it.to_string());
             let message =
                 format!("master process {pid} ended ({status}); the next starts in {retry_in:?}");
             (LogLevel::Error, message)
         }
-        Event::StartFailed { reason, retry_in } => {
-            (LogLevel::Error, format!("{reason}; tried again in {retry_in:?}"))
-        }
-        Event::Retired { forced: true, .. } => {
-            (LogLevel::Notice, "requests that took too long were ended with their workers".to_owned())
-        }
+        Event::StartFailed { reason, retry_in } => (
+            LogLevel::Error,
+            format!("{reason}; tried again in {retry_in:?}"),
+        ),
+        Event::Retired { forced: true, .. } => (
+            LogLevel::Notice,
+            "requests that took too long were ended with their workers".to_owned(),
+        ),
         Event::Retired { forced: false, .. } => {
             (LogLevel::Info, "the old master has left".to_owned())
         }
-        Event::Resized { from, to, worker_bytes } => (
+        Event::Resized {
+            from,
+            to,
+            worker_bytes,
+        } => (
             LogLevel::Notice,
-            format!("{to} workers instead of {from}: one takes {} MB", worker_bytes >> 20),
+            format!(
+                "{to} workers instead of {from}: one takes {} MB",
+                worker_bytes >> 20
+            ),
         ),
         Event::Degraded { reason } => (LogLevel::Warn, reason.clone()),
         Event::Stopped => (LogLevel::Notice, "stopped".to_owned()),
@@ -255,16 +309,20 @@ pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> 
     let mut spec = PoolSpec::new(&pool.name);
     spec.binary = pool.binary.clone();
     spec.socket_owner = server.map(|account| (account.uid, account.gid));
-    spec.workers = pool.workers.map_or(Workers::Auto, |workers| Workers::Count(count(workers)));
+    spec.workers = pool
+        .workers
+        .map_or(Workers::Auto, |workers| Workers::Count(count(workers)));
     spec.manager = match pool.manager {
         PoolManager::Static => ProcessManager::Static,
-        PoolManager::Dynamic { start_servers, min_spare_servers, max_spare_servers } => {
-            ProcessManager::Dynamic {
-                start: start_servers.map(count),
-                min_spare: min_spare_servers.map(count),
-                max_spare: max_spare_servers.map(count),
-            }
-        }
+        PoolManager::Dynamic {
+            start_servers,
+            min_spare_servers,
+            max_spare_servers,
+        } => ProcessManager::Dynamic {
+            start: start_servers.map(count),
+            min_spare: min_spare_servers.map(count),
+            max_spare: max_spare_servers.map(count),
+        },
         PoolManager::OnDemand { idle_timeout } => ProcessManager::OnDemand { idle_timeout },
     };
     if let Some(requests) = pool.max_requests {
@@ -300,9 +358,21 @@ pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> 
     if let Some(backlog) = pool.listen_backlog {
         spec.listen_backlog = backlog;
     }
+    spec.rlimit_files = pool.rlimit_files;
+    spec.log_level = match pool.log_level {
+        PhpLogLevel::Debug => php_pool::LogLevel::Debug,
+        PhpLogLevel::Notice => php_pool::LogLevel::Notice,
+        PhpLogLevel::Warning => php_pool::LogLevel::Warning,
+        PhpLogLevel::Error => php_pool::LogLevel::Error,
+        PhpLogLevel::Alert => php_pool::LogLevel::Alert,
+    };
+    spec.drain_timeout = pool.drain_timeout;
+    spec.extra = pool.extra.clone();
     spec
 }
 
 fn is_on(value: &str) -> bool {
-    ["on", "yes", "true", "1"].iter().any(|on| value.eq_ignore_ascii_case(on))
+    ["on", "yes", "true", "1"]
+        .iter()
+        .any(|on| value.eq_ignore_ascii_case(on))
 }

@@ -38,7 +38,11 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         return Err(format!("{shown} is not a folder"));
     }
     let found = detect(&Folder(dir.clone()));
-    let user = if account::is_root() { Some(account::default_account()?.name) } else { None };
+    let user = if account::is_root() {
+        Some(account::default_account()?.name)
+    } else {
+        None
+    };
     let options = ServeOptions {
         listen: args.listen.clone(),
         ttl: args.ttl,
@@ -55,7 +59,13 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     }
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !args.ttl.is_zero();
-    Ok(Serve { found, text, dir, listen: args.listen.clone(), is_cached })
+    Ok(Serve {
+        found,
+        text,
+        dir,
+        listen: args.listen.clone(),
+        is_cached,
+    })
 }
 
 impl Serve {
@@ -65,7 +75,11 @@ impl Serve {
 
     /// Said when everything listens.
     pub fn announce(&self) {
-        let mut text = format!("Serving {} from {}\n", self.found.kind.name(), self.dir.display());
+        let mut text = format!(
+            "Serving {} from {}\n",
+            self.found.kind.name(),
+            self.dir.display()
+        );
         let urls: Vec<String> = self.listen.iter().map(|listen| url(listen)).collect();
         for url in &urls {
             text.push_str(&format!("  {url}\n"));
@@ -93,7 +107,9 @@ fn url(listen: &str) -> String {
     }
     let place = match listen.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => listen.replace("*:", "127.0.0.1:").replace("0.0.0.0:", "127.0.0.1:"),
+        Err(_) => listen
+            .replace("*:", "127.0.0.1:")
+            .replace("0.0.0.0:", "127.0.0.1:"),
     };
     format!("http://{place}/")
 }

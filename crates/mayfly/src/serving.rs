@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use server::runtime::{PoolAddress, Resources, Runtime};
-use server::{access_log, error_log};
 use server::worker::{self, Shared, Sockets};
+use server::{access_log, error_log};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
@@ -53,8 +53,8 @@ impl Serving {
         let count = worker_count(served.site.process.workers);
         let (runtime, sockets, pools) = build(served, None)?;
         let shared = Shared::new(runtime, sockets);
-        let threads =
-            worker::start(&shared, count).map_err(|error| format!("could not start workers: {error}"))?;
+        let threads = worker::start(&shared, count)
+            .map_err(|error| format!("could not start workers: {error}"))?;
         let (sender, ended) = oneshot::channel();
         std::thread::spawn(move || {
             for thread in threads {
@@ -63,7 +63,11 @@ impl Serving {
             }
             let _ = sender.send(());
         });
-        Ok(Serving { shared, pools, ended: Some(ended) })
+        Ok(Serving {
+            shared,
+            pools,
+            ended: Some(ended),
+        })
     }
 
     /// Puts another configuration in force; requests under way finish with
@@ -160,15 +164,33 @@ fn build(
     served: Served,
     previous: Option<&Runtime>,
 ) -> Result<(Arc<Runtime>, Sockets, Vec<PoolStatus>), String> {
-    let Served { site, sockets, logs, pools } = served;
+    let Served {
+        site,
+        sockets,
+        logs,
+        pools,
+    } = served;
     let addresses = pools.iter().map(|pool| {
         let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);
-        (pool.name.clone(), PoolAddress { socket: pool.socket.clone(), workers })
+        (
+            pool.name.clone(),
+            PoolAddress {
+                socket: pool.socket.clone(),
+                workers,
+            },
+        )
     });
-    let descriptors = || logs.descriptors().map_err(|error| format!("open() failed: {error}"));
+    let descriptors = || {
+        logs.descriptors()
+            .map_err(|error| format!("open() failed: {error}"))
+    };
     let error_logs = error_log::Registry::with_files(descriptors()?);
     let access_logs = access_log::Registry::with_files(descriptors()?);
-    let resources = Resources { error_logs, access_logs, pools: addresses.collect() };
+    let resources = Resources {
+        error_logs,
+        access_logs,
+        pools: addresses.collect(),
+    };
     let runtime = Runtime::build(site, resources, previous).map_err(|error| error.to_string())?;
     Ok((runtime, sockets, pools))
 }

@@ -28,7 +28,11 @@ pub fn send(flags: &Flags, name: SignalName) -> Exit {
     let sent = pid_file::read(&accepted.site.process.pid_file).and_then(|pid| {
         kill_process(pid, signal).map_err(|error| {
             let reason = reason(&io::Error::from(error));
-            format!("kill({}, {}) failed ({reason})", pid.as_raw_nonzero(), signal.as_raw())
+            format!(
+                "kill({}, {}) failed ({reason})",
+                pid.as_raw_nonzero(),
+                signal.as_raw()
+            )
         })
     });
     match sent {

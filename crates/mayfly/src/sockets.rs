@@ -66,7 +66,9 @@ impl Bound {
             }
             match self.open.get(address) {
                 Some((_, group)) => {
-                    bound.open.insert(address.clone(), (options.clone(), group.clone()));
+                    bound
+                        .open
+                        .insert(address.clone(), (options.clone(), group.clone()));
                 }
                 None => missing.push((address, options)),
             }
@@ -95,7 +97,10 @@ impl Bound {
                 break;
             }
             if attempt < TRIES {
-                journal.notice(format_args!("try again to bind() after {}ms", PAUSE.as_millis()));
+                journal.notice(format_args!(
+                    "try again to bind() after {}ms",
+                    PAUSE.as_millis()
+                ));
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -126,7 +131,9 @@ impl Bound {
 /// `listen *:80` takes what comes to `listen 10.0.0.1:80`: one socket, as in
 /// nginx; the server is chosen by the address the connection came to.
 fn is_covered(address: &ListenAddress, wanted: &Wanted) -> bool {
-    let ListenAddress::Tcp(address) = address else { return false };
+    let ListenAddress::Tcp(address) = address else {
+        return false;
+    };
     !address.ip().is_unspecified()
         && wanted.iter().any(|(other, _)| match other {
             ListenAddress::Tcp(other) => {
@@ -149,7 +156,12 @@ impl Failure {
     }
 
     fn message(&self, address: &ListenAddress) -> String {
-        format!("{} to {} failed ({})", self.call, shown(address), reason(&self.error))
+        format!(
+            "{} to {} failed ({})",
+            self.call,
+            shown(address),
+            reason(&self.error)
+        )
     }
 }
 
@@ -181,8 +193,8 @@ fn listen_group(
 }
 
 fn listen_tcp(address: SocketAddr, options: &ListenOptions) -> Result<Listening, Failure> {
-    let socket =
-        Socket::new(Domain::for_address(address), Type::STREAM, None).map_err(Failure::of("socket()"))?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)
+        .map_err(Failure::of("socket()"))?;
     let set = || {
         socket.set_reuse_address(true)?;
         if options.reuseport {
@@ -197,8 +209,12 @@ fn listen_tcp(address: SocketAddr, options: &ListenOptions) -> Result<Listening,
         set_common(&socket, options)
     };
     set().map_err(Failure::of("setsockopt()"))?;
-    socket.bind(&address.into()).map_err(Failure::of("bind()"))?;
-    socket.listen(backlog(options)).map_err(Failure::of("listen()"))?;
+    socket
+        .bind(&address.into())
+        .map_err(Failure::of("bind()"))?;
+    socket
+        .listen(backlog(options))
+        .map_err(Failure::of("listen()"))?;
     Ok(Listening::Tcp(socket.into()))
 }
 
@@ -208,8 +224,11 @@ fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failur
     let address = SockAddr::unix(path).map_err(Failure::of("bind()"))?;
     socket.bind(&address).map_err(Failure::of("bind()"))?;
     // nginx lets everybody connect: the folder says who may.
-    std::fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(Failure::of("chmod()"))?;
-    socket.listen(backlog(options)).map_err(Failure::of("listen()"))?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o666))
+        .map_err(Failure::of("chmod()"))?;
+    socket
+        .listen(backlog(options))
+        .map_err(Failure::of("listen()"))?;
     Ok(Listening::Unix(socket.into()))
 }
 
@@ -227,7 +246,9 @@ fn set_common(socket: &Socket, options: &ListenOptions) -> io::Result<()> {
 }
 
 fn backlog(options: &ListenOptions) -> i32 {
-    options.backlog.map_or(BACKLOG, |backlog| i32::try_from(backlog).unwrap_or(i32::MAX))
+    options.backlog.map_or(BACKLOG, |backlog| {
+        i32::try_from(backlog).unwrap_or(i32::MAX)
+    })
 }
 
 #[cfg(test)]
@@ -252,7 +273,11 @@ mod tests {
                 (tcp(address), ListenOptions::default()),
                 (tcp(other), ListenOptions::default()),
             ];
-            assert_eq!(is_covered(&tcp(address), &wanted), expected, "{address} and {other}");
+            assert_eq!(
+                is_covered(&tcp(address), &wanted),
+                expected,
+                "{address} and {other}"
+            );
         }
     }
 }

@@ -82,7 +82,12 @@ pub fn send_configuration(channel: BorrowedFd<'_>, outgoing: Outgoing<'_>) -> io
     out.bytes(invocation.path.as_os_str().as_bytes());
     out.bytes(invocation.prefix.as_os_str().as_bytes());
     out.optional(invocation.globals.as_deref().map(str::as_bytes));
-    out.optional(invocation.error_log.as_deref().map(|path| path.as_os_str().as_bytes()));
+    out.optional(
+        invocation
+            .error_log
+            .as_deref()
+            .map(|path| path.as_os_str().as_bytes()),
+    );
     out.number(outgoing.serial);
     out.number(outgoing.sources.files().count() as u64);
     for (path, text) in outgoing.sources.files() {
@@ -100,7 +105,10 @@ pub fn send_configuration(channel: BorrowedFd<'_>, outgoing: Outgoing<'_>) -> io
     }
     put_logs(&mut out, outgoing.logs, &mut fds);
     out.number(outgoing.pools.len() as u64);
-    outgoing.pools.iter().for_each(|pool| put_pool(&mut out, pool));
+    outgoing
+        .pools
+        .iter()
+        .for_each(|pool| put_pool(&mut out, pool));
     handover::send(channel, SERVE, &out.0, &fds)
 }
 
@@ -143,14 +151,20 @@ pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> {
-    let Some(message) = handover::receive(channel)? else { return Ok(None) };
+    let Some(message) = handover::receive(channel)? else {
+        return Ok(None);
+    };
     let reply = match message.kind {
         READY => Some(FromWorker::Ready),
-        REFUSED => Some(FromWorker::Refused(String::from_utf8_lossy(&message.body).into_owned())),
+        REFUSED => Some(FromWorker::Refused(
+            String::from_utf8_lossy(&message.body).into_owned(),
+        )),
         RELEASED => Decoder(&message.body).number().map(FromWorker::Released),
         _ => None,
     };
-    reply.map(Some).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    reply
+        .map(Some)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 /// The parent's next message; `None` at the end of the channel.
@@ -158,8 +172,12 @@ pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> 
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<ToWorker>> {
-    let Some(message) = handover::receive(channel)? else { return Ok(None) };
-    decode(message).map(Some).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    let Some(message) = handover::receive(channel)? else {
+        return Ok(None);
+    };
+    decode(message)
+        .map(Some)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
 fn decode(message: Message) -> Option<ToWorker> {
@@ -177,7 +195,9 @@ fn decode(message: Message) -> Option<ToWorker> {
 fn parcel(input: &mut Decoder<'_>, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Parcel> {
     let main = path(input)?;
     let prefix = path(input)?;
-    let globals = input.optional()?.map(|text| String::from_utf8_lossy(text).into_owned());
+    let globals = input
+        .optional()?
+        .map(|text| String::from_utf8_lossy(text).into_owned());
     let error_log = input.optional()?.map(path_of);
     let serial = input.number()?;
     let mut texts = Vec::new();
@@ -212,7 +232,13 @@ fn parcel(input: &mut Decoder<'_>, fds: &mut impl Iterator<Item = OwnedFd>) -> O
         // Only root has a worker process.
         is_privileged: true,
     };
-    Some(Parcel { invocation, serial, sockets, logs, pools })
+    Some(Parcel {
+        invocation,
+        serial,
+        sockets,
+        logs,
+        pools,
+    })
 }
 
 fn put_address(out: &mut Encoder, address: &ListenAddress) {
@@ -230,7 +256,11 @@ fn put_address(out: &mut Encoder, address: &ListenAddress) {
 
 fn address(input: &mut Decoder<'_>) -> Option<ListenAddress> {
     match input.number()? {
-        0 => std::str::from_utf8(input.bytes()?).ok()?.parse().ok().map(ListenAddress::Tcp),
+        0 => std::str::from_utf8(input.bytes()?)
+            .ok()?
+            .parse()
+            .ok()
+            .map(ListenAddress::Tcp),
         _ => path(input).map(ListenAddress::Unix),
     }
 }

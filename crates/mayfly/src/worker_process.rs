@@ -24,7 +24,9 @@ pub fn run() -> Exit {
     let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
         return Exit::Refused;
     };
-    let Ok(runtime) = crate::front_runtime() else { return Exit::Refused };
+    let Ok(runtime) = crate::front_runtime() else {
+        return Exit::Refused;
+    };
     let channel = Arc::new(channel);
     let (sender, messages) = mpsc::channel(WAITING_MESSAGES);
     let reader = channel.clone();
@@ -107,12 +109,23 @@ fn put_in_force(
     parcel: Parcel,
     serial: u64,
 ) -> Result<(), String> {
-    let Parcel { invocation, sockets, logs, pools, .. } = parcel;
+    let Parcel {
+        invocation,
+        sockets,
+        logs,
+        pools,
+        ..
+    } = parcel;
     let accepted = config::judge(invocation.read()).map_err(|rejected| {
         let lines = config::lines(&rejected.diagnostics, &rejected.sources);
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("; ")
     })?;
-    let served = Served { site: accepted.site, sockets, logs, pools };
+    let served = Served {
+        site: accepted.site,
+        sockets,
+        logs,
+        pools,
+    };
     match serving {
         None => *serving = Some(Serving::start(served)?),
         Some(serving) => {

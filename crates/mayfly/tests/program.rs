@@ -40,7 +40,11 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 fn words(arguments: &[&str]) -> Output {
-    Command::new(PROGRAM).args(arguments).stdin(Stdio::null()).output().expect("the program starts")
+    Command::new(PROGRAM)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
 }
 
 fn code(output: &Output) -> i32 {
@@ -57,7 +61,10 @@ fn stdout(output: &Output) -> String {
 
 /// A folder with these files; `%%` in them stands for the folder.
 fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::Builder::new().prefix("mayfly-test").tempdir().expect("a folder");
+    let folder = tempfile::Builder::new()
+        .prefix("mayfly-test")
+        .tempdir()
+        .expect("a folder");
     let place = folder.path().to_str().expect("a plain path");
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text.replace("%%", place)).expect("a file");
@@ -76,8 +83,14 @@ impl Drop for Started {
 }
 
 fn signal(pid: &str, name: &str) {
-    let done = Command::new("kill").arg(format!("-{name}")).arg(pid).status();
-    assert!(done.is_ok_and(|status| status.success()), "kill -{name} {pid}");
+    let done = Command::new("kill")
+        .arg(format!("-{name}"))
+        .arg(pid)
+        .status();
+    assert!(
+        done.is_ok_and(|status| status.success()),
+        "kill -{name} {pid}"
+    );
 }
 
 fn is_root() -> bool {
@@ -106,11 +119,17 @@ fn test_of_a_file_with_five_mistakes_names_all_five() {
     ];
     for (mistake, line) in mistakes {
         assert!(said.contains(mistake), "{mistake} in:\n{said}");
-        assert!(said.contains(&format!("test.conf:{line}:")), "line {line} in:\n{said}");
+        assert!(
+            said.contains(&format!("test.conf:{line}:")),
+            "line {line} in:\n{said}"
+        );
     }
     assert_eq!(said.matches("error: ").count(), 5, "{said}");
     assert!(said.contains("^^^^"), "underlined:\n{said}");
-    assert!(said.contains("did you mean \"worker_processes\"?"), "{said}");
+    assert!(
+        said.contains("did you mean \"worker_processes\"?"),
+        "{said}"
+    );
     assert!(said.ends_with("test.conf test failed\n"), "{said}");
 }
 
@@ -128,32 +147,54 @@ fn test_of_a_good_file_says_so_and_q_says_nothing() {
 
 #[test]
 fn test_fails_when_a_log_cannot_be_opened() {
-    let folder = folder(&[("test.conf", &SMALL.replace("%%/error.log", "%%/none/error.log"))]);
+    let folder = folder(&[(
+        "test.conf",
+        &SMALL.replace("%%/error.log", "%%/none/error.log"),
+    )]);
     let output = run(folder.path(), &["-t", "-c", "test.conf"]);
     let said = stderr(&output);
     assert_eq!(code(&output), 1, "{said}");
-    assert!(said.contains("none/error.log\" failed (2: No such file or directory)"), "{said}");
-    assert!(said.contains("syntax is ok") && said.ends_with("test failed\n"), "{said}");
+    assert!(
+        said.contains("none/error.log\" failed (2: No such file or directory)"),
+        "{said}"
+    );
+    assert!(
+        said.contains("syntax is ok") && said.ends_with("test failed\n"),
+        "{said}"
+    );
 }
 
 #[test]
 fn dump_shows_each_file_once() {
     let folder = folder(&[
-        ("test.conf", "events {}\npid %%/pid;\nerror_log %%/error.log;\nhttp { include part; server { include part; } }\n"),
+        (
+            "test.conf",
+            "events {}\npid %%/pid;\nerror_log %%/error.log;\nhttp { access_log off; include part; server { include part; } }\n",
+        ),
         ("part", "root /x;\n"),
     ]);
     let output = run(folder.path(), &["-T", "-c", "test.conf"]);
     let text = stdout(&output);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_eq!(text.matches("# configuration file ").count(), 2, "{text}");
-    let part = format!("# configuration file {}/part:\nroot /x;\n\n", folder.path().display());
+    let part = format!(
+        "# configuration file {}/part:\nroot /x;\n\n",
+        folder.path().display()
+    );
     assert!(text.ends_with(&part), "{text}");
 }
 
 #[test]
 fn exit_codes_are_0_1_and_2() {
     let folder = folder(&[("good", SMALL), ("bad", "evnts {}\n")]);
-    let at = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_owned();
+    let at = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("a plain path")
+            .to_owned()
+    };
     let cases: &[(&[&str], i32)] = &[
         (&["-v"], 0),
         (&["-V"], 0),
@@ -176,26 +217,40 @@ fn exit_codes_are_0_1_and_2() {
     ];
     for (arguments, expected) in cases {
         let output = words(arguments);
-        assert_eq!(code(&output), *expected, "{arguments:?}: {}", stderr(&output));
+        assert_eq!(
+            code(&output),
+            *expected,
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
     }
 }
 
 #[test]
 fn unknown_directives_are_named_with_the_nearest_one() {
-    let folder = folder(&[("test.conf", "events {}\nhttp { server { loction / { } } }\n")]);
+    let folder = folder(&[(
+        "test.conf",
+        "events {}\nhttp { server { loction / { } } }\n",
+    )]);
     let output = run(folder.path(), &["-c", "test.conf", "-e", "early.log"]);
     let said = stderr(&output);
     assert_eq!(code(&output), 1);
     assert!(said.contains("unknown directive \"loction\""), "{said}");
     assert!(said.contains("did you mean \"location\"?"), "{said}");
     let log = std::fs::read_to_string(folder.path().join("early.log")).expect("a log");
-    assert!(log.contains("[emerg]") && log.contains("unknown directive \"loction\" in"), "{log}");
+    assert!(
+        log.contains("[emerg]") && log.contains("unknown directive \"loction\" in"),
+        "{log}"
+    );
 }
 
 #[test]
 fn build_text_is_what_the_public_suite_reads() {
     let said = stderr(&words(&["-V"]));
-    assert!(said.starts_with("nginx version: nginx/1.31.5 (mayfly "), "{said}");
+    assert!(
+        said.starts_with("nginx version: nginx/1.31.5 (mayfly "),
+        "{said}"
+    );
     assert!(said.contains("--without-http_grpc_module"), "{said}");
     assert!(!said.contains("--without-http_fastcgi_module"), "{said}");
 }
@@ -206,7 +261,11 @@ fn explanation_says_what_becomes_of_each_directive() {
     let path = folder.path().join("test.conf");
     let output = words(&["check", "--explain", path.to_str().expect("a plain path")]);
     let text = stdout(&output);
-    assert!(text.lines().any(|line| line.contains("use epoll") && line.contains("ignored")), "{text}");
+    assert!(
+        text.lines()
+            .any(|line| line.contains("use epoll") && line.contains("ignored")),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -222,7 +281,10 @@ async fn every_socket_listens_when_the_pid_file_is_there() {
     std::net::TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     let text = std::fs::read_to_string(server.path("pid")).expect("a pid file");
     assert_eq!(text, format!("{}\n", server.pid()));
-    let mode = std::fs::metadata(server.path("http")).expect("a socket").permissions().mode();
+    let mode = std::fs::metadata(server.path("http"))
+        .expect("a socket")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o666);
 }
 
@@ -235,22 +297,38 @@ fn free_port() -> u16 {
 async fn bad_reload_leaves_the_running_server_untouched() {
     let http = "server { listen unix:%%/http; return 200 one; }";
     let server = Running::start(PROGRAM, "", http).await;
-    server.rewrite("", "server { listen unix:%%/http; return 200 two; retrun 200; }");
+    server.rewrite(
+        "",
+        "server { listen unix:%%/http; return 200 two; retrun 200; }",
+    );
     server.signal("HUP");
-    until("the complaint", || server.error_log().contains("unknown directive \"retrun\"")).await;
+    until("the complaint", || {
+        server.error_log().contains("unknown directive \"retrun\"")
+    })
+    .await;
     assert_eq!(server.target().get("/").await.text(), "one");
     // What cannot be bound is no better.
     server.rewrite("", "server { listen unix:%%/none/http; return 200 three; }");
     server.signal("HUP");
-    until("the complaint", || server.error_log().contains("bind() to unix:")).await;
+    until("the complaint", || {
+        server.error_log().contains("bind() to unix:")
+    })
+    .await;
     assert_eq!(server.target().get("/").await.text(), "one");
 }
 
 #[tokio::test]
 async fn reload_takes_new_sockets_and_lets_old_ones_go() {
-    let server =
-        Running::start(PROGRAM, "", "server { listen unix:%%/http; listen unix:%%/old; return 200 one; }").await;
-    server.rewrite("", "server { listen unix:%%/http; listen unix:%%/new; return 200 two; }");
+    let server = Running::start(
+        PROGRAM,
+        "",
+        "server { listen unix:%%/http; listen unix:%%/old; return 200 one; }",
+    )
+    .await;
+    server.rewrite(
+        "",
+        "server { listen unix:%%/http; listen unix:%%/new; return 200 two; }",
+    );
     server.signal("HUP");
     until("the reload", || server.error_log().contains("reloaded")).await;
     assert_eq!(server.target().get("/").await.text(), "two");
@@ -289,14 +367,23 @@ async fn reload_keeps_what_is_stored() {
 /// A PHP that answers when the gate opens.
 async fn gated(gate: &Arc<Semaphore>) -> FakePhp {
     let gate = gate.clone();
-    FakePhp::tcp(move |_| Script::new().wait_for(&gate).stdout("Content-Type: text/plain\r\n\r\nlate").end(0, 0)).await
+    FakePhp::tcp(move |_| {
+        Script::new()
+            .wait_for(&gate)
+            .stdout("Content-Type: text/plain\r\n\r\nlate")
+            .end(0, 0)
+    })
+    .await
 }
 
 #[tokio::test]
 async fn request_under_way_is_finished_by_a_server_that_quits() {
     let gate = Arc::new(Semaphore::new(0));
     let php = gated(&gate).await;
-    let http = format!("server {{ listen unix:%%/http; location / {{ fastcgi_pass {}; }} }}", php.address());
+    let http = format!(
+        "server {{ listen unix:%%/http; location / {{ fastcgi_pass {}; }} }}",
+        php.address()
+    );
     let mut server = Running::start(PROGRAM, "", &http).await;
     let mut idle = server.connect().await;
     let target = server.target();
@@ -304,7 +391,10 @@ async fn request_under_way_is_finished_by_a_server_that_quits() {
     until("PHP has the request", || php.requests() == 1).await;
     server.signal("QUIT");
     until("nothing listens", || !server.path("http").exists()).await;
-    assert!(idle.receive(false).await.is_none(), "idle connections are closed at once");
+    assert!(
+        idle.receive(false).await.is_none(),
+        "idle connections are closed at once"
+    );
     gate.add_permits(1);
     assert_eq!(request.await.expect("a response").text(), "late");
     assert!(server.ended().await.success());
@@ -338,7 +428,10 @@ async fn request_under_way_is_finished_with_the_configuration_it_began_with() {
 async fn graceful_stop_ends_when_its_time_is_over() {
     let gate = Arc::new(Semaphore::new(0));
     let php = gated(&gate).await;
-    let http = format!("server {{ listen unix:%%/http; location / {{ fastcgi_pass {}; }} }}", php.address());
+    let http = format!(
+        "server {{ listen unix:%%/http; location / {{ fastcgi_pass {}; }} }}",
+        php.address()
+    );
     let mut server = Running::start(PROGRAM, "worker_shutdown_timeout 50ms;", &http).await;
     let target = server.path("http");
     let mut client = Client::connect(&target).await;
@@ -351,20 +444,33 @@ async fn graceful_stop_ends_when_its_time_is_over() {
 #[tokio::test]
 async fn term_and_int_stop_at_once_and_leave_nothing_behind() {
     for name in ["TERM", "INT"] {
-        let mut server =
-            Running::start(PROGRAM, "", "server { listen unix:%%/http; return 200 one; }").await;
+        let mut server = Running::start(
+            PROGRAM,
+            "",
+            "server { listen unix:%%/http; return 200 one; }",
+        )
+        .await;
         server.signal(name);
         assert!(server.ended().await.success(), "{name}");
         for file in ["pid", "http"] {
             assert!(!server.path(file).exists(), "{file} after {name}");
         }
-        assert!(!server.error_log().contains("[alert]"), "{}", server.error_log());
+        assert!(
+            !server.error_log().contains("[alert]"),
+            "{}",
+            server.error_log()
+        );
     }
 }
 
 #[tokio::test]
 async fn logs_are_reopened_after_usr1() {
-    let server = Running::start(PROGRAM, "", "server { listen unix:%%/http; return 200 one; }").await;
+    let server = Running::start(
+        PROGRAM,
+        "",
+        "server { listen unix:%%/http; return 200 one; }",
+    )
+    .await;
     std::fs::rename(server.path("error.log"), server.path("old.log")).expect("renamed");
     server.signal("USR1");
     until("a new log", || server.path("error.log").exists()).await;
@@ -376,7 +482,12 @@ async fn logs_are_reopened_after_usr1() {
 
 #[tokio::test]
 async fn socket_in_use_is_refused_in_nginxs_words() {
-    let server = Running::start(PROGRAM, "", "server { listen unix:%%/http; return 200 one; }").await;
+    let server = Running::start(
+        PROGRAM,
+        "",
+        "server { listen unix:%%/http; return 200 one; }",
+    )
+    .await;
     let socket = server.path("http");
     let text = SMALL.replace("%%/http", socket.to_str().expect("a plain path"));
     let folder = folder(&[("test.conf", &text)]);
@@ -384,21 +495,38 @@ async fn socket_in_use_is_refused_in_nginxs_words() {
     let said = stderr(&output);
     assert_eq!(code(&output), 1, "{said}");
     assert!(said.contains("[emerg] bind() to unix:"), "{said}");
-    assert!(said.contains("failed (98: Address already in use)"), "{said}");
+    assert!(
+        said.contains("failed (98: Address already in use)"),
+        "{said}"
+    );
     assert!(said.contains("still could not bind()"), "{said}");
     assert!(!folder.path().join("pid").exists());
-    assert_eq!(server.target().get("/").await.text(), "one", "the first is not disturbed");
+    assert_eq!(
+        server.target().get("/").await.text(),
+        "one",
+        "the first is not disturbed"
+    );
 }
 
 /// Starts with a closed stderr, as a part of nginx's public suite does.
 #[tokio::test]
 async fn closed_stderr_does_not_matter() {
     let folder = folder(&[("test.conf", &format!("user root;\n{SMALL}"))]);
-    let command = format!("exec {PROGRAM} -p {} -c test.conf -e error.log 2>&-", folder.path().display());
-    let child = Command::new("sh").args(["-c", &command]).stdin(Stdio::null()).spawn().expect("a shell");
+    let command = format!(
+        "exec {PROGRAM} -p {} -c test.conf -e error.log 2>&-",
+        folder.path().display()
+    );
+    let child = Command::new("sh")
+        .args(["-c", &command])
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("a shell");
     let _started = Started(child);
     until("the pid file", || folder.path().join("pid").exists()).await;
-    assert_eq!(Target(folder.path().join("http")).get("/").await.text(), "one");
+    assert_eq!(
+        Target(folder.path().join("http")).get("/").await.text(),
+        "one"
+    );
 }
 
 #[tokio::test]
@@ -411,28 +539,50 @@ async fn daemon_leaves_when_it_listens_and_is_stopped_by_s() {
     let target = Target(folder.path().join("http"));
     assert_eq!(target.get("/").await.text(), "one");
     for (signal, word) in [("reload", "reloaded"), ("reopen", "reopening logs")] {
-        assert_eq!(code(&run(folder.path(), &["-c", "test.conf", "-s", signal])), 0, "{signal}");
+        assert_eq!(
+            code(&run(folder.path(), &["-c", "test.conf", "-s", signal])),
+            0,
+            "{signal}"
+        );
         let log = folder.path().join("error.log");
-        until(signal, || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(word))).await;
+        until(signal, || {
+            std::fs::read_to_string(&log).is_ok_and(|log| log.contains(word))
+        })
+        .await;
     }
-    assert_eq!(code(&run(folder.path(), &["-c", "test.conf", "-s", "quit"])), 0);
+    assert_eq!(
+        code(&run(folder.path(), &["-c", "test.conf", "-s", "quit"])),
+        0
+    );
     until("the end", || !folder.path().join("pid").exists()).await;
 }
 
 #[test]
 fn daemon_that_cannot_start_says_so_and_fails() {
-    let text = SMALL.replace("daemon off;", "").replace("%%/http", "%%/none/http");
+    let text = SMALL
+        .replace("daemon off;", "")
+        .replace("%%/http", "%%/none/http");
     let folder = folder(&[("test.conf", &text)]);
     let output = run(folder.path(), &["-c", "test.conf"]);
     assert_eq!(code(&output), 1);
-    assert!(stderr(&output).contains("bind() to unix:"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("bind() to unix:"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 /// Whose process it is: the effective user id.
 fn uid(pid: &str) -> String {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("Uid:")).unwrap_or_default();
-    line.split_whitespace().nth(2).unwrap_or_default().to_owned()
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("Uid:"))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .nth(2)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Started by root: answers with the number of the process that serves.
@@ -443,16 +593,27 @@ fn privileged(folder: &TempDir) -> Option<Started> {
     }
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
     let mut command = Command::new(PROGRAM);
-    command.arg("-p").arg(folder.path()).args(["-c", "test.conf", "-e", "error.log"]);
-    let child = command.stdin(Stdio::null()).spawn().expect("the program starts");
+    command
+        .arg("-p")
+        .arg(folder.path())
+        .args(["-c", "test.conf", "-e", "error.log"]);
+    let child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("the program starts");
     Some(Started(child))
 }
 
 #[tokio::test]
 async fn root_binds_and_somebody_else_serves() {
-    let text = format!("user nobody;\n{}", SMALL.replace("return 200 one", "return 200 $pid"));
+    let text = format!(
+        "user nobody;\n{}",
+        SMALL.replace("return 200 one", "return 200 $pid")
+    );
     let folder = folder(&[("test.conf", &text)]);
-    let Some(mut started) = privileged(&folder) else { return };
+    let Some(mut started) = privileged(&folder) else {
+        return;
+    };
     until("the pid file", || folder.path().join("pid").exists()).await;
     let parent = started.0.id().to_string();
     let target = Target(folder.path().join("http"));
@@ -466,14 +627,22 @@ async fn root_binds_and_somebody_else_serves() {
 
     let changed = text.replace("return 200 $pid", "return 200 again");
     let place = folder.path().to_str().expect("a plain path");
-    std::fs::write(folder.path().join("test.conf"), changed.replace("%%", place)).expect("a file");
+    std::fs::write(
+        folder.path().join("test.conf"),
+        changed.replace("%%", place),
+    )
+    .expect("a file");
     signal(&parent, "HUP");
     until("the reload", || log().contains("reloaded")).await;
     assert_eq!(target.get("/").await.text(), "again");
 
     signal(&worker, "KILL");
     until("another worker", || log().contains("starting another")).await;
-    assert_eq!(target.get("/").await.text(), "again", "connections wait in the socket");
+    assert_eq!(
+        target.get("/").await.text(),
+        "again",
+        "connections wait in the socket"
+    );
 
     signal(&parent, "QUIT");
     let mut status = None;
@@ -488,9 +657,14 @@ async fn root_binds_and_somebody_else_serves() {
 
 #[tokio::test]
 async fn worker_ends_with_its_parent() {
-    let text = format!("user nobody;\n{}", SMALL.replace("return 200 one", "return 200 $pid"));
+    let text = format!(
+        "user nobody;\n{}",
+        SMALL.replace("return 200 one", "return 200 $pid")
+    );
     let folder = folder(&[("test.conf", &text)]);
-    let Some(started) = privileged(&folder) else { return };
+    let Some(started) = privileged(&folder) else {
+        return;
+    };
     until("the pid file", || folder.path().join("pid").exists()).await;
     let worker = Target(folder.path().join("http")).get("/").await.text();
     assert_ne!(uid(&worker), "");
@@ -499,7 +673,10 @@ async fn worker_ends_with_its_parent() {
 }
 
 fn words_of(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().expect("a program");
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .expect("a program");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -509,14 +686,26 @@ fn missing_php_is_named_with_what_to_install() {
     let dir = folder.path().to_str().expect("a plain path");
     let output = words(&["serve", dir, "--php", "/nowhere/php-fpm"]);
     assert_eq!(code(&output), 1);
-    assert!(stderr(&output).contains("/nowhere/php-fpm is not an executable file"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("/nowhere/php-fpm is not an executable file"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]
 fn printed_configuration_passes_the_test() {
     let folder = folder(&[("index.php", "<?php echo 1;")]);
     let dir = folder.path().to_str().expect("a plain path");
-    let output = words(&["serve", dir, "--print-config", "--ttl", "200ms", "--workers", "2"]);
+    let output = words(&[
+        "serve",
+        dir,
+        "--print-config",
+        "--ttl",
+        "200ms",
+        "--workers",
+        "2",
+    ]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let path = folder.path().join("printed.conf");
     std::fs::write(&path, &output.stdout).expect("a file");

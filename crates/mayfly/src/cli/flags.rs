@@ -107,7 +107,10 @@ impl Typed {
 
     fn value(&mut self, letter: u8, value: Option<OsString>) -> Result<(), Refusal> {
         let requires = |letter: u8, what: &str| {
-            Refusal::Flags(format!("option \"-{}\" requires {what}", char::from(letter)))
+            Refusal::Flags(format!(
+                "option \"-{}\" requires {what}",
+                char::from(letter)
+            ))
         };
         let value = value.filter(|value| !value.is_empty());
         match letter {
@@ -154,7 +157,10 @@ impl Typed {
             return Command::Version;
         }
         if self.test {
-            return Command::Test { flags, dump: self.dump };
+            return Command::Test {
+                flags,
+                dump: self.dump,
+            };
         }
         match self.signal {
             Some(signal) => Command::Signal(flags, signal),
@@ -202,18 +208,29 @@ mod tests {
     use super::*;
 
     fn run(line: &str) -> Result<Command, Refusal> {
-        let arguments: Vec<OsString> = line.split(' ').filter(|it| !it.is_empty()).map(Into::into).collect();
+        let arguments: Vec<OsString> = line
+            .split(' ')
+            .filter(|it| !it.is_empty())
+            .map(Into::into)
+            .collect();
         super::super::parse(&arguments)
     }
 
     fn flags(conf: &str, prefix: &str) -> Flags {
         let path = |text: &str| (!text.is_empty()).then(|| PathBuf::from(text));
-        Flags { conf: path(conf), prefix: path(prefix), ..Flags::default() }
+        Flags {
+            conf: path(conf),
+            prefix: path(prefix),
+            ..Flags::default()
+        }
     }
 
     #[test]
     fn flags_mean_what_they_mean_to_nginx() {
-        let quiet = |flags: Flags| Flags { quiet: true, ..flags };
+        let quiet = |flags: Flags| Flags {
+            quiet: true,
+            ..flags
+        };
         let test = |flags, dump| Command::Test { flags, dump };
         let cases = [
             ("", Command::Run(Flags::default())),
@@ -232,10 +249,22 @@ mod tests {
             ("-h", Command::FlagsHelp),
             ("-?", Command::FlagsHelp),
             ("-tv", Command::Version),
-            ("-s quit", Command::Signal(Flags::default(), SignalName::Quit)),
-            ("-sreload", Command::Signal(Flags::default(), SignalName::Reload)),
-            ("-s stop -c a", Command::Signal(flags("a", ""), SignalName::Stop)),
-            ("-s reopen", Command::Signal(Flags::default(), SignalName::Reopen)),
+            (
+                "-s quit",
+                Command::Signal(Flags::default(), SignalName::Quit),
+            ),
+            (
+                "-sreload",
+                Command::Signal(Flags::default(), SignalName::Reload),
+            ),
+            (
+                "-s stop -c a",
+                Command::Signal(flags("a", ""), SignalName::Stop),
+            ),
+            (
+                "-s reopen",
+                Command::Signal(Flags::default(), SignalName::Reopen),
+            ),
             ("-t -s quit", test(Flags::default(), false)),
             ("-", Command::Run(Flags::default())),
         ];
@@ -266,7 +295,9 @@ mod tests {
     #[test]
     fn values_keep_their_spaces() {
         let arguments = ["-g".into(), "pid a; daemon off;".into()];
-        let Ok(Command::Run(flags)) = parse(&arguments) else { panic!("refused") };
+        let Ok(Command::Run(flags)) = parse(&arguments) else {
+            panic!("refused")
+        };
         assert_eq!(flags.globals.as_deref(), Some("pid a; daemon off;"));
     }
 

@@ -19,7 +19,10 @@ pub enum Command {
     /// Read a configuration and serve.
     Run(Flags),
     /// `-t` and `-T`.
-    Test { flags: Flags, dump: bool },
+    Test {
+        flags: Flags,
+        dump: bool,
+    },
     /// `-s`.
     Signal(Flags, SignalName),
     /// `-v`.

@@ -59,13 +59,20 @@ pub fn version_text() -> String {
 
 /// What `-v` prints: the line that programs around nginx look for.
 pub fn nginx_version_line() -> String {
-    format!("nginx version: nginx/{NGINX_VERSION} (mayfly {})\n", env!("CARGO_PKG_VERSION"))
+    format!(
+        "nginx version: nginx/{NGINX_VERSION} (mayfly {})\n",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 /// What `-V` prints.
 pub fn build_text() -> String {
     let mut text = nginx_version_line();
-    let _ = write!(text, "configure arguments: --prefix={}", crate::paths::PREFIX);
+    let _ = write!(
+        text,
+        "configure arguments: --prefix={}",
+        crate::paths::PREFIX
+    );
     let _ = write!(text, " --conf-path={}", crate::paths::CONF);
     for (name, _) in DEFAULT_MODULES.iter().filter(|(_, built)| !built) {
         let _ = write!(text, " --without-{name}");
@@ -84,9 +91,16 @@ mod tests {
     #[test]
     fn build_text_names_what_is_missing_and_what_is_more() {
         let text = build_text();
-        assert!(text.starts_with("nginx version: nginx/1.31.5 (mayfly "), "{text}");
+        assert!(
+            text.starts_with("nginx version: nginx/1.31.5 (mayfly "),
+            "{text}"
+        );
         for (name, built) in DEFAULT_MODULES {
-            assert_eq!(text.contains(&format!("--without-{name}")), !built, "{name}");
+            assert_eq!(
+                text.contains(&format!("--without-{name}")),
+                !built,
+                "{name}"
+            );
         }
         for name in OPTIONAL_MODULES {
             assert!(text.contains(&format!("--with-{name}")), "{name}");

@@ -85,7 +85,10 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 pub(super) fn is_word(word: &str) -> bool {
-    matches!(word, "serve" | "check" | "help" | "version" | "--help" | "--version")
+    matches!(
+        word,
+        "serve" | "check" | "help" | "version" | "--help" | "--version"
+    )
 }
 
 pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
@@ -94,9 +97,15 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
     }
     let line = std::iter::once(OsString::from("mayfly")).chain(arguments.iter().cloned());
     match Line::try_parse_from(line) {
-        Ok(Line { word: Word::Serve(args) }) => Ok(Command::Serve(args)),
-        Ok(Line { word: Word::Check(args) }) => Ok(Command::Check(args)),
-        Ok(Line { word: Word::Version }) => Ok(Command::Text(version_text())),
+        Ok(Line {
+            word: Word::Serve(args),
+        }) => Ok(Command::Serve(args)),
+        Ok(Line {
+            word: Word::Check(args),
+        }) => Ok(Command::Check(args)),
+        Ok(Line {
+            word: Word::Version,
+        }) => Ok(Command::Text(version_text())),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp => Ok(Command::Text(error.to_string())),
             _ => Err(Refusal::Words(error.to_string())),
@@ -120,7 +129,9 @@ mod tests {
 
     #[test]
     fn serve_has_careful_defaults() {
-        let Ok(Command::Serve(args)) = run("serve site") else { panic!("refused") };
+        let Ok(Command::Serve(args)) = run("serve site") else {
+            panic!("refused")
+        };
         assert_eq!(args.dir, PathBuf::from("site"));
         assert_eq!(args.listen, ["127.0.0.1:8080"]);
         assert_eq!(args.ttl, Duration::from_secs(1));
@@ -131,7 +142,9 @@ mod tests {
     #[test]
     fn serve_takes_what_it_is_told() {
         let line = "serve site --listen 127.0.0.1:1 --listen [::1]:2 --ttl 200ms --workers 4 --php /x --print-config";
-        let Ok(Command::Serve(args)) = run(line) else { panic!("refused") };
+        let Ok(Command::Serve(args)) = run(line) else {
+            panic!("refused")
+        };
         assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
         assert_eq!(args.ttl, Duration::from_millis(200));
         assert_eq!(args.workers, Workers::Count(4));
@@ -158,7 +171,15 @@ mod tests {
 
     #[test]
     fn help_is_there_for_each_word() {
-        for line in ["help", "--help", "help serve", "serve --help", "check --help", "version", "--version"] {
+        for line in [
+            "help",
+            "--help",
+            "help serve",
+            "serve --help",
+            "check --help",
+            "version",
+            "--version",
+        ] {
             assert!(matches!(run(line), Ok(Command::Text(_))), "{line}");
         }
     }
