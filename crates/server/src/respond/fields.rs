@@ -43,10 +43,22 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
                     Bytes::from(value)
                 }
             };
-            put(reply, &added.name, value);
+            put(reply, &added.name, on_one_line(value));
         }
     }
     charset(request, reply, &settings.charset);
+}
+
+/// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):
+/// the operator may write one by mistake, a variable may bring one, and no
+/// response is split by either.
+fn on_one_line(value: Bytes) -> Bytes {
+    let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+    if !value.iter().any(|byte| breaks(byte)) {
+        return value;
+    }
+    let spaced: Vec<u8> = value.iter().map(|byte| if breaks(byte) { b' ' } else { *byte }).collect();
+    Bytes::copy_from_slice(spaced.trim_ascii())
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an
@@ -198,6 +210,18 @@ fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSet
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_of_several_lines_is_sent_on_one() {
+        for (value, wanted) in [
+            (&b"plain  text "[..], &b"plain  text "[..]),
+            (b"x:1\n", b"x:1"),
+            (b"a\r\nB: c\0d", b"a  B: c d"),
+            (b"\n", b""),
+        ] {
+            assert_eq!(on_one_line(Bytes::copy_from_slice(value)), wanted);
+        }
+    }
 
     #[test]
     fn expires_words_are_read_at_run_time_as_in_the_file() {
