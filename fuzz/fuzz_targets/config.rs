@@ -1,4 +1,7 @@
-//! A configuration file of any bytes.
+//! A configuration file of any bytes: read, lowered, every complaint rendered.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| nginx_conf::fuzz_parse(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    nginx_conf::fuzz_parse(bytes);
+    site::fuzz_read(bytes);
+});

@@ -212,3 +212,23 @@ async fn a_value_with_a_line_break_cannot_split_the_response() {
     let reply = server.target().get("/to%0d%0aSet-Cookie:%20b=c").await;
     assert!(!reply.has("set-cookie"), "{reply:?}");
 }
+
+#[tokio::test]
+async fn other_paths_are_put_around_a_response_and_trailers_behind_it() {
+    let php = FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\nContent-Length: 4\r\n", "main")).await;
+    let http = format!(
+        "server {{ listen unix:%%/http; add_trailer X-End $status;\n\
+         location / {{ fastcgi_pass {}; add_before_body /before; add_after_body /after?x; }}\n\
+         location /before {{ return 200 before,; }} location /after {{ return 200 ,$args; }} }}",
+        php.address()
+    );
+    let server = Running::start(PROGRAM, "", &http).await;
+    let reply = server.target().get("/").await;
+    assert_eq!((reply.status, reply.text().as_str()), (200, "before,main,x"));
+    let mut client = server.connect().await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    let all = client.receive_all().await;
+    assert!(all.ends_with(b"0\r\nX-End: 200\r\n\r\n"), "{:?}", String::from_utf8_lossy(&all));
+    let head = server.target().ask("HEAD", "/", "", "").await;
+    assert_eq!(head.status, 200);
+}

@@ -36,7 +36,7 @@ pub enum Handled {
     StatusWith(u16, Fields),
     /// Start over with another path.
     Redirect { path: Vec<u8>, args: Vec<u8> },
-    /// Go on in `location @name`.
+    /// Go on in `location @name`; the name with its `@`.
     Named(Vec<u8>),
     /// The client left; there is nobody to answer.
     ClientGone,
@@ -132,7 +132,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
         error_log::request(
             request,
             LogLevel::Error,
-            format_args!("could not find named location \"@{}\"", String::from_utf8_lossy(name)),
+            format_args!("could not find named location \"{}\"", String::from_utf8_lossy(name)),
         );
         return Settled::Reply(respond::status_page(request, 500));
     };
@@ -166,13 +166,13 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         request.carried_error.append(name.clone(), value.clone());
     }
     let target = variable::evaluate(request, &page.target);
-    if let Some(name) = target.strip_prefix(b"@") {
+    if target.first() == Some(&b'@') {
         request.forced_status = match page.answer {
             ErrorAnswer::Same => Some(status),
             ErrorAnswer::Status(status) => Some(status),
             ErrorAnswer::OfPage => None,
         };
-        return named(request, name);
+        return named(request, &target);
     }
     if target.first() == Some(&b'/') {
         request.forced_status = match page.answer {
@@ -343,9 +343,9 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
             TryFallback::Status(status) => Some(Handled::Status(*status)),
             TryFallback::Uri(target) => {
                 let target = variable::evaluate(request, target);
-                Some(match target.strip_prefix(b"@") {
-                    Some(name) => Handled::Named(name.to_vec()),
-                    None => {
+                Some(match target.first() {
+                    Some(b'@') => Handled::Named(target),
+                    _ => {
                         let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
                         let (path, args) = target.split_at(mark);
                         let args = args.get(1..).map_or_else(|| request.args.clone(), <[u8]>::to_vec);

@@ -46,6 +46,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
 
 /// Modules that nginx has when asked to, and that are here.
 const OPTIONAL_MODULES: &[&str] = &[
+    "http_addition_module",
     "http_gzip_static_module",
     "http_realip_module",
     "http_stub_status_module",

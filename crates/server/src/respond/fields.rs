@@ -1,6 +1,7 @@
 //! Fields that directives add: `expires`, `add_header`, `charset`.
 
 use bytes::Bytes;
+use http1::HeadWriter;
 use site::Expires;
 
 use crate::clock;
@@ -59,6 +60,24 @@ fn on_one_line(value: Bytes) -> Bytes {
     }
     let spaced: Vec<u8> = value.iter().map(|byte| if breaks(byte) { b' ' } else { *byte }).collect();
     Bytes::copy_from_slice(spaced.trim_ascii())
+}
+
+/// The trailers of a chunked response, as `Name: value` lines; evaluated when
+/// the body is out.
+pub fn trailers(request: &mut Request) -> Vec<u8> {
+    let settings = request.settings.clone();
+    let is_usual = ADDED_TO.contains(&request.status);
+    let mut lines = Vec::new();
+    for trailer in &settings.headers.trailers {
+        if !is_usual && !trailer.always {
+            continue;
+        }
+        let value = on_one_line(variable::evaluate(request, &trailer.value).into());
+        if !value.is_empty() {
+            let _ = HeadWriter::resume(&mut lines).put_field(&trailer.name, value);
+        }
+    }
+    lines
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an

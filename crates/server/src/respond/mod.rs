@@ -3,6 +3,7 @@
 //!
 //! The order is nginx's: what is decided later sees what was added earlier.
 
+mod addition;
 mod fields;
 mod pages;
 mod ranges;
@@ -19,6 +20,8 @@ use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
 use crate::stream::ClientStream;
 use crate::variable;
+
+use addition::Around;
 
 pub use pages::{add_slash, local_redirect, redirect, status_page};
 pub use send::{SendError, Sender};
@@ -55,7 +58,7 @@ pub async fn send(
     if request.head.version() == Version::Http09 {
         return send_simple(request, reply, stream).await;
     }
-    let recoder = prepare(request, &mut reply);
+    let (recoder, around) = prepare(request, &mut reply);
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
@@ -70,9 +73,19 @@ pub async fn send(
     write_head(request, &reply_head, framing, &mut head);
     request.reply = Some(reply_head);
     let has_body = request.method != Method::Head && framing != BodyFraming::None;
-    let body = if has_body { body } else { drain_unsent(body) };
-    let mut sender = Sender::new(request, stream, recoder);
-    let sent = sender.send(head, body, framing).await;
+    // A body that nobody wants is dropped; one that is being stored goes on
+    // arriving without this reader.
+    let body = if has_body { body } else { Body::Empty };
+    let mut sender = Sender::new(request, stream, recoder, head);
+    let sent = match around.filter(|_| has_body) {
+        None if !has_body => sender.send(Body::Empty, BodyFraming::None).await,
+        None => sender.send(body, framing).await,
+        Some(around) => send_around(request, &mut sender, around, body, framing).await,
+    };
+    let sent = match sent {
+        Ok(()) if has_body => sender.end(framing, fields::trailers(request)).await,
+        sent => sent,
+    };
     if let Some(reply) = &mut request.reply {
         reply.compressed = sender.compression();
     }
@@ -85,6 +98,26 @@ pub async fn send(
     Ok(if closes { After::Close } else { After::KeepAlive })
 }
 
+/// The body with what `add_before_body` and `add_after_body` put around it.
+async fn send_around(
+    request: &mut Request,
+    sender: &mut Sender<'_>,
+    around: Around,
+    body: Body,
+    framing: BodyFraming,
+) -> Result<(), SendError> {
+    if let Some(path) = &around.before {
+        let before = addition::body_of(request, path).await;
+        sender.send(before, framing).await?;
+    }
+    sender.send(body, framing).await?;
+    if let Some(path) = &around.after {
+        let after = addition::body_of(request, path).await;
+        sender.send(after, framing).await?;
+    }
+    Ok(())
+}
+
 /// HTTP/0.9: the body alone, then the end.
 async fn send_simple(
     request: &mut Request,
@@ -94,19 +127,13 @@ async fn send_simple(
     request.status = reply.head.status;
     let Reply { head, body } = reply;
     request.reply = Some(head);
-    let mut sender = Sender::new(request, stream, None);
-    let sent = sender.send(Vec::new(), body, BodyFraming::UntilClose).await;
+    let mut sender = Sender::new(request, stream, None, Vec::new());
+    let sent = sender.send(body, BodyFraming::UntilClose).await;
     let (bytes, _, _) = sender.into_counts();
     request.bytes_sent += bytes;
     sent?;
     request.is_complete = true;
     Ok(After::Close)
-}
-
-/// A body that a HEAD request or a status has no use for. One that is being
-/// stored goes on arriving without this reader.
-fn drain_unsent(_body: Body) -> Body {
-    Body::Empty
 }
 
 thread_local! {
@@ -134,7 +161,7 @@ fn give_buffer(mut buffer: Vec<u8>) {
 }
 
 /// Everything that may change the reply before it is framed.
-fn prepare(request: &mut Request, reply: &mut Reply) -> Option<Recoder> {
+fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option<Around>) {
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
         reply.head.status = status;
@@ -144,11 +171,12 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Option<Recoder> {
         check_conditions(request, reply);
     }
     fields::add(request, reply);
+    let around = addition::choose(request, reply);
     let recoder = recode::choose(request, reply);
     if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, reply);
     }
-    recoder
+    (recoder, around)
 }
 
 /// Fields of a response that another one took the place of.
@@ -221,15 +249,20 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
         100..=199 | 204 | 304 => return BodyFraming::None,
         _ => {}
     }
-    if let Some(length) = reply.head.content_length {
+    let may_chunk = request.head.version() >= Version::Http11
+        && request.settings.connection.chunked_transfer_encoding;
+    // Only chunks have room for trailers.
+    let has_trailers = may_chunk && !request.settings.headers.trailers.is_empty();
+    if let Some(length) = reply.head.content_length.filter(|_| !has_trailers) {
         return BodyFraming::Length(length);
     }
-    if matches!(reply.body, Body::Empty) {
+    let is_empty = matches!(reply.body, Body::Empty)
+        && request.settings.addition.before.is_none()
+        && request.settings.addition.after.is_none();
+    if is_empty && !has_trailers {
         return if request.method == Method::Head { BodyFraming::None } else { BodyFraming::Length(0) };
     }
-    if request.head.version() >= Version::Http11
-        && request.settings.connection.chunked_transfer_encoding
-    {
+    if may_chunk {
         BodyFraming::Chunked
     } else {
         BodyFraming::UntilClose

@@ -60,6 +60,8 @@ pub struct Sender<'a> {
     sent: u64,
     buffering: Buffering,
     recoder: Option<Recoder>,
+    /// The last pieces of a body, to leave together with its end.
+    held: VecDeque<Bytes>,
 }
 
 /// How much of an upstream's response is taken off its hands before the
@@ -80,6 +82,7 @@ impl<'a> Sender<'a> {
         request: &mut Request,
         stream: &'a ClientStream,
         recoder: Option<Recoder>,
+        head: Vec<u8>,
     ) -> Sender<'a> {
         let settings = request.settings.clone();
         let rate = request.limit_rate.or_else(|| {
@@ -102,11 +105,12 @@ impl<'a> Sender<'a> {
             stream,
             timeout: settings.connection.send_timeout,
             pace,
-            head: Vec::new(),
+            head,
             head_written: 0,
             sent: 0,
             buffering: Buffering { enabled: request.accel_buffering.unwrap_or(by_directive) },
             recoder,
+            held: VecDeque::new(),
         }
     }
 
@@ -120,30 +124,27 @@ impl<'a> Sender<'a> {
         self.recoder.as_ref().and_then(Recoder::ratio)
     }
 
-    pub async fn send(
-        &mut self,
-        head: Vec<u8>,
-        body: Body,
-        framing: BodyFraming,
-    ) -> Result<(), SendError> {
-        self.head = head;
+    /// Sends a body, and the head if it is still here. The end of the body is
+    /// told by [`Sender::end`]; where that adds bytes, the last ones wait for it.
+    pub async fn send(&mut self, body: Body, framing: BodyFraming) -> Result<(), SendError> {
         if self.recoder.is_some() && body.is_at_hand() {
             return self.write_recoded(body, framing).await;
         }
         match body {
-            Body::Empty => {
+            Body::Empty if framing == BodyFraming::Chunked => Ok(()),
+            Body::Empty => self.write(&mut VecDeque::new()).await,
+            Body::Stored { response, start, end } => {
+                if start == 0 && end == response.body.len() && framing != BodyFraming::Chunked {
+                    return self.write_stored(&response).await;
+                }
                 let mut pieces = VecDeque::new();
-                if framing == BodyFraming::Chunked {
-                    pieces.push_back(Bytes::from_static(LAST_CHUNK));
+                for bytes in response.body.slice(start..end) {
+                    frame(&mut pieces, bytes, framing);
                 }
                 self.write(&mut pieces).await
             }
-            Body::Stored { response, start, end } => {
-                if start == 0 && end == response.body.len() {
-                    return self.write_stored(&response).await;
-                }
-                let mut pieces: VecDeque<Bytes> = response.body.slice(start..end).collect();
-                self.write(&mut pieces).await
+            Body::Segments(segments) if framing == BodyFraming::Chunked => {
+                self.write_recoded(Body::Segments(segments), framing).await
             }
             Body::Segments(segments) => self.write_segments(segments).await,
             Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
@@ -303,19 +304,42 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    async fn finish(&mut self, mut pieces: VecDeque<Bytes>, framing: BodyFraming, left: Option<u64>) -> Result<(), SendError> {
+    /// The end of one body: what is left of it goes out, or waits for the end of
+    /// the response, which is not far.
+    async fn finish(
+        &mut self,
+        mut pieces: VecDeque<Bytes>,
+        framing: BodyFraming,
+        left: Option<u64>,
+    ) -> Result<(), SendError> {
+        if self.recoder.is_some() || framing == BodyFraming::Chunked {
+            self.held.append(&mut pieces);
+        } else {
+            self.write(&mut pieces).await?;
+        }
+        if left.is_some_and(|left| left > 0) {
+            return Err(SendError::BrokenOff);
+        }
+        Ok(())
+    }
+
+    /// Tells the client that the body is over.
+    pub async fn end(&mut self, framing: BodyFraming, trailers: Vec<u8>) -> Result<(), SendError> {
+        let mut pieces = std::mem::take(&mut self.held);
         if let Some(recoder) = &mut self.recoder {
             let rest = recoder.finish()?;
             frame(&mut pieces, rest, framing);
         }
         if framing == BodyFraming::Chunked {
-            pieces.push_back(Bytes::from_static(LAST_CHUNK));
+            if trailers.is_empty() {
+                pieces.push_back(Bytes::from_static(LAST_CHUNK));
+            } else {
+                pieces.push_back(Bytes::from_static(b"0\r\n"));
+                pieces.push_back(Bytes::from(trailers));
+                pieces.push_back(Bytes::from_static(CHUNK_END));
+            }
         }
-        self.write(&mut pieces).await?;
-        if left.is_some_and(|left| left > 0) {
-            return Err(SendError::BrokenOff);
-        }
-        Ok(())
+        self.write(&mut pieces).await
     }
 
     /// A response for this client alone: at PHP's pace where buffering is off,
@@ -409,6 +433,12 @@ impl<'a> Sender<'a> {
 
     /// Writes all of `pieces`, after what is left of the head.
     async fn write(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
+        if !self.held.is_empty() {
+            // Another body follows the one whose end was held back.
+            let mut all = std::mem::take(&mut self.held);
+            all.append(pieces);
+            *pieces = all;
+        }
         while self.head_written < self.head.len() || !pieces.is_empty() {
             if self.pace.is_some() {
                 self.write_paced(pieces).await?;

@@ -291,8 +291,8 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     request.carried = kept;
     request.become_get();
     fetched.body.give_up(upstream::Outcome::Success);
-    if let Some(name) = target.strip_prefix(b"@") {
-        return Handled::Named(name.to_vec());
+    if target.first() == Some(&b'@') {
+        return Handled::Named(target.to_vec());
     }
     let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, args) = target.split_at(mark);

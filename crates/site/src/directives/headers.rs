@@ -4,6 +4,16 @@ use super::{Context, Directive};
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
+    Directive::new("add_after_body", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "PATH").inherited()
+        .short("append what another path of this site says")
+        .long("The body of a subrequest follows the response's own. Holds for responses with status 200 of the types in `addition_types`; an empty value takes an inherited one away.")
+        .example("add_after_body /footer.html;"),
+    Directive::new("add_before_body", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "PATH").inherited()
+        .short("prepend what another path of this site says")
+        .long("As `add_after_body`, ahead of the response's own body.")
+        .example("add_before_body /header.html;"),
     Directive::new("add_header", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats()
         .short("add a field to responses")
@@ -14,6 +24,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("add a field behind the body")
         .long("As `add_header`, for what is known only at the end. It needs a chunked response.")
         .example("add_trailer X-Time $request_time;"),
+    Directive::new("addition_types", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
+        .default("text/html")
+        .short("types that something is added to")
+        .long("For `add_before_body` and `add_after_body`. `*` is all.")
+        .example("addition_types text/html text/plain;"),
     Directive::new("charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "NAME | off").inherited()
         .default("off")

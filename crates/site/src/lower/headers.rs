@@ -30,6 +30,19 @@ impl Lowering<'_> {
         }
     }
 
+    pub fn addition(&mut self, level: &Level<'_>) -> AdditionSettings {
+        let path = |this: &mut Self, name| {
+            let node = level.find(name)?;
+            // An empty path takes an inherited addition away.
+            Some(this.template(node.arg(0))).filter(|path| !path.is_empty())
+        };
+        AdditionSettings {
+            before: path(self, "add_before_body"),
+            after: path(self, "add_after_body"),
+            types: self.media_types(level, "addition_types", &["text/html"]),
+        }
+    }
+
     fn added(&mut self, level: &Level<'_>, name: &str) -> Vec<AddHeader> {
         // nginx has add_header and add_trailer inherited together.
         let other = if name == "add_header" {

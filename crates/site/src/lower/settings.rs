@@ -23,6 +23,7 @@ impl Lowering<'_> {
             body: self.body_settings(level),
             connection: self.connection_settings(level),
             headers: self.header_settings(level),
+            addition: self.addition(level),
             access: self.access_rules(level),
             auth: self.auth(level),
             satisfy: self.choice(

@@ -30,6 +30,7 @@ pub struct Settings {
     pub log_not_found: bool,
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
+    pub addition: AdditionSettings,
     pub charset: CharsetSettings,
     /// `limit_rate`, bytes per second; empty or 0: no limit.
     pub limit_rate: Template,
@@ -269,6 +270,15 @@ pub struct CompressionSettings {
     pub gzip_disable: Vec<Arc<Pattern>>,
     pub gzip_static: GzipStatic,
     pub gunzip: bool,
+}
+
+/// `add_before_body`, `add_after_body` and `addition_types`.
+#[derive(Debug, Clone)]
+pub struct AdditionSettings {
+    /// Paths of this site; `None` where nothing is added.
+    pub before: Option<Template>,
+    pub after: Option<Template>,
+    pub types: Arc<MediaTypes>,
 }
 
 /// `gzip_proxied` and the like: flags as written.

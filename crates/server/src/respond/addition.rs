@@ -1,0 +1,56 @@
+//! `add_before_body` and `add_after_body`: what other paths of this site say,
+//! around a response (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
+
+use site::Template;
+
+use crate::client::ClientSide;
+use crate::pipeline;
+use crate::reply::{Body, Reply};
+use crate::request::{Method, Request};
+use crate::variable;
+
+/// What stands around a body. Each part is asked for when its turn comes: the
+/// main response must not wait for PHP behind its own addition.
+pub struct Around {
+    pub before: Option<Template>,
+    pub after: Option<Template>,
+}
+
+/// Decides whether something is added, and changes the fields accordingly: the
+/// response will have another length and other bytes.
+pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
+    let settings = &request.settings.addition;
+    if settings.before.is_none() && settings.after.is_none() {
+        return None;
+    }
+    let is_fitting = reply.head.status == 200
+        && !request.is_subrequest
+        && reply.head.field("content-type").is_some_and(|value| settings.types.contains(value));
+    if !is_fitting {
+        return None;
+    }
+    reply.head.unpack();
+    reply.head.content_length = None;
+    reply.head.accepts_ranges = false;
+    for name in ["accept-ranges", "last-modified", "etag"] {
+        reply.head.fields.remove(name);
+    }
+    Some(Around { before: settings.before.clone(), after: settings.after.clone() })
+}
+
+/// The body that a path of this site has for this request; nothing when it has none.
+pub async fn body_of(request: &mut Request, path: &Template) -> Body {
+    if request.method == Method::Head {
+        return Body::Empty;
+    }
+    let target = variable::evaluate(request, path);
+    let mut subrequest = request.internal();
+    let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
+    subrequest.path = target.get(..mark).unwrap_or_default().to_vec();
+    subrequest.args = target.get(mark + 1..).unwrap_or_default().to_vec();
+    subrequest.become_get();
+    match Box::pin(pipeline::serve(&mut subrequest, &mut ClientSide::none())).await {
+        Some(Reply { head, body }) if (200..300).contains(&head.status) => body,
+        _ => Body::Empty,
+    }
+}
