@@ -148,6 +148,9 @@ pub struct Request {
     pub slots: Vec<Option<Vec<u8>>>,
     /// Results of maps, remembered for the request.
     pub map_values: Vec<Option<Vec<u8>>>,
+    /// Likewise of `geo` and `split_clients`.
+    pub geo_values: Vec<Option<Vec<u8>>>,
+    pub split_values: Vec<Option<Vec<u8>>>,
     pub request_id: Option<[u8; 16]>,
     pub remote_user: Option<Vec<u8>>,
     pub limit_rate: Option<u64>,
@@ -298,6 +301,8 @@ impl Request {
         let settings = http.servers[server.0].settings(Server::ROOT).clone();
         let slots = vec![None; http.slots.len()];
         let map_values = vec![None; http.maps.len()];
+        let geo_values = vec![None; http.geos.len()];
+        let split_values = vec![None; http.split_clients.len()];
         let method = Method::parse(head.method());
         let client = connection.peer;
         Box::new(Request {
@@ -329,6 +334,8 @@ impl Request {
             captures: Captures::default(),
             slots,
             map_values,
+            geo_values,
+            split_values,
             request_id: None,
             remote_user: None,
             limit_rate: None,

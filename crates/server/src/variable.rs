@@ -107,12 +107,37 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
         }
         Variable::Geo(id) => {
             let runtime = request.runtime.clone();
-            write_geo(request, &runtime.site.http.geos[id.0], out);
+            let geo = &runtime.site.http.geos[id.0];
+            let remembers = !geo.volatile && matches!(request.view, View::Plain);
+            if remembers
+                && let Some(Some(value)) = request.geo_values.get(id.0)
+            {
+                return put(Some(value), out);
+            }
+            let start = out.len();
+            write_geo(request, geo, out);
+            if remembers
+                && let Some(place) = request.geo_values.get_mut(id.0)
+            {
+                *place = Some(out[start..].to_vec());
+            }
             true
         }
         Variable::SplitClients(id) => {
             let runtime = request.runtime.clone();
+            let remembers = matches!(request.view, View::Plain);
+            if remembers
+                && let Some(Some(value)) = request.split_values.get(id.0)
+            {
+                return put(Some(value), out);
+            }
+            let start = out.len();
             write_split(request, &runtime.site.http.split_clients[id.0], out);
+            if remembers
+                && let Some(place) = request.split_values.get_mut(id.0)
+            {
+                *place = Some(out[start..].to_vec());
+            }
             true
         }
         Variable::Argument(name) => put(argument(&request.args, name), out),

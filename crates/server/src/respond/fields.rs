@@ -47,10 +47,22 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
                     Bytes::from(value)
                 }
             };
-            put(reply, &added.name, value);
+            put(reply, &added.name, on_one_line(value));
         }
     }
     charset(request, reply, &settings.charset);
+}
+
+/// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):
+/// the operator may write one by mistake, a variable may bring one, and no
+/// response is split by either.
+fn on_one_line(value: Bytes) -> Bytes {
+    let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+    if !value.iter().any(|byte| breaks(byte)) {
+        return value;
+    }
+    let spaced: Vec<u8> = value.iter().map(|byte| if breaks(byte) { b' ' } else { *byte }).collect();
+    Bytes::copy_from_slice(spaced.trim_ascii())
 }
 
 /// The trailers of a chunked response, as `Name: value` lines; evaluated when
@@ -66,9 +78,8 @@ pub fn trailers(request: &mut Request) -> Vec<u8> {
         if !is_usual && !trailer.always {
             continue;
         }
-        let value = variable::evaluate(request, &trailer.value);
+        let value = on_one_line(variable::evaluate(request, &trailer.value).into());
         if !value.is_empty() {
-            // A value that cannot be a field's is left out.
             let _ = HeadWriter::resume(&mut lines).put_field(&trailer.name, value);
         }
     }
@@ -224,6 +235,18 @@ fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSet
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_of_several_lines_is_sent_on_one() {
+        for (value, wanted) in [
+            (&b"plain  text "[..], &b"plain  text "[..]),
+            (b"x:1\n", b"x:1"),
+            (b"a\r\nB: c\0d", b"a  B: c d"),
+            (b"\n", b""),
+        ] {
+            assert_eq!(on_one_line(Bytes::copy_from_slice(value)), wanted);
+        }
+    }
 
     #[test]
     fn expires_words_are_read_at_run_time_as_in_the_file() {
