@@ -112,7 +112,12 @@ pub async fn take_body(
     if !matches!(request.body, RequestBody::Unread) || !fastcgi.exchange.pass_request_body {
         return Ok(());
     }
-    if !fastcgi.exchange.request_buffering && !request.is_subrequest {
+    let body = &request.settings.body;
+    if !fastcgi.exchange.request_buffering
+        && !request.is_subrequest
+        // One that is here already can be sent again and read by `$request_body`.
+        && !client.input().is_some_and(|input| input.is_at_hand(body))
+    {
         client.begin_body(request).await;
         request.body = RequestBody::Streamed;
         return Ok(());
