@@ -158,7 +158,16 @@ pub fn spec(request: &mut Request, fastcgi: &Arc<FastCgi>, asked: &Asked<'_>) ->
         500u16
     })?;
     let hash_key = request.runtime.hash_key(&group).map(|key| variable::evaluate(request, &key));
+    let exchange = &fastcgi.exchange;
+    let rate = match exchange.limit_rate.is_empty() || !exchange.buffering {
+        true => 0,
+        false => {
+            let rate = variable::evaluate(request, &exchange.limit_rate);
+            crate::rewrite::parse_rate(&rate).unwrap_or(0)
+        }
+    };
     Ok(FetchSpec {
+        rate,
         runtime: request.runtime.clone(),
         own_pool: request.runtime.is_own_pool(&group),
         group,
