@@ -20,8 +20,6 @@ pub(crate) struct Variables {
     declared: HashMap<String, Variable>,
     slots: Vec<Slot>,
     by_name: HashMap<String, SlotId>,
-    /// Some value reads `$sent_http_*`.
-    pub uses_sent_fields: bool,
     pub uses_cache_last_modified: bool,
 }
 
@@ -127,10 +125,6 @@ impl Lowering<'_> {
         self.variables.uses_cache_last_modified
     }
 
-    pub fn uses_sent_fields(&self) -> bool {
-        self.variables.uses_sent_fields
-    }
-
     /// What `$name`, used at `span`, stands for.
     pub fn variable(&mut self, written: &str, span: Span) -> Variable {
         let folded = written.to_ascii_lowercase();
@@ -154,7 +148,6 @@ impl Lowering<'_> {
             return Variable::Builtin(builtin);
         }
         if let Some(variable) = with_free_name(written) {
-            self.variables.uses_sent_fields |= matches!(variable, Variable::SentField(_));
             self.variables.uses_cache_last_modified |=
                 matches!(variable, Variable::Builtin(Builtin::UpstreamCacheLastModified));
             return variable;
