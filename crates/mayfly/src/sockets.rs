@@ -232,8 +232,6 @@ fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failur
     Ok(Listening::Unix(socket.into()))
 }
 
-/// `deferred` has no effect: a connection that says nothing yet costs no
-/// thread here, so that nothing is gained by hiding it.
 fn set_common(socket: &Socket, options: &ListenOptions) -> io::Result<()> {
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
     if let Some(size) = options.rcvbuf {

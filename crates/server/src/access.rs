@@ -36,7 +36,7 @@ pub fn apply_real_ip(request: &mut Request) {
         return;
     }
     let client = match &rules.header {
-        RealIpHeader::ProxyProtocol => match request.connection.proxy {
+        RealIpHeader::ProxyProtocol => match &request.connection.proxy {
             Some(proxy) if is_trusted(peer.map(|peer| peer.ip()), &rules.from) => {
                 Some(proxy.client)
             }

@@ -65,7 +65,11 @@ pub fn check(request: &mut Request) -> Verdict {
         error_log::request(request, LogLevel::Info, message);
         return Verdict::Challenge { realm };
     };
-    let path = variable::evaluate(request, &auth.user_file);
+    let mut path = variable::evaluate(request, &auth.user_file);
+    if path.first() != Some(&b'/') {
+        let folder = auth.folder.as_os_str().as_bytes();
+        path = [folder, b"/", &path].concat();
+    }
     let shown = String::from_utf8_lossy(&path).into_owned();
     request.remote_user = Some(user.clone());
     let users = match users(&path) {

@@ -181,6 +181,17 @@ impl ClientInput {
         matches!(self.rest, Rest::Done)
     }
 
+    /// Is the whole body here already, and small enough to be kept in memory?
+    pub fn is_at_hand(&self, settings: &BodySettings) -> bool {
+        let is_small = self.buffer.len() as u64 <= settings.buffer_bytes;
+        is_small
+            && match &self.rest {
+                Rest::Done => true,
+                Rest::Length(length) => *length <= self.buffer.len() as u64,
+                Rest::Chunked(decoder) => ends_within(decoder.clone(), &self.buffer),
+            }
+    }
+
     /// Length of the rest, where the framing says it.
     pub fn remaining(&self) -> Option<u64> {
         match &self.rest {
@@ -302,6 +313,17 @@ impl ClientInput {
             Some(spool) => RequestBody::Spooled(Arc::new(spool.0)),
             None => RequestBody::Memory(memory.freeze()),
         })
+    }
+}
+
+/// Does a chunked body end within `bytes`?
+fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
+    loop {
+        match decoder.decode(bytes) {
+            Ok(Decoded::Data { consumed, .. }) => bytes = bytes.get(consumed..).unwrap_or_default(),
+            Ok(Decoded::Done { .. }) => return true,
+            Ok(Decoded::NeedMore) | Err(_) => return false,
+        }
     }
 }
 

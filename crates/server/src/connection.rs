@@ -167,7 +167,7 @@ impl Connection {
     /// The listener this connection came by, in the configuration now in force.
     fn listener<'r>(&self, runtime: &'r Runtime) -> Option<(ListenerId, &'r site::Listener)> {
         let listeners = &runtime.site.http.listeners;
-        let index = listeners.iter().position(|listener| listener.address == self.place)?;
+        let index = position_of(listeners, &self.facts.local, &self.place)?;
         Some((ListenerId(index), &listeners[index]))
     }
 
@@ -519,6 +519,25 @@ impl Connection {
     }
 }
 
+/// The listener for a connection that came to `local` by the socket of `place`:
+/// a wildcard's socket also takes what comes to addresses of its port that have
+/// a `listen` of their own.
+fn position_of(
+    listeners: &[site::Listener],
+    local: &LocalAddress,
+    place: &site::ListenAddress,
+) -> Option<usize> {
+    let is_wildcard = matches!(place, site::ListenAddress::Tcp(address) if address.ip().is_unspecified());
+    if is_wildcard && let LocalAddress::Tcp(local) = local {
+        let local = std::net::SocketAddr::new(local.ip().to_canonical(), local.port());
+        let own = listeners.iter().position(|listener| listener.address == site::ListenAddress::Tcp(local));
+        if own.is_some() {
+            return own;
+        }
+    }
+    listeners.iter().position(|listener| listener.address == *place)
+}
+
 fn head_limits(settings: &HeadSettings) -> HeadLimits {
     let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
     HeadLimits {
@@ -564,4 +583,36 @@ fn give_buffer(buffer: BytesMut) {
             buffers.push(buffer);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_socket_serves_the_listeners_of_its_addresses() {
+        let tcp = |text: &str| site::ListenAddress::Tcp(text.parse().unwrap());
+        let listener = |text| site::Listener {
+            address: tcp(text),
+            options: site::ListenOptions::default(),
+            default_server: ServerId(0),
+            names: site::ServerNames::default(),
+        };
+        let listeners = ["0.0.0.0:80", "10.0.0.1:80", "[::]:80", "[::1]:80", "10.0.0.1:81"].map(listener);
+        for (local, place, wanted) in [
+            ("10.0.0.1:80", "0.0.0.0:80", Some("10.0.0.1:80")),
+            ("10.0.0.2:80", "0.0.0.0:80", Some("0.0.0.0:80")),
+            ("[::1]:80", "[::]:80", Some("[::1]:80")),
+            // ipv6only=off
+            ("[::ffff:10.0.0.1]:80", "[::]:80", Some("10.0.0.1:80")),
+            ("[::2]:80", "[::]:80", Some("[::]:80")),
+            ("10.0.0.1:81", "10.0.0.1:81", Some("10.0.0.1:81")),
+            // Taken away by a reload.
+            ("10.0.0.3:82", "10.0.0.3:82", None),
+        ] {
+            let local = LocalAddress::Tcp(local.parse().unwrap());
+            let found = position_of(&listeners, &local, &tcp(place));
+            assert_eq!(found.map(|index| listeners[index].address.clone()), wanted.map(tcp), "{local:?}");
+        }
+    }
 }

@@ -51,6 +51,8 @@ pub struct FetchSpec {
     pub log: LogContext,
     /// The group's servers are PHP pools of our own, restarted when they die.
     pub own_pool: bool,
+    /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
+    pub rate: u64,
 }
 
 /// What error log lines about a fetch say of its request.
@@ -259,6 +261,8 @@ async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Re
             expected: None,
             pending: None,
             ended: false,
+            rate: spec.rate,
+            reading_since: None,
         };
         match read_head(&mut upstream).await {
             Ok(head) => {
@@ -424,6 +428,10 @@ pub struct UpstreamBody {
     expected: Option<u64>,
     pending: Option<Bytes>,
     ended: bool,
+    /// Bytes read in a second; 0: no limit.
+    rate: u64,
+    /// When the first bytes were read at that rate.
+    reading_since: Option<tokio::time::Instant>,
 }
 
 /// The body ended before it was complete.
@@ -438,6 +446,9 @@ impl UpstreamBody {
         }
         if self.ended {
             return Ok(None);
+        }
+        if self.rate > 0 {
+            self.keep_to_rate().await;
         }
         loop {
             let Some(exchange) = &mut self.exchange else { return Err(BrokenOff) };
@@ -469,6 +480,15 @@ impl UpstreamBody {
                 }
             }
         }
+    }
+
+    /// Waits while more was read than `*_limit_rate` lets through; the second
+    /// that has begun counts as a whole one.
+    async fn keep_to_rate(&mut self) {
+        let since = *self.reading_since.get_or_insert_with(tokio::time::Instant::now);
+        let earned_at = self.received.saturating_mul(1000) / self.rate;
+        let wait_until = since + Duration::from_millis(earned_at.saturating_sub(1000));
+        tokio::time::sleep_until(wait_until).await;
     }
 
     /// All bytes that were promised are there, though PHP may still be at work.

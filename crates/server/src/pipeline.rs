@@ -313,6 +313,7 @@ fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
     let settings = request.settings.clone();
     if !request.is_subrequest {
+        access::apply_real_ip(request);
         if !settings.limits.connections.is_empty() {
             let runtime = request.runtime.clone();
             if let Err(status) = limit_conn::check(request, &runtime.limit_conn) {

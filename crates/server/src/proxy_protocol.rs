@@ -5,6 +5,9 @@ use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use bytes::Bytes;
+use site::ProxyExtra;
+
 use crate::body::ClientInput;
 use crate::request::ProxyAddresses;
 
@@ -18,7 +21,7 @@ const MAX_BINARY_BYTES: usize = 4096;
 #[derive(Debug, PartialEq, Eq)]
 enum Parsed {
     Partial,
-    Done { consumed: usize, addresses: Option<(SocketAddr, SocketAddr)> },
+    Done { consumed: usize, addresses: Option<ProxyAddresses> },
 }
 
 /// Reads the header. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
@@ -31,7 +34,7 @@ pub async fn read(input: &mut ClientInput, timeout: Duration) -> Result<Option<P
             match parse(&input.buffer)? {
                 Parsed::Done { consumed, addresses } => {
                     let _ = input.buffer.split_to(consumed);
-                    return Ok(addresses.map(|(client, server)| ProxyAddresses { client, server }));
+                    return Ok(addresses);
                 }
                 Parsed::Partial => {
                     input.buffer.reserve(MAX_BINARY_BYTES);
@@ -81,7 +84,7 @@ fn parse_line(bytes: &[u8]) -> Result<Parsed, String> {
             };
             let client = address(client, client_port).ok_or_else(broken)?;
             let server = address(server, server_port).ok_or_else(broken)?;
-            Some((client, server))
+            Some(ProxyAddresses { client, server, extras: Bytes::new() })
         }
         _ => return Err(broken()),
     };
@@ -101,6 +104,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
     let Some(rest) = bytes.get(16..consumed) else { return Ok(Parsed::Partial) };
     let port = |at: usize| rest.get(at..at + 2).map(|p| u16::from_be_bytes([p[0], p[1]]));
     let short = || "too short PROXY protocol header".to_owned();
+    let extras = |from: usize| Bytes::copy_from_slice(rest.get(from..).unwrap_or_default());
     // LOCAL, or a transport other than TCP over IP.
     if head[12] & 15 == 0 {
         return Ok(Parsed::Done { consumed, addresses: None });
@@ -112,7 +116,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
             };
             let client = ip(0).zip(port(8)).ok_or_else(short)?;
             let server = ip(4).zip(port(10)).ok_or_else(short)?;
-            Some((client.into(), server.into()))
+            Some(ProxyAddresses { client: client.into(), server: server.into(), extras: extras(12) })
         }
         2 => {
             let ip = |at: usize| -> Option<IpAddr> {
@@ -120,26 +124,92 @@ fn parse_binary(bytes: &[u8]) -> Result<Parsed, String> {
             };
             let client = ip(0).zip(port(32)).ok_or_else(short)?;
             let server = ip(16).zip(port(34)).ok_or_else(short)?;
-            Some((client.into(), server.into()))
+            Some(ProxyAddresses { client: client.into(), server: server.into(), extras: extras(36) })
         }
         _ => None,
     };
     Ok(Parsed::Done { consumed, addresses })
 }
 
+/// Type of the extra that speaks of the proxy's TLS, and what stands before
+/// the extras inside it: a byte of flags and the outcome of verification.
+const TLS_EXTRA: u8 = 0x20;
+const TLS_HEAD_BYTES: usize = 5;
+
+/// Appends the extra that `$proxy_protocol_tlv_*` asks for; false where the
+/// proxy sent none.
+pub fn write_extra(extras: &[u8], wanted: ProxyExtra, out: &mut Vec<u8>) -> bool {
+    let tls = || extra(extras, TLS_EXTRA);
+    let value = match wanted {
+        ProxyExtra::Of(kind) => extra(extras, kind),
+        ProxyExtra::OfTls(kind) => {
+            tls().and_then(|tls| extra(tls.get(TLS_HEAD_BYTES..)?, kind))
+        }
+        ProxyExtra::TlsVerify => {
+            let number = tls().and_then(|tls| <[u8; 4]>::try_from(tls.get(1..TLS_HEAD_BYTES)?).ok());
+            let Some(number) = number.map(u32::from_be_bytes) else { return false };
+            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+            return true;
+        }
+    };
+    out.extend_from_slice(value.unwrap_or_default());
+    value.is_some()
+}
+
+/// The first extra of a type. One that is cut short ends the list.
+fn extra(mut extras: &[u8], wanted: u8) -> Option<&[u8]> {
+    while let [kind, high, low, rest @ ..] = extras {
+        let (value, after) = rest.split_at_checked(usize::from(u16::from_be_bytes([*high, *low])))?;
+        if *kind == wanted {
+            return Some(value);
+        }
+        extras = after;
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn addresses(client: &str, server: &str) -> Option<(SocketAddr, SocketAddr)> {
-        Some((client.parse().unwrap(), server.parse().unwrap()))
+    fn addresses(client: &str, server: &str) -> Option<ProxyAddresses> {
+        let (client, server) = (client.parse().unwrap(), server.parse().unwrap());
+        Some(ProxyAddresses { client, server, extras: Bytes::new() })
+    }
+
+    fn tlv(kind: u8, value: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(value.len()).unwrap().to_be_bytes();
+        [&[kind], &length[..], value].concat()
+    }
+
+    #[test]
+    fn extras_are_found_by_type_also_those_about_tls() {
+        let tls = [&[1, 0, 0, 0, 255][..], &tlv(0x21, b"TLSv1.3"), &tlv(0x22, b"a.test")].concat();
+        let all = [tlv(1, b"h2"), tlv(0x20, &tls), tlv(0xae, b""), tlv(1, b"later")].concat();
+        for (wanted, value) in [
+            (ProxyExtra::Of(1), Some("h2")),
+            (ProxyExtra::Of(0xae), Some("")),
+            (ProxyExtra::Of(2), None),
+            (ProxyExtra::OfTls(0x22), Some("a.test")),
+            (ProxyExtra::OfTls(1), None),
+            (ProxyExtra::TlsVerify, Some("255")),
+        ] {
+            let mut out = Vec::new();
+            let found = write_extra(&all, wanted, &mut out);
+            assert_eq!(found.then(|| String::from_utf8(out).unwrap()).as_deref(), value, "{wanted:?}");
+        }
+        for cut in 0..all.len() {
+            // Whatever is missing, nothing is read beyond the end.
+            write_extra(&all[..cut], ProxyExtra::TlsVerify, &mut Vec::new());
+            write_extra(&all[..cut], ProxyExtra::Of(0xae), &mut Vec::new());
+        }
     }
 
     #[test]
     fn both_versions_name_client_and_server() {
         let line = b"PROXY TCP4 192.0.2.1 192.0.2.2 1234 5678\r\nGET";
         let wanted = addresses("192.0.2.1:1234", "192.0.2.2:5678");
-        assert_eq!(parse(line).unwrap(), Parsed::Done { consumed: 42, addresses: wanted });
+        assert_eq!(parse(line).unwrap(), Parsed::Done { consumed: 42, addresses: wanted.clone() });
         let mut binary = SIGNATURE.to_vec();
         binary.extend_from_slice(&[0x21, 0x11, 0, 12, 192, 0, 2, 1, 192, 0, 2, 2, 0x04, 0xd2, 0x16, 0x2e]);
         assert_eq!(parse(&binary).unwrap(), Parsed::Done { consumed: 28, addresses: wanted });

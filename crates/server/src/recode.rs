@@ -138,9 +138,21 @@ fn gunzip(request: &Request, reply: &mut Reply, settings: &CompressionSettings) 
 }
 
 fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
-    if settings.gzip_vary {
+    if settings.gzip_vary && !varies_by_coding(head) {
         head.fields.append("Vary", "Accept-Encoding");
     }
+}
+
+/// Does some `Vary` name Accept-Encoding already?
+fn varies_by_coding(head: &ReplyHead) -> bool {
+    let stored = head.stored.iter().flat_map(|stored| stored.fields.iter());
+    stored.chain(head.fields.iter()).any(|(name, value)| {
+        name.eq_ignore_ascii_case(b"vary")
+            && value.split(|&byte| byte == b',').any(|field| {
+                let field = field.trim_ascii();
+                field == b"*" || field.eq_ignore_ascii_case(b"accept-encoding")
+            })
+    })
 }
 
 /// The bytes will be others: what speaks of the old ones goes or is weakened.
@@ -207,6 +219,21 @@ mod tests {
             encoder: Box::new(GzEncoder::new(Vec::new(), Compression::new(1))),
             taken: 0,
             given: 0,
+        }
+    }
+
+    #[test]
+    fn vary_names_a_field_once() {
+        for (before, is_there) in [
+            ("Accept-Encoding", true),
+            ("Cookie, accept-encoding", true),
+            ("*", true),
+            ("Cookie", false),
+            ("Accept-Encoding-Not", false),
+        ] {
+            let mut head = ReplyHead::new(200);
+            head.fields.append("Vary", before);
+            assert_eq!(varies_by_coding(&head), is_there, "{before}");
         }
     }
 

@@ -43,10 +43,12 @@ pub enum LocalAddress {
 }
 
 /// What the PROXY protocol said.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyAddresses {
     pub client: SocketAddr,
     pub server: SocketAddr,
+    /// What version 2 says beyond addresses: type, length and value, repeated.
+    pub extras: Bytes,
 }
 
 /// Methods that the server itself tells apart.

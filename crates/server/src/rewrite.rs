@@ -101,10 +101,42 @@ fn substitute(
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     variable::write_rewrite(request, replacement, redirects, &mut out);
+    if redirects {
+        out = decode_redirect(out);
+    }
     if redirects && !drops_arguments && !request.args.is_empty() {
         out.push(if out.contains(&b'?') { b'&' } else { b'?' });
         out.extend_from_slice(&request.args);
     }
+    out
+}
+
+/// Undoes the escapes of what may stand in a URL as it is, up to the query
+/// string, as nginx does: so that an argument can carry a whole target.
+/// Escapes of everything else stay, line breaks among them.
+fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
+    if memchr::memchr(b'%', &target).is_none() {
+        return target;
+    }
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut out = Vec::with_capacity(target.len());
+    let mut rest = target.as_slice();
+    while let [first, after @ ..] = rest {
+        let decoded = match rest {
+            [b'%', high, low, after @ ..] => digit(high)
+                .zip(digit(low))
+                .map(|(high, low)| (high << 4 | low, after))
+                .filter(|(byte, _)| (b'&'..=b'~').contains(byte)),
+            _ => None,
+        };
+        let (byte, after) = decoded.unwrap_or((*first, after));
+        out.push(byte);
+        rest = after;
+        if byte == b'?' {
+            break;
+        }
+    }
+    out.extend_from_slice(rest);
     out
 }
 
@@ -194,5 +226,27 @@ fn is_file(test: FileTest, path: &[u8]) -> bool {
         FileTest::Directory => metadata.is_dir(),
         FileTest::Exists => true,
         FileTest::Executable => metadata.permissions().mode() & 0o111 != 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_are_decoded_up_to_their_query_string() {
+        for (target, wanted) in [
+            ("http%3A%2F%2Fexample.com%2F%3Ffrom", "http://example.com/?from"),
+            ("http%3A%2F%2Fexample.com%0D%0Asplit", "http://example.com%0D%0Asplit"),
+            ("/a%20b%25c%2fd?e%2ff", "/a%20b%25c/d?e%2ff"),
+            ("/a%3fb%3dc", "/a?b%3dc"),
+            ("/%", "/%"),
+            ("/%4", "/%4"),
+            ("/%zz%41", "/%zzA"),
+            ("/%C3%A4", "/%C3%A4"),
+        ] {
+            let decoded = decode_redirect(target.into());
+            assert_eq!(String::from_utf8(decoded).unwrap(), wanted, "{target}");
+        }
     }
 }

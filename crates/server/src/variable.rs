@@ -156,6 +156,10 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             }
             put(http1::cookie::find(&request.head, name), out)
         }
+        Variable::ProxyProtocolExtra(wanted) => match &request.connection.proxy {
+            Some(proxy) => crate::proxy_protocol::write_extra(&proxy.extras, *wanted, out),
+            None => false,
+        },
         Variable::UpstreamCookie(name) => {
             request.trace.as_ref().is_some_and(|trace| trace.lock().write_cookie(name, out))
         }
@@ -216,6 +220,12 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             }
             true
         }
+        B::IsRequestPort => {
+            if request.host_port.is_some() {
+                out.push(b':');
+            }
+            true
+        }
         B::RequestPort => match request.host_port {
             Some(port) => put_number(port, out),
             None => true,
@@ -235,7 +245,14 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RealipRemoteAddr => write_ip(request.connection.peer, out),
         B::RealipRemotePort => write_port(request.connection.peer, out),
         B::BinaryRemoteAddr => write_binary_address(request, out),
-        B::RemoteUser => put(request.remote_user.as_deref().or(Some(b"")).filter(|user| !user.is_empty()), out),
+        B::RemoteUser => match &request.remote_user {
+            Some(user) => put(Some(user), out),
+            // Also where nobody asked for a name.
+            None => {
+                let given = crate::auth_basic::credentials(request.head.field("authorization"));
+                put(given.as_ref().map(|(user, _)| user.as_slice()), out)
+            }
+        },
         B::ServerAddr => match &request.connection.local {
             LocalAddress::Tcp(address) => write_ip(Some(*address), out),
             LocalAddress::Unix(path) => {
@@ -247,10 +264,19 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             LocalAddress::Tcp(address) => put_number(address.port(), out),
             LocalAddress::Unix(_) => true,
         },
-        B::ProxyProtocolAddr => write_ip(request.connection.proxy.map(|p| p.client), out),
-        B::ProxyProtocolPort => write_port(request.connection.proxy.map(|p| p.client), out),
-        B::ProxyProtocolServerAddr => write_ip(request.connection.proxy.map(|p| p.server), out),
-        B::ProxyProtocolServerPort => write_port(request.connection.proxy.map(|p| p.server), out),
+        B::ProxyProtocolAddr
+        | B::ProxyProtocolPort
+        | B::ProxyProtocolServerAddr
+        | B::ProxyProtocolServerPort => {
+            // Nothing where the proxy spoke for itself.
+            let Some(proxy) = &request.connection.proxy else { return false };
+            match builtin {
+                B::ProxyProtocolAddr => write_ip(Some(proxy.client), out),
+                B::ProxyProtocolPort => write_port(Some(proxy.client), out),
+                B::ProxyProtocolServerAddr => write_ip(Some(proxy.server), out),
+                _ => write_port(Some(proxy.server), out),
+            }
+        }
         B::ProxyAddXForwardedFor => write_forwarded_for(request, out),
         B::ProxyHost | B::ProxyPort => false,
         B::Connection => put_number(request.connection.serial, out),
@@ -463,8 +489,9 @@ pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
 
 fn write_port(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
     match address {
-        Some(address) => put_number(address.port(), out),
-        None => true,
+        // 0: a trusted proxy told the address without a port.
+        Some(address) if address.port() > 0 => put_number(address.port(), out),
+        _ => true,
     }
 }
 

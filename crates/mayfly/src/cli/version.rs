@@ -11,7 +11,7 @@ pub const NGINX_VERSION: &str = "1.31.5";
 /// Modules that nginx has by default, and whether they are here.
 const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_charset_module", true),
-    ("http_gzip_module", false),
+    ("http_gzip_module", true),
     ("http_ssi_module", false),
     ("http_userid_module", false),
     ("http_access_module", true),
@@ -47,6 +47,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
 /// Modules that nginx has when asked to, and that are here.
 const OPTIONAL_MODULES: &[&str] = &[
     "http_addition_module",
+    "http_gunzip_module",
     "http_gzip_static_module",
     "http_realip_module",
     "http_stub_status_module",

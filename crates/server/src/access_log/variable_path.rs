@@ -76,41 +76,37 @@ impl OpenFiles {
     ) -> io::Result<()> {
         self.drop_idle(cache, now);
         let key = path.as_os_str().as_bytes();
-        if self.by_path.peek(key).is_none() {
-            let fresh = Kept {
-                file: None,
-                uses: 0,
-                used_at: now,
-                checked_at: now,
-            };
-            self.by_path.insert(key, fresh);
-            if self.by_path.len() > cache.max.max(1) {
-                self.by_path.remove_oldest();
+        let mut uses = 1;
+        if let Some(kept) = self.by_path.touch(key) {
+            kept.uses = kept.uses.saturating_add(1);
+            uses = kept.uses;
+            kept.used_at = now;
+            if now.saturating_sub(kept.checked_at) >= millis(cache.valid) {
+                kept.checked_at = now;
+                if kept.file.as_ref().is_some_and(|file| !is_same(file, path)) {
+                    kept.file = None;
+                }
+            }
+            if let Some(file) = &mut kept.file {
+                return file.write_all(line);
             }
         }
-        let Some(kept) = self.by_path.touch(key) else {
-            return Ok(());
-        };
-        kept.uses = kept.uses.saturating_add(1);
-        kept.used_at = now;
-        if now.saturating_sub(kept.checked_at) >= millis(cache.valid) {
-            kept.checked_at = now;
-            if kept.file.as_ref().is_some_and(|file| !is_same(file, path)) {
-                kept.file = None;
-            }
-        }
-        if let Some(file) = &mut kept.file {
-            return file.write_all(line);
-        }
-        if !may_open() {
+        // A file that cannot be opened takes no other's place.
+        let opened = if may_open() { open_append(path).map(Some) } else { Ok(None) };
+        let Ok(Some(mut file)) = opened else {
             self.by_path.remove(key);
-            return Ok(());
-        }
-        let mut file = open_append(path)?;
+            return opened.map(|_| ());
+        };
         let written = file.write_all(line);
-        if kept.uses >= cache.min_uses {
-            kept.file = Some(file);
-            kept.checked_at = now;
+        let kept = Kept {
+            file: (uses >= cache.min_uses).then_some(file),
+            uses,
+            used_at: now,
+            checked_at: now,
+        };
+        self.by_path.insert(key, kept);
+        if self.by_path.len() > cache.max.max(1) {
+            self.by_path.remove_oldest();
         }
         written
     }
@@ -246,6 +242,24 @@ mod tests {
             b"one\ntwo\nthree\n"
         );
         assert_eq!(std::fs::read(&path).unwrap(), b"four\n");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_takes_no_others_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let nowhere = directory.path().join("missing/b");
+        let mut files = OpenFiles::default();
+        let cache = cache(1, 1);
+        files
+            .write_kept(&cache, &path, b"one\n", 0, || true)
+            .unwrap();
+        assert!(files.write_kept(&cache, &nowhere, b"lost\n", 1, || true).is_err());
+        std::fs::rename(&path, directory.path().join("moved")).unwrap();
+        files
+            .write_kept(&cache, &path, b"two\n", 2, || true)
+            .unwrap();
+        assert!(!path.exists());
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub async fn send(
     // A body that nobody wants is dropped; one that is being stored goes on
     // arriving without this reader.
     let body = if has_body { body } else { Body::Empty };
+    // Nothing to recode then, and to expand nothing would be an error.
+    let recoder = recoder.filter(|_| has_body);
     let mut sender = Sender::new(request, stream, recoder, head);
     let sent = match around.filter(|_| has_body) {
         None if !has_body => sender.send(Body::Empty, BodyFraming::None).await,

@@ -27,7 +27,7 @@ use crate::variable;
 
 /// Pieces handed to one `writev`: a head and a page in a few pieces fit.
 const MAX_SLICES: usize = 64;
-/// Read from a file at once where its bytes are recoded.
+/// Read from a file at once where its bytes are recoded, or `sendfile` is off.
 const READ_BYTES: usize = 64 * 1024;
 /// What one `sendfile` takes, so that one client cannot keep the thread.
 const FILE_PIECE_BYTES: usize = 512 * 1024;
@@ -60,6 +60,7 @@ pub struct Sender<'a> {
     sent: u64,
     buffering: Buffering,
     recoder: Option<Recoder>,
+    sendfile: bool,
     /// The last pieces of a body, to leave together with its end.
     held: VecDeque<Bytes>,
 }
@@ -110,6 +111,7 @@ impl<'a> Sender<'a> {
             sent: 0,
             buffering: Buffering { enabled: request.accel_buffering.unwrap_or(by_directive) },
             recoder,
+            sendfile: settings.files.sendfile,
             held: VecDeque::new(),
         }
     }
@@ -186,6 +188,9 @@ impl<'a> Sender<'a> {
         for segment in segments {
             match segment {
                 Segment::Memory(bytes) => pieces.push_back(bytes),
+                Segment::File { file, offset, length } if !self.sendfile => {
+                    self.read_and_write(&file, offset, length, &mut pieces).await?;
+                }
                 Segment::File { file, offset, length } => {
                     self.write(&mut pieces).await?;
                     self.write_file(&file, offset, length).await?;
@@ -193,6 +198,30 @@ impl<'a> Sender<'a> {
             }
         }
         self.write(&mut pieces).await
+    }
+
+    /// `sendfile off`: for file systems whose `sendfile` cannot be trusted.
+    async fn read_and_write(
+        &mut self,
+        file: &std::fs::File,
+        mut offset: u64,
+        length: u64,
+        pieces: &mut VecDeque<Bytes>,
+    ) -> Result<(), SendError> {
+        let end = offset + length;
+        while offset < end {
+            let wanted = usize::try_from(end - offset).unwrap_or(usize::MAX).min(READ_BYTES);
+            let mut buffer = vec![0; wanted];
+            let read = file.read_at(&mut buffer, offset)?;
+            if read == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            buffer.truncate(read);
+            offset += read as u64;
+            pieces.push_back(buffer.into());
+            self.write(pieces).await?;
+        }
+        Ok(())
     }
 
     async fn write_file(&mut self, file: &std::fs::File, mut offset: u64, length: u64) -> Result<(), SendError> {

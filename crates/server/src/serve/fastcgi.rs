@@ -140,7 +140,12 @@ pub async fn take_body(
     if !matches!(request.body, RequestBody::Unread) || !fastcgi.exchange.pass_request_body {
         return Ok(());
     }
-    if !fastcgi.exchange.request_buffering && !request.is_subrequest {
+    let body = &request.settings.body;
+    if !fastcgi.exchange.request_buffering
+        && !request.is_subrequest
+        // One that is here already can be sent again and read by `$request_body`.
+        && !client.input().is_some_and(|input| input.is_at_hand(body))
+    {
         client.begin_body(request).await;
         request.body = RequestBody::Streamed;
         return Ok(());
@@ -181,7 +186,16 @@ pub fn spec(request: &mut Request, fastcgi: &Arc<FastCgi>, asked: &Asked<'_>) ->
         500u16
     })?;
     let hash_key = request.runtime.hash_key(&group).map(|key| variable::evaluate(request, &key));
+    let exchange = &fastcgi.exchange;
+    let rate = match exchange.limit_rate.is_empty() || !exchange.buffering {
+        true => 0,
+        false => {
+            let rate = variable::evaluate(request, &exchange.limit_rate);
+            crate::rewrite::parse_rate(&rate).unwrap_or(0)
+        }
+    };
     Ok(FetchSpec {
+        rate,
         runtime: request.runtime.clone(),
         own_pool: request.runtime.is_own_pool(&group),
         group,

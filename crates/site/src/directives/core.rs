@@ -170,7 +170,8 @@ pub(super) const TABLE: &[Directive] = &[
         .example("worker_shutdown_timeout 30s;"),
     Directive::new("working_directory", &[Context::Main])
         .takes(1, 1, "DIRECTORY")
+        .ignored("no path depends on it")
         .short("where the process works")
-        .long("The process changes to this folder after the start. It matters for core dumps alone: no other path depends on it.")
+        .long("In nginx it says where core dumps go. Here paths begin at the prefix or the configuration's folder, and the process stays where it was started.")
         .example("working_directory /var/lib/mayfly;"),
 ];

@@ -50,8 +50,9 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("client_body_in_single_buffer", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
+        .ignored("bodies in memory are in one piece in any case")
         .short("keep a request body in one piece")
-        .long("Counts for `$request_body`. Bodies in memory are in one piece here in any case.")
+        .long("nginx may keep a body in several buffers. Here a body in memory is always in one piece, so that the line has no effect.")
         .example("client_body_in_single_buffer on;"),
     Directive::new("client_body_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
@@ -422,9 +423,9 @@ pub(super) const TABLE: &[Directive] = &[
         .example("send_timeout 30s;"),
     Directive::new("sendfile", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
-        .default("off")
+        .default("on")
         .short("let the kernel send files")
-        .long("The file goes from the page cache to the connection without a copy. It has no effect where the body is changed on its way, as by gzip.")
+        .long("The file goes from the page cache to the connection without a copy. With `off`, files are read and written, for file systems whose pages the kernel sends wrongly (shared folders of virtual machines). It has no effect where the body is changed on its way, as by gzip.")
         .example("sendfile on;"),
     Directive::new("sendfile_max_chunk", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
@@ -480,8 +481,9 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("tcp_nodelay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
+        .ignored("small packets are always sent at once")
         .short("send small packets at once")
-        .long("With `off`, the kernel holds back small packets to join them, which costs time.")
+        .long("Responses are handed to the kernel in as few writes as can be, so that joining packets would only cost time. Connections are always as with `on`.")
         .example("tcp_nodelay on;"),
     Directive::new("tcp_nopush", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()

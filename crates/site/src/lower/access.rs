@@ -78,6 +78,7 @@ impl Lowering<'_> {
         Some(AuthBasic {
             realm,
             user_file: file?,
+            folder: self.options.conf_folder.clone(),
         })
     }
 

@@ -108,7 +108,6 @@ impl Lowering<'_> {
             name,
             path,
             memory_bytes,
-            max_size_bytes,
             inactive,
         })
     }
@@ -262,16 +261,7 @@ impl Lowering<'_> {
             match word.to_ascii_uppercase().as_str() {
                 "GET" | "HEAD" => {}
                 "POST" => methods.post = true,
-                "PUT" => methods.put = true,
-                "DELETE" => methods.delete = true,
-                "OPTIONS" => methods.options = true,
-                "PATCH" => methods.patch = true,
-                _ => self.unknown_parameter(
-                    word,
-                    word,
-                    name,
-                    &["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"],
-                ),
+                _ => self.unknown_parameter(word, word, name, &["GET", "HEAD", "POST"]),
             }
         }
         methods

@@ -50,7 +50,7 @@ impl Lowering<'_> {
                 .map(to_usize),
             autoindex: self.autoindex(level),
             open_file_cache: self.open_file_cache(level),
-            sendfile: self.flag(level, "sendfile", false),
+            sendfile: self.flag(level, "sendfile", true),
             disable_symlinks: self.disables_symlinks(level),
         }
     }

@@ -33,8 +33,8 @@ impl Lowering<'_> {
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
-            uses_sent_fields: self.uses_sent_fields(),
             uses_cache_last_modified: self.uses_cache_last_modified(),
+            uses_sent_fields: self.uses_sent_fields(),
         }
     }
 

@@ -161,7 +161,6 @@ impl Lowering<'_> {
         match (name, value) {
             ("bind", None) => {}
             ("reuseport", None) => options.reuseport = true,
-            ("deferred", None) => options.deferred = true,
             ("backlog", Some("-1")) => {}
             ("backlog", Some(text)) => options.backlog = self.number_in(word, text).map(to_u32),
             ("rcvbuf", Some(text)) => options.rcvbuf = self.size_in(word, text),
@@ -173,7 +172,7 @@ impl Lowering<'_> {
             ("so_keepalive", Some(text)) if text.split(':').count() == 3 => {
                 options.so_keepalive = Some(true);
             }
-            ("fastopen" | "setfib" | "accept_filter", Some(_)) | ("multipath", None) => {
+            ("fastopen" | "setfib" | "accept_filter", Some(_)) | ("multipath" | "deferred", None) => {
                 let message = format!("parameter \"{name}\" of \"listen\" is ignored");
                 self.report(Diagnostic::warning(word.span, message));
             }

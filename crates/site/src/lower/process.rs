@@ -39,9 +39,6 @@ impl Lowering<'_> {
                 .find("worker_shutdown_timeout")
                 .and_then(|node| self.duration_of(node.arg(0)))
                 .filter(|timeout| !timeout.is_zero()),
-            working_directory: main
-                .find("working_directory")
-                .map(|node| self.path(node.arg(0))),
             php_pools: std::mem::take(&mut self.pools),
         }
     }

@@ -97,7 +97,6 @@ impl Lowering<'_> {
                 ],
                 InFileOnly::Off,
             ),
-            in_single_buffer: self.flag(level, "client_body_in_single_buffer", false),
         }
     }
 
@@ -137,7 +136,6 @@ impl Lowering<'_> {
             lingering_time: self.duration(level, "lingering_time", seconds(30)),
             lingering_timeout: self.duration(level, "lingering_timeout", seconds(5)),
             reset_timedout: self.flag(level, "reset_timedout_connection", false),
-            tcp_nodelay: self.flag(level, "tcp_nodelay", true),
             chunked_transfer_encoding: self.flag(level, "chunked_transfer_encoding", true),
         }
     }

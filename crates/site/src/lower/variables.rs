@@ -20,9 +20,9 @@ pub(crate) struct Variables {
     declared: HashMap<String, Variable>,
     slots: Vec<Slot>,
     by_name: HashMap<String, SlotId>,
+    pub uses_cache_last_modified: bool,
     /// Some value reads `$sent_http_*`.
     pub uses_sent_fields: bool,
-    pub uses_cache_last_modified: bool,
 }
 
 #[derive(Debug)]
@@ -51,10 +51,9 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("connections_", "`stub_status` shows them"),
     (
         "proxy_protocol_tlv_",
-        "only addresses are read from the PROXY protocol yet",
+        "write a known name or 0x and the type, as in $proxy_protocol_tlv_0x05",
     ),
     ("proxy_internal_", "there are no HTTP upstreams yet"),
-    ("is_request_port", "write $request_port"),
     ("spdy", "there is no SPDY"),
     ("jwt_", "auth_jwt is not there yet"),
     ("otel_", "OpenTelemetry is not there yet"),
@@ -124,12 +123,12 @@ impl Lowering<'_> {
             .contains_key(&name.to_ascii_lowercase())
     }
 
-    pub fn uses_cache_last_modified(&self) -> bool {
-        self.variables.uses_cache_last_modified
-    }
-
     pub fn uses_sent_fields(&self) -> bool {
         self.variables.uses_sent_fields
+    }
+
+    pub fn uses_cache_last_modified(&self) -> bool {
+        self.variables.uses_cache_last_modified
     }
 
     /// What `$name`, used at `span`, stands for.
@@ -228,6 +227,9 @@ fn with_free_name(name: &str) -> Option<Variable> {
     }
     if let Some(rest) = free("upstream_cookie_") {
         return Some(Variable::UpstreamCookie(kept(rest)));
+    }
+    if let Some(rest) = free("proxy_protocol_tlv_") {
+        return ProxyExtra::from_name(&rest.to_ascii_lowercase()).map(Variable::ProxyProtocolExtra);
     }
     free("cookie_").map(|rest| Variable::Cookie(kept(rest)))
 }

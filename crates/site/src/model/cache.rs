@@ -13,7 +13,6 @@ pub struct CacheZone {
     /// `memory=SIZE`, else `max_size` for a path on tmpfs, else a share of the
     /// machine's memory (`None`: decided at start).
     pub memory_bytes: Option<u64>,
-    pub max_size_bytes: Option<u64>,
     pub inactive: Duration,
 }
 
@@ -71,14 +70,11 @@ pub struct ValidRule {
     pub lifetime: Duration,
 }
 
-/// `*_cache_methods`; GET and HEAD always count.
+/// `*_cache_methods`; GET and HEAD always count, and there is no other (as in
+/// nginx).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheMethods {
     pub post: bool,
-    pub put: bool,
-    pub delete: bool,
-    pub options: bool,
-    pub patch: bool,
 }
 
 /// `cache_private COOKIE ... [copies=N] [size=SIZE] [valid=TIME]`: a copy for

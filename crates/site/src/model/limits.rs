@@ -65,6 +65,8 @@ pub enum Satisfy {
 pub struct AuthBasic {
     pub realm: Template,
     pub user_file: Template,
+    /// Where a relative path from variables begins.
+    pub folder: std::path::PathBuf,
 }
 
 /// `limit_req_zone KEY zone=NAME:SIZE rate=RATE`.

@@ -31,7 +31,6 @@ pub struct ListenOptions {
     pub rcvbuf: Option<u64>,
     pub sndbuf: Option<u64>,
     pub ipv6only: Option<bool>,
-    pub deferred: bool,
     pub so_keepalive: Option<bool>,
     pub proxy_protocol: bool,
 }

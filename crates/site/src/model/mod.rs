@@ -52,10 +52,10 @@ pub struct Http {
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
     pub log_formats: Vec<LogFormat>,
-    /// Some value reads `$sent_http_*`: responses must stay inspectable.
-    pub uses_sent_fields: bool,
     /// Some value reads `$upstream_cache_last_modified`.
     pub uses_cache_last_modified: bool,
+    /// Some value reads `$sent_http_*`: responses must stay inspectable.
+    pub uses_sent_fields: bool,
 }
 
 macro_rules! ids {

@@ -24,8 +24,6 @@ pub struct Process {
     pub error_logs: Vec<ErrorLog>,
     /// `worker_shutdown_timeout`: how long a graceful stop may take.
     pub shutdown_timeout: Option<Duration>,
-    /// `working_directory`, absolute.
-    pub working_directory: Option<PathBuf>,
     /// `php_pool NAME { ... }`.
     pub php_pools: Vec<PhpPool>,
 }

@@ -145,7 +145,6 @@ pub struct BodySettings {
     pub timeout: Duration,
     pub temp_path: PathBuf,
     pub in_file_only: InFileOnly,
-    pub in_single_buffer: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +170,6 @@ pub struct ConnectionSettings {
     pub lingering_time: Duration,
     pub lingering_timeout: Duration,
     pub reset_timedout: bool,
-    pub tcp_nodelay: bool,
     pub chunked_transfer_encoding: bool,
 }
 

@@ -127,12 +127,12 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
     facts.push(("files.types".to_owned(), format!("{types:?}")));
     facts.extend(
         fields!(settings, body: max_bytes, buffer_bytes, timeout, temp_path,
-        in_file_only, in_single_buffer),
+        in_file_only),
     );
     facts.extend(
         fields!(settings, connection: keepalive_timeout, keepalive_header,
         keepalive_requests, keepalive_time, disable_msie6, disable_safari, send_timeout,
-        lingering_close, lingering_time, lingering_timeout, reset_timedout, tcp_nodelay,
+        lingering_close, lingering_time, lingering_timeout, reset_timedout,
         chunked_transfer_encoding),
     );
     facts.extend(fields!(settings, headers: add, trailers, expires, server_tokens, cache_status));
@@ -180,14 +180,14 @@ fn text(bytes: &[u8]) -> String {
 pub fn facts(site: &Site, plain: &Site) -> String {
     let mut out = String::new();
     let process = fields!(site.process; daemon, user, workers, pid_file, env, open_files_limit,
-        error_logs, shutdown_timeout, working_directory, php_pools);
+        error_logs, shutdown_timeout, php_pools);
     let unset = fields!(plain.process; daemon, user, workers, pid_file, env, open_files_limit,
-        error_logs, shutdown_timeout, working_directory, php_pools);
+        error_logs, shutdown_timeout, php_pools);
     differing(&mut out, "", &process, &unset);
     let http = fields!(site.http; geos, split_clients, slots, groups, cache_zones,
-        limit_req_zones, limit_conn_zones, uses_sent_fields);
+        limit_req_zones, limit_conn_zones);
     let unset = fields!(plain.http; geos, split_clients, slots, groups, cache_zones,
-        limit_req_zones, limit_conn_zones, uses_sent_fields);
+        limit_req_zones, limit_conn_zones);
     differing(&mut out, "", &http, &unset);
     for format in &site.http.log_formats[1..] {
         line(&mut out, "", "log_format", &format!("{format:?}"));
