@@ -303,13 +303,16 @@ impl Leader {
         Ok(stored)
     }
 
-    /// The response may not be shared: releases all followers together and remembers it.
+    /// The response may not be shared: releases all followers together and remembers it
+    /// (for no time: leaves what is remembered as it is).
     pub fn not_shareable(mut self, why: NoStore, remember_for: Duration, now: Millis) {
         let key = self.duty.flight.key.as_ref();
         // Remembered before the flight leaves the table: whoever joins next sees one or the other.
-        self.duty
-            .zone
-            .remember_not_shareable(&key, why, now.plus(remember_for));
+        if !remember_for.is_zero() {
+            self.duty
+                .zone
+                .remember_not_shareable(&key, why, now.plus(remember_for));
+        }
         self.duty.end(|state| state.refuse(why));
     }
 

@@ -250,6 +250,29 @@ async fn stale_is_shown_while_one_request_refreshes_in_the_background() {
 }
 
 #[tokio::test]
+async fn who_goes_past_the_cache_does_not_keep_the_others_from_a_new_copy() {
+    let php = counting("Content-Type: text/html\r\n").await;
+    let server = cached(
+        &php,
+        "fastcgi_cache_valid 200 1ms; fastcgi_cache_use_stale updating; fastcgi_cache_background_update on;\n\
+         fastcgi_cache_bypass $http_cookie; fastcgi_no_cache $http_cookie;",
+    )
+    .await;
+    let target = server.target();
+    assert_eq!(target.get("/").await.text(), "run 1");
+    let private = target.get_with("/", "Cookie: session=7\r\n").await;
+    assert_eq!((cache(&private), private.text().as_str()), ("BYPASS", "run 2"));
+    // Nobody refreshes but who finds the copy stale first.
+    let first = loop {
+        let reply = target.get("/").await;
+        if cache(&reply) != "HIT" {
+            break reply;
+        }
+    };
+    assert_eq!((cache(&first), first.text().as_str()), ("STALE", "run 1"));
+}
+
+#[tokio::test]
 async fn a_copy_is_shown_when_php_is_gone() {
     let php = counting("Content-Type: text/html\r\n").await;
     let server = cached(

@@ -152,6 +152,16 @@ async fn bodies_reach_php_whole_however_they_were_sent() {
 }
 
 #[tokio::test]
+async fn a_large_body_finds_a_place_where_its_folder_cannot_be_made() {
+    // A file is in the way, also of root.
+    let (_php, server) = measuring_with("client_body_temp_path %%/error.log/body;").await;
+    let mut client = server.connect().await;
+    let large = "x".repeat(300_000);
+    client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}")).await;
+    assert_eq!(client.receive(false).await.expect("a response").text(), "300000 of 300000");
+}
+
+#[tokio::test]
 async fn a_body_is_handed_on_while_it_arrives() {
     let (_php, server) = measuring_with("fastcgi_request_buffering off;").await;
     let mut client = server.connect().await;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -329,8 +329,28 @@ fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
 
 struct Spool(Spooled);
 
+/// Large bodies go here where the folder for them cannot be used: a server that
+/// an ordinary user starts may have no right to make one. Not `/tmp`, which is
+/// memory on many systems.
+const SPARE_FOLDER: &str = "/var/tmp";
+
 impl Spool {
     fn create(settings: &BodySettings) -> Result<Spool, BodyError> {
+        Spool::create_in_folder(settings).or_else(|error| match settings.in_file_only {
+            // Somebody looks for the file where it was said to be.
+            InFileOnly::On => Err(error),
+            _ => Spool::create_elsewhere().map_err(|_| error),
+        })
+    }
+
+    /// With a name that nobody can guess: the folder is everybody's.
+    fn create_elsewhere() -> io::Result<Spool> {
+        let made = tempfile::Builder::new().prefix("mayfly-body-").tempfile_in(SPARE_FOLDER)?;
+        let (file, path) = made.keep().map_err(|refused| refused.error)?;
+        Ok(Spool(Spooled { file, path, length: 0, keep: false }))
+    }
+
+    fn create_in_folder(settings: &BodySettings) -> Result<Spool, BodyError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let directory = &settings.temp_path;
         let fail = |error| BodyError::Spool(directory.clone(), error);
@@ -338,7 +358,12 @@ impl Spool {
         for _ in 0..100 {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
             let path = directory.join(format!("{:010}-{}", serial, std::process::id()));
-            let opened = File::options().read(true).write(true).create_new(true).open(&path);
+            let opened = File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path);
             match opened {
                 Ok(file) => {
                     let keep = settings.in_file_only == InFileOnly::On;

@@ -413,8 +413,22 @@ struct StorePlan {
     is_private: bool,
     removes_set_cookie: bool,
     is_validating: bool,
+    /// The request went past the cache: its response says nothing about others.
+    is_bypass: bool,
     /// For conditions that are read once the response is there.
     request: Option<Box<Request>>,
+}
+
+impl StorePlan {
+    /// How long a refusal counts for everybody's requests of the same key: not
+    /// at all where the reason is this very request. Otherwise one visitor who
+    /// is logged in would keep all others from a new copy.
+    fn remembered_for(&self, why: NoStore) -> Duration {
+        if self.is_bypass || matches!(why, NoStore::Condition | NoStore::Authorization) {
+            return Duration::ZERO;
+        }
+        REMEMBER_NOT_SHAREABLE
+    }
 }
 
 fn prepare(
@@ -449,6 +463,7 @@ fn prepare(
             is_private: plan.session.is_some(),
             removes_set_cookie: plan.rules.stores_set_cookie,
             is_validating: validating.is_some(),
+            is_bypass: plan.bypass.is_some(),
             request: conditions,
         },
     ))
@@ -490,7 +505,7 @@ async fn lead(
     }
     match decide(&mut store, &fetched, now) {
         Err(why) => {
-            leader.not_shareable(why, REMEMBER_NOT_SHAREABLE, now);
+            leader.not_shareable(why, store.remembered_for(why), now);
             tell(Led::Private(Box::new(fetched), why));
         }
         Ok(storable) => {
