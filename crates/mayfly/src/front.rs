@@ -130,15 +130,6 @@ impl Front {
         for (level, line) in config::lines(&warnings, &sources) {
             journal.record(level, line);
         }
-        if let Some(folder) = &process.working_directory
-            && let Err(error) = std::env::set_current_dir(folder)
-        {
-            journal.warn(format_args!(
-                "chdir(\"{}\") failed ({})",
-                folder.display(),
-                reason(&error)
-            ));
-        }
         limits::raise_open_files(process.open_files_limit, journal);
         let account = account::to_serve(process.user.as_ref()).map_err(one)?;
         limits::make_temp_folders(&site, account.as_ref(), journal);
