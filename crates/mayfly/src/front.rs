@@ -29,7 +29,6 @@ use crate::pools::{self, Leaving, PoolStatus, Pools};
 use crate::serving::worker_count;
 use crate::signals::{Signals, Told};
 use crate::sockets::{Bound, Wanted};
-use crate::system_error::reason;
 
 /// Pools that a reload removed are stopped at the latest after this time: a
 /// request of the old configuration that takes longer is on its own.

@@ -172,7 +172,7 @@ impl Connection {
     }
 
     async fn next_request(&mut self) -> Next {
-        let runtime = self.shared.runtime();
+        let runtime = self.shared.glance();
         // A reload may have taken the listener away while we waited.
         let Some((_, listener)) = self.listener(&runtime) else { return Next::Close };
         let default_server = listener.default_server;

@@ -183,7 +183,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         request.become_get();
         let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
         let (path, args) = target.split_at(mark);
-        let args = args.get(1..).map_or_else(|| Vec::new(), <[u8]>::to_vec);
+        let args = args.get(1..).map_or_else(Vec::new, <[u8]>::to_vec);
         return settle(request, Handled::Redirect { path: path.to_vec(), args });
     }
     // Elsewhere: an external redirect.

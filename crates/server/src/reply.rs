@@ -193,7 +193,7 @@ impl Body {
             Body::Segments(segments) => {
                 let mut position = 0;
                 for segment in segments {
-                    let length = segment.len();
+                    let length = segment.length();
                     let from = start.max(position) - position;
                     let to = end.min(position + length).saturating_sub(position);
                     if from < to {
@@ -209,7 +209,7 @@ impl Body {
 }
 
 impl Segment {
-    pub fn len(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         match self {
             Segment::Memory(bytes) => bytes.len() as u64,
             Segment::File { length, .. } => *length,

@@ -94,6 +94,11 @@ impl Shared {
         self.runtime.load_full()
     }
 
+    /// The configuration in force, for a moment: not to be held while waiting.
+    pub fn glance(&self) -> arc_swap::Guard<Arc<Runtime>> {
+        self.runtime.load()
+    }
+
     /// Puts another configuration in force. Requests under way finish with
     /// theirs.
     pub fn replace(&self, runtime: Arc<Runtime>, sockets: Sockets) {

@@ -94,7 +94,7 @@ fn multiple(reply: &mut Reply, ranges: &[(u64, u64)], length: u64) {
         pieces.extend(reply.body.part(start, end));
     }
     pieces.push_back(Segment::Memory(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
-    let total = pieces.iter().map(Segment::len).sum();
+    let total = pieces.iter().map(Segment::length).sum();
     partial(reply, total);
     reply
         .head

@@ -186,7 +186,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("fastcgi_param", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 3, "NAME VALUE [if_not_empty]").inherited_as_a_whole().repeats()
         .short("a parameter for the script")
-        .long("What PHP finds in `$_SERVER`. The list is usually included from `fastcgi_params`; `SCRIPT_FILENAME` tells which script to run. With `if_not_empty`, the parameter is left out where its value is empty. One line at a level replaces all inherited ones.")
+        .long("What PHP finds in `$_SERVER`. The list is usually included from `fastcgi_params`; `SCRIPT_FILENAME` tells which script to run. With `if_not_empty`, the parameter is left out where its value is empty. One line at a level replaces all inherited ones. Where none is written, `fastcgi_pass php:POOL` sends what nginx's `fastcgi.conf` has.")
         .example("fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;"),
     Directive::new("fastcgi_pass", &[Context::Location, Context::LocationIf])
         .takes(1, 1, "ADDRESS | GROUP | php:POOL")

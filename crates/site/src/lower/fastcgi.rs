@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nginx_conf::Diagnostic;
+use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::cache::Purge;
@@ -24,6 +24,33 @@ pub(crate) const FASTCGI: Protocol = Protocol {
         "x-accel-charset",
     ],
 };
+
+/// What PHP wants to know (RFC 3875 and PHP's own), as nginx's `fastcgi.conf` says it.
+const USUAL_PARAMS: [(&str, &str); 22] = [
+    ("SCRIPT_FILENAME", "$document_root$fastcgi_script_name"),
+    ("QUERY_STRING", "$query_string"),
+    ("REQUEST_METHOD", "$request_method"),
+    ("CONTENT_TYPE", "$content_type"),
+    ("CONTENT_LENGTH", "$content_length"),
+    ("SCRIPT_NAME", "$fastcgi_script_name"),
+    ("PATH_INFO", "$fastcgi_path_info"),
+    ("REQUEST_URI", "$request_uri"),
+    ("DOCUMENT_URI", "$document_uri"),
+    ("DOCUMENT_ROOT", "$document_root"),
+    ("SERVER_PROTOCOL", "$server_protocol"),
+    ("REQUEST_SCHEME", "$scheme"),
+    ("HTTPS", "$https"),
+    ("GATEWAY_INTERFACE", "CGI/1.1"),
+    ("REMOTE_ADDR", "$remote_addr"),
+    ("REMOTE_PORT", "$remote_port"),
+    ("SERVER_ADDR", "$server_addr"),
+    ("SERVER_PORT", "$server_port"),
+    ("SERVER_NAME", "$server_name"),
+    ("REMOTE_USER", "$remote_user"),
+    ("SERVER_SOFTWARE", "mayfly"),
+    // PHP built with force-cgi-redirect wants it.
+    ("REDIRECT_STATUS", "200"),
+];
 
 impl Lowering<'_> {
     /// FastCGI where this level passes requests on; every value is read anyway.
@@ -84,7 +111,33 @@ impl Lowering<'_> {
                 if_not_empty,
             });
         }
+        if params.is_empty() {
+            return self.usual_params(level);
+        }
         params
+    }
+
+    /// A pool of our own gets the usual params where none are written: every
+    /// distribution of nginx ships them in a file, which need not be here.
+    fn usual_params(&mut self, level: &Level<'_>) -> Vec<FastCgiParam> {
+        let Some(node) = level.own("fastcgi_pass").first() else {
+            return Vec::new();
+        };
+        let word = node.arg(0).clone();
+        if !word.starts_with("php:") {
+            return Vec::new();
+        }
+        USUAL_PARAMS
+            .iter()
+            .map(|(name, value)| {
+                let text = (*value).to_owned();
+                FastCgiParam {
+                    name: name.as_bytes().into(),
+                    value: self.template(&Word { text, ..word.clone() }),
+                    if_not_empty: *name == "HTTPS",
+                }
+            })
+            .collect()
     }
 
     fn split_path_info(&mut self, level: &Level<'_>) -> Option<Arc<Pattern>> {
