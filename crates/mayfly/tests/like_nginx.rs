@@ -55,6 +55,26 @@ async fn geo_is_looked_up_once_for_a_request_unless_volatile() {
 }
 
 #[tokio::test]
+async fn an_address_between_the_ranges_of_geo_has_the_default() {
+    let server = site_with(
+        "geo $arg_ip $found { ranges; default none; 10.0.0.0-10.0.0.5 low; 10.0.0.7-10.0.0.7 one; 192.0.2.0-192.0.2.255 high; }",
+        "location / { return 200 $found; }",
+    )
+    .await;
+    for (ip, wanted) in [
+        ("9.255.255.255", "none"),
+        ("10.0.0.0", "low"),
+        ("10.0.0.5", "low"),
+        ("10.0.0.6", "none"),
+        ("10.0.0.7", "one"),
+        ("192.0.2.255", "high"),
+        ("192.0.3.0", "none"),
+    ] {
+        assert_eq!(server.target().get(&format!("/?ip={ip}")).await.text(), wanted, "{ip}");
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_may_come_whole_from_an_argument() {
     let server = site("location / { rewrite ^ $arg_to? redirect; }").await;
     for (to, location) in [

@@ -61,7 +61,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 /// response is split by either.
 fn on_one_line(value: Bytes) -> Bytes {
     let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
-    if !value.iter().any(|byte| breaks(byte)) {
+    if !value.iter().any(breaks) {
         return value;
     }
     let spaced: Vec<u8> = value.iter().map(|byte| if breaks(byte) { b' ' } else { *byte }).collect();
