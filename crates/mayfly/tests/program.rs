@@ -294,6 +294,29 @@ fn free_port() -> u16 {
 }
 
 #[tokio::test]
+async fn a_wildcard_and_an_address_of_its_port_share_a_socket_not_their_servers() {
+    use std::io::{Read, Write};
+    for (wildcard, address) in [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]")] {
+        let port = free_port();
+        let http = format!(
+            "server {{ listen {address}:{port}; return 200 address; }}\n\
+             server {{ listen {wildcard}:{port}; return 200 wildcard; }}"
+        );
+        let _server = Running::start(PROGRAM, "", &http).await;
+        for (to, wanted) in [(address, "address"), ("127.0.0.2", "wildcard")] {
+            if wanted == "wildcard" && wildcard == "[::]" {
+                continue; // There is no second loopback address.
+            }
+            let mut stream = std::net::TcpStream::connect(format!("{to}:{port}")).expect("it listens");
+            stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).expect("it answers");
+            assert!(reply.ends_with(wanted), "{to}: {reply}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn bad_reload_leaves_the_running_server_untouched() {
     let http = "server { listen unix:%%/http; return 200 one; }";
     let server = Running::start(PROGRAM, "", http).await;

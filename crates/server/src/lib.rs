@@ -14,6 +14,7 @@ pub mod access;
 pub mod access_log;
 pub mod auth_basic;
 pub mod body;
+pub mod charset;
 pub mod client;
 pub mod clock;
 pub mod connection;

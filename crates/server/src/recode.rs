@@ -10,6 +10,7 @@ use flate2::write::{GzEncoder, MultiGzDecoder};
 use http1::{Version, accept_encoding};
 use site::{CompressionSettings, GzipProxied};
 
+use crate::charset::Transcoder;
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::Request;
 
@@ -20,6 +21,8 @@ const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
 pub enum Recoder {
     Gzip { encoder: Box<GzEncoder<Vec<u8>>>, taken: u64, given: u64 },
     Gunzip(Box<MultiGzDecoder<Vec<u8>>>),
+    /// From one charset to another, and then perhaps compressed.
+    Charset { transcoder: Transcoder, then: Option<Box<Recoder>> },
 }
 
 impl Recoder {
@@ -37,6 +40,13 @@ impl Recoder {
                 decoder.write_all(bytes)?;
                 Ok(std::mem::take(decoder.get_mut()).into())
             }
+            Recoder::Charset { transcoder, then } => {
+                let text = transcoder.push(bytes);
+                match then {
+                    Some(then) => then.push(&text),
+                    None => Ok(text.into()),
+                }
+            }
         }
     }
 
@@ -53,6 +63,10 @@ impl Recoder {
                 decoder.flush()?;
                 Ok(std::mem::take(decoder.get_mut()).into())
             }
+            Recoder::Charset { then, .. } => match then {
+                Some(then) => then.flush(),
+                None => Ok(Bytes::new()),
+            },
         }
     }
 
@@ -72,6 +86,13 @@ impl Recoder {
                 decoder.try_finish()?;
                 Ok(std::mem::take(decoder.get_mut()).into())
             }
+            Recoder::Charset { transcoder, then } => {
+                let rest = transcoder.finish();
+                let Some(then) = then else { return Ok(Bytes::from_static(rest)) };
+                let mut out = then.push(rest)?.to_vec();
+                out.extend_from_slice(&then.finish()?);
+                Ok(out.into())
+            }
         }
     }
 
@@ -80,6 +101,7 @@ impl Recoder {
         match self {
             Recoder::Gzip { taken, given, .. } => Some((*taken, *given)),
             Recoder::Gunzip(_) => None,
+            Recoder::Charset { then, .. } => then.as_ref()?.ratio(),
         }
     }
 }

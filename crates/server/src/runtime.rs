@@ -37,6 +37,8 @@ pub struct Runtime {
     pub limit_conn: Vec<Arc<limit_conn::Zone>>,
     pub error_logs: error_log::Registry,
     pub access_logs: access_log::Registry,
+    /// Made from the site's `charset_map` tables.
+    pub charsets: crate::charset::Conversions,
     pub hostname: String,
     pub stats: Arc<Stats>,
 }
@@ -152,6 +154,7 @@ impl Runtime {
             limit_conn,
             error_logs: resources.error_logs,
             access_logs: resources.access_logs,
+            charsets: crate::charset::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase(),
             stats: previous.map_or_else(Arc::default, |previous| previous.stats.clone()),
             site,

@@ -634,7 +634,10 @@ fn write_geo(request: &mut Request, geo: &Geo, out: &mut Vec<u8>) {
         let found = match address {
             Some(IpAddr::V4(address)) => {
                 let number = u32::from(address);
-                geo.ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&number))
+                // Sorted and apart: the last that begins at or before it, or none.
+                let after = geo.ranges.partition_point(|(first, ..)| *first <= number);
+                let nearest = after.checked_sub(1).and_then(|at| geo.ranges.get(at));
+                nearest.filter(|(_, last, _)| *last >= number)
             }
             _ => None,
         };

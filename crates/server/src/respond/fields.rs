@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 use http1::HeadWriter;
-use site::Expires;
+use site::{Expires, LogLevel};
 
+use crate::charset::{self, Transcoder};
 use crate::clock;
+use crate::error_log;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::variable;
@@ -17,11 +19,12 @@ const MAX_EXPIRES: &str = "Thu, 31 Dec 2037 23:55:55 GMT";
 const MAX_AGE: &str = "max-age=315360000";
 const EPOCH: &str = "Thu, 01 Jan 1970 00:00:01 GMT";
 
-/// Applies the directives of the request's location.
-pub fn add(request: &mut Request, reply: &mut Reply) {
+/// Applies the directives of the request's location. Gives what is needed to
+/// bring the body from its charset to that of the directives.
+pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     super::evaluate_server_text(request);
     if reply.head.is_final {
-        return;
+        return None;
     }
     let settings = request.settings.clone();
     let headers = &settings.headers;
@@ -50,7 +53,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
             put(reply, &added.name, on_one_line(value));
         }
     }
-    charset(request, reply, &settings.charset);
+    charset(request, reply, &settings.charset)
 }
 
 /// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):
@@ -58,7 +61,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) {
 /// response is split by either.
 fn on_one_line(value: Bytes) -> Bytes {
     let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
-    if !value.iter().any(|byte| breaks(byte)) {
+    if !value.iter().any(breaks) {
         return value;
     }
     let spaced: Vec<u8> = value.iter().map(|byte| if breaks(byte) { b' ' } else { *byte }).collect();
@@ -205,24 +208,37 @@ fn seconds(text: &str) -> Option<i64> {
     total.checked_add(number.unwrap_or(0))
 }
 
-/// Adds `; charset=...` to the media types that `charset_types` names.
-fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSettings) {
+/// Adds `; charset=...` to the media types that `charset_types` names. A body
+/// in another charset needs a table; without one the response stays as it is.
+fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSettings) -> Option<Transcoder> {
     let wanted = match request.accel_charset.take() {
         Some(charset) => charset,
-        None if settings.charset.is_empty() || reply.head.keeps_charset => return,
+        None if settings.charset.is_empty() || reply.head.keeps_charset => return None,
         None => variable::evaluate(request, &settings.charset),
     };
     if wanted.is_empty() || wanted == b"off" {
-        return;
+        return None;
     }
-    let Some(content_type) = reply.head.field("content-type") else { return };
-    let has_charset = content_type.to_ascii_lowercase().windows(8).any(|part| part == b"charset=");
+    let content_type = reply.head.field("content-type")?;
+    let named = charset::of_content_type(content_type);
     let is_upstream = matches!(reply.body, crate::reply::Body::Upstream(_) | crate::reply::Body::Filling(_) | crate::reply::Body::Stored { .. });
-    if has_charset && !(settings.overrides && is_upstream) {
-        return;
+    if named.is_some() && !(settings.overrides && is_upstream) {
+        return None;
     }
     if !settings.types.contains(content_type) && !content_type.starts_with(b"text/html") {
-        return;
+        return None;
+    }
+    let source = named.unwrap_or(&settings.source);
+    let mut transcoder = None;
+    let is_encoded = reply.head.has("content-encoding");
+    if !source.is_empty() && !is_encoded && !source.eq_ignore_ascii_case(&wanted) {
+        transcoder = request.runtime.charsets.find(source, &wanted);
+        if transcoder.is_none() && named.is_none() {
+            let (source, wanted) = (String::from_utf8_lossy(source), String::from_utf8_lossy(&wanted));
+            let message = format_args!("no \"charset_map\" between the charsets \"{source}\" and \"{wanted}\"");
+            error_log::request(request, LogLevel::Error, message);
+            return None;
+        }
     }
     let end = content_type.iter().position(|&byte| byte == b';').unwrap_or(content_type.len());
     let mut value = content_type[..end].trim_ascii_end().to_vec();
@@ -230,6 +246,7 @@ fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSet
     value.extend_from_slice(&wanted);
     reply.head.unpack();
     reply.head.fields.set("Content-Type", Bytes::from(value));
+    transcoder
 }
 
 #[cfg(test)]

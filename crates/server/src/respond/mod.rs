@@ -14,6 +14,7 @@ use http1::conditional::{self, Validators, Verdict};
 use http1::{HeadWriter, Version};
 use site::{IfModifiedSince, ServerTokens};
 
+use crate::charset;
 use crate::clock;
 use crate::recode::{self, Recoder};
 use crate::reply::{Body, Reply};
@@ -172,12 +173,17 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option
     if reply.head.status == 200 && !request.is_subrequest {
         check_conditions(request, reply);
     }
-    fields::add(request, reply);
+    let transcoder = fields::add(request, reply);
+    let transcoder = transcoder.and_then(|transcoder| charset::apply(transcoder, reply));
     let around = addition::choose(request, reply);
     let recoder = recode::choose(request, reply);
     if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, reply);
     }
+    let recoder = match transcoder {
+        Some(transcoder) => Some(Recoder::Charset { transcoder, then: recoder.map(Box::new) }),
+        None => recoder,
+    };
     (recoder, around)
 }
 

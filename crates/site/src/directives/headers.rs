@@ -34,8 +34,13 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "NAME | off").inherited()
         .default("off")
         .short("the charset of text responses")
-        .long("Added to `Content-Type` of the types in `charset_types`. Nothing is converted.")
+        .long("Added to `Content-Type` of the types in `charset_types`. Where `source_charset` names another one, the body is converted by a `charset_map`.")
         .example("charset utf-8;"),
+    Directive::new("charset_map", &[Context::Http])
+        .takes(2, 2, "CHARSET CHARSET { CODE CODE; ... }").entries().repeats()
+        .short("a table between two charsets")
+        .long("Codes are in hexadecimal. The first charset has single bytes, the second single bytes too, or it is utf-8. The table serves both ways. Bytes from 80 without a line become `?`; characters of utf-8 without one become `&#NUMBER;`.")
+        .example("charset_map koi8-r utf-8 { C0 D18E; C1 D0B0; }"),
     Directive::new("charset_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
         .default("text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml")
@@ -54,4 +59,9 @@ pub(super) const TABLE: &[Directive] = &[
         .short("add the charset to upstreams' responses too")
         .long("With `on`, the charset that an upstream named is replaced.")
         .example("override_charset on;"),
+    Directive::new("source_charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
+        .takes(1, 1, "NAME").inherited()
+        .short("the charset that responses are in")
+        .long("Where `charset` names another, the body is converted by a `charset_map` of the two. Files to 1 MB are converted in memory, so that ranges of them work; longer ones as they are sent.")
+        .example("source_charset utf-8;"),
 ];

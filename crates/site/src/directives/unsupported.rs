@@ -22,10 +22,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "let the application check, or use `auth_basic`",
     ),
     ("browser", "use `map $http_user_agent`"),
-    (
-        "charset_map",
-        "convert files beforehand; `charset` names what they are in",
-    ),
     ("create_full_put_path", "let the application take uploads"),
     ("dav_*", "let the application take uploads"),
     ("early_hints", "leave it out"),
@@ -73,7 +69,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
     ("slice", "ranges are answered from stored responses"),
-    ("source_charset", "convert files beforehand"),
     ("spdy_*", "leave it out"),
     ("ssi*", "let the application put pages together"),
     (

@@ -163,11 +163,32 @@ impl Lowering<'_> {
             Some(word) if word.text != "off" => self.template(word),
             _ => Template::default(),
         };
+        let source = level.find("source_charset").map(|node| node.arg(0));
+        if let (Some(to), Some(from)) = (charset.as_constant(), source)
+            && !to.is_empty()
+            && !from.as_bytes().eq_ignore_ascii_case(to)
+            && !self.has_charset_map(from.as_bytes(), to)
+        {
+            let to = String::from_utf8_lossy(to).into_owned();
+            let message = format!("no \"charset_map\" between the charsets \"{from}\" and \"{to}\"");
+            self.report(
+                Diagnostic::error(from.span, message)
+                    .label("there is no table to convert by")
+                    .hint("write a `charset_map` of the two in the http block"),
+            );
+        }
         CharsetSettings {
             charset,
+            source: source.map(|word| bytes(word)).unwrap_or_default(),
             overrides: self.flag(level, "override_charset", false),
             types: self.media_types(level, "charset_types", &CHARSET_TYPES),
         }
+    }
+
+    fn has_charset_map(&self, from: &[u8], to: &[u8]) -> bool {
+        let is = |one: &[u8], other: &[u8]| one.eq_ignore_ascii_case(from) && other.eq_ignore_ascii_case(to);
+        let mut maps = self.charset_maps.iter();
+        maps.any(|map| is(&map.from, &map.to) || is(&map.to, &map.from))
     }
 
     /// A list of media types; `text/html` always counts.

@@ -27,6 +27,7 @@ impl Lowering<'_> {
             maps: std::mem::take(&mut self.maps),
             geos: std::mem::take(&mut self.geos),
             split_clients: std::mem::take(&mut self.split_clients),
+            charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.slot_names(),
             groups: std::mem::take(&mut self.groups),
             cache_zones: std::mem::take(&mut self.cache_zones),

@@ -55,6 +55,39 @@ impl Lowering<'_> {
             let split = self.split_clients(node);
             self.split_clients.push(split);
         }
+        for node in level.own("charset_map") {
+            let map = self.charset_map(node);
+            self.charset_maps.push(map);
+        }
+    }
+
+    fn charset_map(&mut self, node: &Node<'_>) -> CharsetMap {
+        let mut map = CharsetMap {
+            from: bytes(node.arg(0)),
+            to: bytes(node.arg(1)),
+            pairs: Vec::new(),
+        };
+        if map.from.eq_ignore_ascii_case(b"utf-8") || map.from.eq_ignore_ascii_case(&map.to) {
+            let expected = "expected a charset of single bytes, other than the second";
+            self.invalid(node.arg(0), "charset", expected);
+        }
+        for entry in node.entries() {
+            let pair = match entry.args.as_slice() {
+                [to] => hex_bytes(&entry.name).zip(hex_bytes(to)),
+                _ => None,
+            };
+            let is_whole = |to: &[u8]| match map.is_to_utf8() {
+                true => std::str::from_utf8(to).is_ok_and(|text| text.chars().count() == 1),
+                false => to.len() == 1,
+            };
+            match pair {
+                Some((from, to)) if from.len() == 1 && is_whole(&to) => {
+                    map.pairs.extend(from.first().map(|&from| (from, to.into())));
+                }
+                _ => self.bad_entry(entry, "charset_map", "expected two codes in hexadecimal"),
+            }
+        }
+        map
     }
 
     fn map(&mut self, node: &Node<'_>) -> Map {
@@ -245,6 +278,14 @@ impl Lowering<'_> {
         }
         SplitClients { source, parts }
     }
+}
+
+/// `D18E`: the bytes of a character; four at most.
+fn hex_bytes(word: &Word) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digits: Option<Vec<u8>> = word.as_bytes().iter().map(digit).collect();
+    let digits = digits.filter(|digits| matches!(digits.len(), 1 | 2 | 4 | 6 | 8))?;
+    Some(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
 }
 
 fn add(list: &mut Vec<(Box<[u8]>, Template)>, name: &str, value: Template) -> bool {

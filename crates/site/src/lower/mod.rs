@@ -104,6 +104,7 @@ pub(crate) struct Lowering<'a> {
     maps: Vec<Map>,
     geos: Vec<Geo>,
     split_clients: Vec<SplitClients>,
+    charset_maps: Vec<CharsetMap>,
     groups: Vec<UpstreamGroup>,
     group_names: HashMap<String, GroupId>,
     /// Groups made for addresses that a `*_pass` names literally.
@@ -133,6 +134,7 @@ impl<'a> Lowering<'a> {
             maps: Vec::new(),
             geos: Vec::new(),
             split_clients: Vec::new(),
+            charset_maps: Vec::new(),
             groups: Vec::new(),
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),

@@ -42,6 +42,7 @@ pub struct Http {
     pub maps: Vec<Map>,
     pub geos: Vec<Geo>,
     pub split_clients: Vec<SplitClients>,
+    pub charset_maps: Vec<CharsetMap>,
     /// Names of the request's writable variables: `set` and named captures.
     /// A request carries one slot for each.
     pub slots: Vec<String>,

@@ -327,9 +327,27 @@ impl MediaTypes {
 pub struct CharsetSettings {
     /// `charset`; empty: off.
     pub charset: Template,
+    /// `source_charset`: what bodies are in; empty: unknown.
+    pub source: Box<[u8]>,
     /// `override_charset`
     pub overrides: bool,
     pub types: Arc<MediaTypes>,
+}
+
+/// `charset_map FROM TO { ... }`; serves both ways.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CharsetMap {
+    pub from: Box<[u8]>,
+    pub to: Box<[u8]>,
+    /// A byte of the first charset, and what stands for it in the second: one
+    /// byte, or a character of utf-8.
+    pub pairs: Vec<(u8, Box<[u8]>)>,
+}
+
+impl CharsetMap {
+    pub fn is_to_utf8(&self) -> bool {
+        self.to.eq_ignore_ascii_case(b"utf-8")
+    }
 }
 
 #[derive(Debug, Clone)]
