@@ -61,6 +61,11 @@ impl LogFiles {
 /// # Errors
 /// nginx's message.
 pub fn open(path: &Path) -> Result<File, String> {
+    // The usual place of logs is below the prefix, and need not be there yet. What
+    // goes wrong here shows when the file is opened.
+    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+        let _ = std::fs::create_dir_all(folder);
+    }
     OpenOptions::new()
         .append(true)
         .create(true)
