@@ -172,7 +172,7 @@ fn at_hand(body: &Body) -> Option<Vec<u8>> {
     let segments = match body {
         Body::Stored { start, end, .. } if end - start <= MAX_BYTES_AT_HAND => body.part(0, end - start),
         Body::Segments(segments) => {
-            let length: u64 = segments.iter().map(Segment::len).sum();
+            let length: u64 = segments.iter().map(Segment::length).sum();
             if length > MAX_BYTES_AT_HAND {
                 return None;
             }
