@@ -15,7 +15,10 @@ use crate::serving::{Served, Serving};
 use crate::wire::Outgoing;
 
 /// Who serves.
-#[allow(clippy::large_enum_variant, reason = "there is one, and it is never moved about")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one, and it is never moved about"
+)]
 pub enum Backend {
     /// Threads of this process.
     Here(Here),

@@ -28,7 +28,10 @@ async fn cached(php: &FakePhp, directives: &str) -> Running {
 async fn counting(head: &'static str) -> FakePhp {
     let runs = AtomicUsize::new(0);
     FakePhp::tcp(move |_| {
-        Script::page(head, format!("run {}", runs.fetch_add(1, Ordering::SeqCst) + 1))
+        Script::page(
+            head,
+            format!("run {}", runs.fetch_add(1, Ordering::SeqCst) + 1),
+        )
     })
     .await
 }
@@ -42,13 +45,24 @@ async fn the_second_visitor_is_answered_from_memory() {
     let php = counting("Content-Type: text/html\r\nX-Made-By: php\r\n").await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let first = server.target().get("/page").await;
-    assert_eq!((first.status, cache(&first), first.text().as_str()), (200, "MISS", "run 1"));
+    assert_eq!(
+        (first.status, cache(&first), first.text().as_str()),
+        (200, "MISS", "run 1")
+    );
     let second = server.target().get("/page").await;
-    assert_eq!((second.status, cache(&second), second.text().as_str()), (200, "HIT", "run 1"));
+    assert_eq!(
+        (second.status, cache(&second), second.text().as_str()),
+        (200, "HIT", "run 1")
+    );
     assert_eq!(second.field("x-made-by"), "php");
     assert_eq!(second.field("content-length"), "5");
     assert!(second.has("age"));
-    assert!(second.field("cache-status").starts_with("mayfly; hit; ttl="), "{second:?}");
+    assert!(
+        second
+            .field("cache-status")
+            .starts_with("mayfly; hit; ttl="),
+        "{second:?}"
+    );
     assert_eq!(php.requests(), 1);
 }
 
@@ -58,7 +72,10 @@ async fn without_a_lifetime_nothing_is_stored() {
     let server = cached(&php, "").await;
     for run in 1..=3 {
         let reply = server.target().get("/").await;
-        assert_eq!((cache(&reply), reply.text()), ("MISS", format!("run {run}")));
+        assert_eq!(
+            (cache(&reply), reply.text()),
+            ("MISS", format!("run {run}"))
+        );
     }
 }
 
@@ -67,14 +84,18 @@ async fn a_crowd_on_a_cold_page_is_one_execution() {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let php = FakePhp::tcp(move |_| {
-        Script::new().wait_for(&held).stdout("Content-Type: text/html\r\n\r\nthe page")
+        Script::new()
+            .wait_for(&held)
+            .stdout("Content-Type: text/html\r\n\r\nthe page")
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let mut crowd = Vec::new();
     for _ in 0..100 {
         let mut client = server.connect().await;
-        client.send("GET /hot HTTP/1.1\r\nHost: site.test\r\n\r\n").await;
+        client
+            .send("GET /hot HTTP/1.1\r\nHost: site.test\r\n\r\n")
+            .await;
         crowd.push(client);
     }
     gate.add_permits(1);
@@ -137,7 +158,12 @@ async fn the_fetch_goes_on_when_its_visitor_leaves() {
 #[tokio::test]
 async fn php_is_told_when_the_visitor_of_a_private_page_leaves() {
     let gone = Arc::new(Semaphore::new(0));
-    let php = FakePhp::tcp(move |_| Script::new().stdout("Cache-Control: private\r\n\r\nyours").hang()).await;
+    let php = FakePhp::tcp(move |_| {
+        Script::new()
+            .stdout("Cache-Control: private\r\n\r\nyours")
+            .hang()
+    })
+    .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h; fastcgi_buffering off;").await;
     let mut visitor = server.connect().await;
     visitor.send("GET / HTTP/1.0\r\n\r\n").await;
@@ -154,14 +180,19 @@ async fn private_pages_do_not_queue_behind_each_other() {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let php = FakePhp::tcp(move |_| {
-        Script::new().stdout("Set-Cookie: id=1\r\n\r\n").wait_for(&held).stdout("mine")
+        Script::new()
+            .stdout("Set-Cookie: id=1\r\n\r\n")
+            .wait_for(&held)
+            .stdout("mine")
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h; fastcgi_buffering off;").await;
     let mut crowd = Vec::new();
     for _ in 0..20 {
         let mut client = server.connect().await;
-        client.send("GET /account HTTP/1.1\r\nHost: site.test\r\n\r\n").await;
+        client
+            .send("GET /account HTTP/1.1\r\nHost: site.test\r\n\r\n")
+            .await;
         crowd.push(client);
     }
     // All of them have a PHP of their own before any of them is done.
@@ -171,7 +202,10 @@ async fn private_pages_do_not_queue_behind_each_other() {
     gate.add_permits(20);
     for mut client in crowd {
         let reply = client.receive(false).await.expect("a response");
-        assert_eq!((reply.text().as_str(), reply.field("set-cookie")), ("mine", "id=1"));
+        assert_eq!(
+            (reply.text().as_str(), reply.field("set-cookie")),
+            ("mine", "id=1")
+        );
     }
     assert_eq!(php.requests(), 20);
 }
@@ -184,12 +218,24 @@ async fn what_is_one_visitors_is_never_stored() {
         ("Cache-Control: no-store\r\n", "", "no-store"),
         ("Cache-Control: no-cache\r\n", "", "no-cache"),
         ("Vary: *\r\n", "", "vary-star"),
-        ("Expires: Thu, 01 Jan 1970 00:00:00 GMT\r\n", "", "zero-lifetime"),
+        (
+            "Expires: Thu, 01 Jan 1970 00:00:00 GMT\r\n",
+            "",
+            "zero-lifetime",
+        ),
         ("X-Accel-Expires: 0\r\n", "", "zero-lifetime"),
-        ("X-Plain: 1\r\n", "Authorization: Basic YTpi\r\n", "authorization"),
+        (
+            "X-Plain: 1\r\n",
+            "Authorization: Basic YTpi\r\n",
+            "authorization",
+        ),
     ] {
         let php = counting(head).await;
-        let server = cached(&php, "fastcgi_cache_valid any 1h; add_header X-Reason $cache_reason;").await;
+        let server = cached(
+            &php,
+            "fastcgi_cache_valid any 1h; add_header X-Reason $cache_reason;",
+        )
+        .await;
         for run in 1..=2 {
             let reply = server.target().get_with("/", fields).await;
             assert_eq!(reply.text(), format!("run {run}"), "{head:?}");
@@ -236,13 +282,19 @@ async fn stale_is_shown_while_one_request_refreshes_in_the_background() {
             break reply;
         }
     };
-    assert_eq!((cache(&refreshing), refreshing.text().as_str()), ("STALE", "run 1"));
+    assert_eq!(
+        (cache(&refreshing), refreshing.text().as_str()),
+        ("STALE", "run 1")
+    );
     while php.requests() < 2 {
         tokio::task::yield_now().await;
     }
     for _ in 0..10 {
         let reply = target.get("/").await;
-        assert_eq!((cache(&reply), reply.text().as_str()), ("UPDATING", "run 1"));
+        assert_eq!(
+            (cache(&reply), reply.text().as_str()),
+            ("UPDATING", "run 1")
+        );
     }
     assert_eq!(php.requests(), 2);
     gate.add_permits(100);
@@ -261,7 +313,10 @@ async fn who_goes_past_the_cache_does_not_keep_the_others_from_a_new_copy() {
     let target = server.target();
     assert_eq!(target.get("/").await.text(), "run 1");
     let private = target.get_with("/", "Cookie: session=7\r\n").await;
-    assert_eq!((cache(&private), private.text().as_str()), ("BYPASS", "run 2"));
+    assert_eq!(
+        (cache(&private), private.text().as_str()),
+        ("BYPASS", "run 2")
+    );
     // Nobody refreshes but who finds the copy stale first.
     let first = loop {
         let reply = target.get("/").await;
@@ -298,7 +353,9 @@ async fn a_copy_is_shown_when_php_is_gone() {
 async fn a_response_that_breaks_off_is_neither_stored_nor_looks_whole() {
     let runs = AtomicUsize::new(0);
     let php = FakePhp::tcp(move |_| match runs.fetch_add(1, Ordering::SeqCst) {
-        0 => Script::new().stdout("Content-Length: 100\r\n\r\nonly this").close(),
+        0 => Script::new()
+            .stdout("Content-Length: 100\r\n\r\nonly this")
+            .close(),
         1 => Script::new().stdout("Content-Length: 100\r\n\r\nonly this"),
         2 => Script::new().stdout("X-A: b\r\n\r\nonly this").close(),
         _ => Script::page("X-A: b\r\n", "whole"),
@@ -307,7 +364,10 @@ async fn a_response_that_breaks_off_is_neither_stored_nor_looks_whole() {
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     for lie in 0..3 {
         let reply = server.target().get("/").await;
-        assert!(!reply.is_complete || reply.status == 502, "lie {lie}: {reply:?}");
+        assert!(
+            !reply.is_complete || reply.status == 502,
+            "lie {lie}: {reply:?}"
+        );
     }
     let reply = server.target().get("/").await;
     assert_eq!((reply.text().as_str(), reply.is_complete), ("whole", true));
@@ -316,24 +376,43 @@ async fn a_response_that_breaks_off_is_neither_stored_nor_looks_whole() {
 #[tokio::test]
 async fn head_ranges_and_conditions_are_answered_from_memory() {
     let php = FakePhp::tcp(|_| {
-        Script::page("ETag: \"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "0123456789")
+        Script::page(
+            "ETag: \"v1\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+            "0123456789",
+        )
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let target = server.target();
     let head = target.ask("HEAD", "/", "", "").await;
-    assert_eq!((head.status, head.field("content-length"), head.body.len()), (200, "", 0), "a HEAD fills the cache");
+    assert_eq!(
+        (head.status, head.field("content-length"), head.body.len()),
+        (200, "", 0),
+        "a HEAD fills the cache"
+    );
     let head = target.ask("HEAD", "/", "", "").await;
-    assert_eq!((cache(&head), head.field("content-length"), head.body.len()), ("HIT", "10", 0));
+    assert_eq!(
+        (cache(&head), head.field("content-length"), head.body.len()),
+        ("HIT", "10", 0)
+    );
     let part = target.get_with("/", "Range: bytes=2-4\r\n").await;
     assert_eq!((part.status, part.text().as_str()), (206, "234"));
     assert_eq!(part.field("content-range"), "bytes 2-4/10");
     let parts = target.get_with("/", "Range: bytes=0-0,9-9\r\n").await;
     assert_eq!(parts.status, 206);
-    assert!(parts.field("content-type").starts_with("multipart/byteranges"));
+    assert!(
+        parts
+            .field("content-type")
+            .starts_with("multipart/byteranges")
+    );
     let none = target.get_with("/", "If-None-Match: \"v1\"\r\n").await;
-    assert_eq!((none.status, none.field("etag"), none.body.len()), (304, "\"v1\"", 0));
-    let since = target.get_with("/", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n").await;
+    assert_eq!(
+        (none.status, none.field("etag"), none.body.len()),
+        (304, "\"v1\"", 0)
+    );
+    let since = target
+        .get_with("/", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n")
+        .await;
     assert_eq!(since.status, 304);
     assert_eq!(php.requests(), 1);
 }
@@ -352,7 +431,11 @@ async fn a_purge_by_condition_removes_one_key_or_a_prefix() {
     }
     let purged = target.get_with("/a/1", "X-Purge: 1\r\n").await;
     assert_eq!(purged.status, 200);
-    assert_eq!(target.get_with("/a/1", "X-Purge: 1\r\n").await.status, 404, "nothing left to purge");
+    assert_eq!(
+        target.get_with("/a/1", "X-Purge: 1\r\n").await.status,
+        404,
+        "nothing left to purge"
+    );
     assert_eq!(cache(&target.get("/a/1").await), "MISS");
     assert_eq!(cache(&target.get("/a/2").await), "HIT");
     assert_eq!(target.get_with("/a/*", "X-Purge: 1\r\n").await.status, 200);
@@ -372,8 +455,11 @@ async fn a_fetch_begun_before_a_purge_is_not_stored() {
         _ => Script::page("X-A: b\r\n", "new"),
     })
     .await;
-    let server =
-        cached(&php, "fastcgi_cache_valid 200 1h; fastcgi_cache_purge $http_x_purge;").await;
+    let server = cached(
+        &php,
+        "fastcgi_cache_valid 200 1h; fastcgi_cache_purge $http_x_purge;",
+    )
+    .await;
     let target = server.target();
     target.get("/").await;
     assert_eq!(target.get_with("/", "X-Purge: 1\r\n").await.status, 200);
@@ -399,15 +485,28 @@ async fn a_writer_sees_the_own_write_and_others_keep_the_cache() {
     let target = server.target();
     assert_eq!(target.get("/other").await.text(), "run 1");
     let written = target.ask("POST", "/page", "", "text=hello").await;
-    let cookie = written.field("set-cookie").split(';').next().unwrap_or_default().to_owned();
+    let cookie = written
+        .field("set-cookie")
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     assert!(cookie.starts_with("mayfly_writer="), "{written:?}");
-    let own = target.get_with("/other", &format!("Cookie: {cookie}\r\n")).await;
+    let own = target
+        .get_with("/other", &format!("Cookie: {cookie}\r\n"))
+        .await;
     assert_eq!((cache(&own), own.text().as_str()), ("BYPASS", "run 3"));
     let others = target.get("/other").await;
     assert_eq!((cache(&others), others.text().as_str()), ("HIT", "run 1"));
     assert!(!others.has("set-cookie"));
-    let forged = target.get_with("/other", "Cookie: mayfly_writer=99999999999999\r\n").await;
-    assert_eq!(cache(&forged), "HIT", "a value of our own making is never that far off");
+    let forged = target
+        .get_with("/other", "Cookie: mayfly_writer=99999999999999\r\n")
+        .await;
+    assert_eq!(
+        cache(&forged),
+        "HIT",
+        "a value of our own making is never that far off"
+    );
 }
 
 #[tokio::test]
@@ -438,16 +537,28 @@ async fn cookies_and_arguments_that_do_not_count_share_one_copy() {
         ("/?a=1", "Cookie: _ga_X=1; _gid=2\r\n"),
     ] {
         let reply = target.get_with(path, fields).await;
-        assert_eq!((cache(&reply), reply.text().as_str()), ("HIT", "run 1"), "{path} {fields}");
+        assert_eq!(
+            (cache(&reply), reply.text().as_str()),
+            ("HIT", "run 1"),
+            "{path} {fields}"
+        );
     }
-    let session = target.get_with("/?a=1", "Cookie: _ga=1; session=7\r\n").await;
-    assert_eq!((cache(&session), session.text().as_str()), ("BYPASS", "run 2"));
+    let session = target
+        .get_with("/?a=1", "Cookie: _ga=1; session=7\r\n")
+        .await;
+    assert_eq!(
+        (cache(&session), session.text().as_str()),
+        ("BYPASS", "run 2")
+    );
 }
 
 #[tokio::test]
 async fn vary_keeps_a_copy_for_each_value() {
     let php = FakePhp::tcp(|request| {
-        Script::page("Vary: Accept-Language\r\n", request.param("HTTP_ACCEPT_LANGUAGE"))
+        Script::page(
+            "Vary: Accept-Language\r\n",
+            request.param("HTTP_ACCEPT_LANGUAGE"),
+        )
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
@@ -464,7 +575,10 @@ async fn vary_keeps_a_copy_for_each_value() {
 #[tokio::test]
 async fn a_session_gets_copies_of_its_own() {
     let php = FakePhp::tcp(|request| {
-        Script::page("Cache-Control: private\r\n", format!("for {}", request.param("HTTP_COOKIE")))
+        Script::page(
+            "Cache-Control: private\r\n",
+            format!("for {}", request.param("HTTP_COOKIE")),
+        )
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h; cache_private session;").await;
@@ -482,7 +596,11 @@ async fn a_session_gets_copies_of_its_own() {
 #[tokio::test]
 async fn a_page_is_stored_once_it_was_asked_for_often_enough() {
     let php = counting("X-A: b\r\n").await;
-    let server = cached(&php, "fastcgi_cache_valid 200 1h; fastcgi_cache_min_uses 3;").await;
+    let server = cached(
+        &php,
+        "fastcgi_cache_valid 200 1h; fastcgi_cache_min_uses 3;",
+    )
+    .await;
     let target = server.target();
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -500,7 +618,10 @@ async fn the_application_decides_with_x_accel_expires() {
             "/past" => "@1",
             _ => "0",
         };
-        Script::page(&format!("X-Accel-Expires: {expires}\r\nCache-Control: no-cache\r\n"), "x")
+        Script::page(
+            &format!("X-Accel-Expires: {expires}\r\nCache-Control: no-cache\r\n"),
+            "x",
+        )
     })
     .await;
     let server = cached(&php, "").await;
@@ -516,7 +637,8 @@ async fn the_application_decides_with_x_accel_expires() {
 async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_back() {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
-    let php = FakePhp::tcp(move |_| Script::new().wait_for(&held).stdout("X-A: b\r\n\r\ndone")).await;
+    let php =
+        FakePhp::tcp(move |_| Script::new().wait_for(&held).stdout("X-A: b\r\n\r\ndone")).await;
     let http = format!(
         "upstream php {{ server {} max_conns=1; queue 1 timeout=1h; }}\n\
          server {{ listen unix:%%/http; location / {{ fastcgi_pass php; fastcgi_param X y; }} }}",
@@ -534,7 +656,11 @@ async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_b
     let mut both = tokio::task::JoinSet::new();
     both.spawn(async move { one.get("/2").await });
     both.spawn(async move { two.get("/3").await });
-    let refused = both.join_next().await.expect("two requests").expect("a response");
+    let refused = both
+        .join_next()
+        .await
+        .expect("two requests")
+        .expect("a response");
     assert_eq!((refused.status, refused.field("retry-after")), (503, "1"));
     assert_eq!(php.most_at_once(), 1);
     gate.add_permits(2);
@@ -548,10 +674,20 @@ async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_b
 #[tokio::test]
 async fn the_proxy_field_never_becomes_a_proxy_setting() {
     let php = FakePhp::tcp(|request| {
-        Script::page("X-A: b\r\n", format!("[{}][{}]", request.param("HTTP_PROXY"), request.param("HTTP_X_OTHER")))
+        Script::page(
+            "X-A: b\r\n",
+            format!(
+                "[{}][{}]",
+                request.param("HTTP_PROXY"),
+                request.param("HTTP_X_OTHER")
+            ),
+        )
     })
     .await;
     let server = cached(&php, "").await;
-    let reply = server.target().get_with("/", "Proxy: http://evil\r\nX-Other: fine\r\n").await;
+    let reply = server
+        .target()
+        .get_with("/", "Proxy: http://evil\r\nX-Other: fine\r\n")
+        .await;
     assert_eq!(reply.text(), "[][fine]");
 }

@@ -20,7 +20,14 @@ async fn measuring() -> (FakePhp, Running) {
 
 async fn measuring_with(directives: &str) -> (FakePhp, Running) {
     let php = FakePhp::tcp(|request| {
-        Script::page("X-A: b\r\n", format!("{} of {}", request.body.len(), request.param("CONTENT_LENGTH")))
+        Script::page(
+            "X-A: b\r\n",
+            format!(
+                "{} of {}",
+                request.body.len(),
+                request.param("CONTENT_LENGTH")
+            ),
+        )
     })
     .await;
     let http = format!(
@@ -36,9 +43,14 @@ async fn requests_follow_each_other_on_one_connection() {
     let server = plain("").await;
     let mut client = server.connect().await;
     for path in ["/a", "/b?x=1", "/c%20d"] {
-        client.send(format!("GET {path} HTTP/1.1\r\nHost: site.test\r\n\r\n")).await;
+        client
+            .send(format!("GET {path} HTTP/1.1\r\nHost: site.test\r\n\r\n"))
+            .await;
         let reply = client.receive(false).await.expect("a response");
-        assert_eq!((reply.status, reply.field("connection")), (200, "keep-alive"));
+        assert_eq!(
+            (reply.status, reply.field("connection")),
+            (200, "keep-alive")
+        );
     }
 }
 
@@ -47,7 +59,9 @@ async fn pipelined_requests_are_answered_in_order() {
     let server = plain("").await;
     let mut client = server.connect().await;
     let request = |path: &str| format!("GET /{path} HTTP/1.1\r\nHost: site.test\r\n\r\n");
-    client.send(format!("{}{}{}", request("1"), request("2"), request("3"))).await;
+    client
+        .send(format!("{}{}{}", request("1"), request("2"), request("3")))
+        .await;
     for path in ["1", "2", "3"] {
         let reply = client.receive(false).await.expect("a response");
         assert_eq!(reply.text(), format!("GET /{path}? "));
@@ -61,12 +75,19 @@ async fn bare_line_feeds_and_old_versions_are_understood() {
         ("GET /lf HTTP/1.0\n\n", "GET /lf? "),
         ("\r\n\nGET /x HTTP/1.0\r\nX: 1\n\r\n", "GET /x? 1"),
         ("GET /a//b/./c/../d HTTP/1.0\r\n\r\n", "GET /a/b/d? "),
-        ("GET http://site.test/abs?q HTTP/1.1\r\nHost: other\r\n\r\nGET", "GET /abs?q "),
+        (
+            "GET http://site.test/abs?q HTTP/1.1\r\nHost: other\r\n\r\nGET",
+            "GET /abs?q ",
+        ),
     ] {
         let mut client = server.connect().await;
         client.send(request).await;
         let reply = client.receive(false).await.expect("a response");
-        assert_eq!((reply.status, reply.text().as_str()), (200, wanted), "{request:?}");
+        assert_eq!(
+            (reply.status, reply.text().as_str()),
+            (200, wanted),
+            "{request:?}"
+        );
     }
     let mut client = server.connect().await;
     client.send("GET /old\n").await;
@@ -78,18 +99,39 @@ async fn what_two_readers_could_read_in_two_ways_is_refused_and_the_connection_c
     let server = plain("").await;
     let line = "POST / HTTP/1.1\r\nHost: site.test\r\n";
     for (name, rest) in [
-        ("two lengths that differ", "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
-        ("two lengths alike", "Content-Length: 1\r\nContent-Length: 1\r\n\r\na"),
+        (
+            "two lengths that differ",
+            "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        ),
+        (
+            "two lengths alike",
+            "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
+        ),
         ("a list of lengths", "Content-Length: 1, 1\r\n\r\na"),
-        ("length and coding", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        (
+            "length and coding",
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        ),
         ("a signed length", "Content-Length: +1\r\n\r\na"),
         ("a length in hexadecimal", "Content-Length: 0x1\r\n\r\na"),
         ("a length with a space", "Content-Length: 1 1\r\n\r\na"),
         ("no length", "Content-Length:\r\n\r\n"),
-        ("too long a length", "Content-Length: 99999999999999999999\r\n\r\n"),
-        ("an unknown coding", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"),
-        ("two codings", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
-        ("a coding twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        (
+            "too long a length",
+            "Content-Length: 99999999999999999999\r\n\r\n",
+        ),
+        (
+            "an unknown coding",
+            "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "two codings",
+            "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "a coding twice",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        ),
         ("obsolete folding", "X: a\r\n b\r\n\r\n"),
         ("folding the first line", " X: a\r\n\r\n"),
         ("a space before the colon", "Content-Length : 1\r\n\r\na"),
@@ -102,12 +144,18 @@ async fn what_two_readers_could_read_in_two_ways_is_refused_and_the_connection_c
         let mut client = server.connect().await;
         client.send(format!("{line}{rest}")).await;
         let reply = client.receive(false).await.expect("a response");
-        assert!(matches!(reply.status, 400 | 501), "{name}: {}", reply.status);
+        assert!(
+            matches!(reply.status, 400 | 501),
+            "{name}: {}",
+            reply.status
+        );
         assert_eq!(reply.field("connection"), "close", "{name}");
         assert!(client.receive_all().await.is_empty(), "{name}");
     }
     let mut client = server.connect().await;
-    client.send("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").await;
+    client
+        .send("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        .await;
     assert_eq!(client.receive(false).await.expect("a response").status, 400);
 }
 
@@ -126,7 +174,9 @@ async fn broken_chunks_are_refused_and_never_reach_php_as_whole() {
     ] {
         let mut client = server.connect().await;
         client
-            .send(format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{body}"))
+            .send(format!(
+                "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{body}"
+            ))
             .await;
         let reply = client.receive(false).await.expect("a response");
         assert_eq!(reply.status, 400, "{name}");
@@ -139,16 +189,31 @@ async fn broken_chunks_are_refused_and_never_reach_php_as_whole() {
 async fn bodies_reach_php_whole_however_they_were_sent() {
     let (_php, server) = measuring().await;
     let mut client = server.connect().await;
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello").await;
-    assert_eq!(client.receive(false).await.expect("a response").text(), "5 of 5");
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+        .await;
+    assert_eq!(
+        client.receive(false).await.expect("a response").text(),
+        "5 of 5"
+    );
     client
         .send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0a\r\n0123456789\r\n0\r\nT: x\r\n\r\n")
         .await;
-    assert_eq!(client.receive(false).await.expect("a response").text(), "13 of 13");
+    assert_eq!(
+        client.receive(false).await.expect("a response").text(),
+        "13 of 13"
+    );
     // Far beyond client_body_buffer_size: it goes through a file.
     let large = "x".repeat(300_000);
-    client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}")).await;
-    assert_eq!(client.receive(false).await.expect("a response").text(), "300000 of 300000");
+    client
+        .send(format!(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}"
+        ))
+        .await;
+    assert_eq!(
+        client.receive(false).await.expect("a response").text(),
+        "300000 of 300000"
+    );
 }
 
 #[tokio::test]
@@ -157,8 +222,15 @@ async fn a_large_body_finds_a_place_where_its_folder_cannot_be_made() {
     let (_php, server) = measuring_with("client_body_temp_path %%/error.log/body;").await;
     let mut client = server.connect().await;
     let large = "x".repeat(300_000);
-    client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}")).await;
-    assert_eq!(client.receive(false).await.expect("a response").text(), "300000 of 300000");
+    client
+        .send(format!(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}"
+        ))
+        .await;
+    assert_eq!(
+        client.receive(false).await.expect("a response").text(),
+        "300000 of 300000"
+    );
 }
 
 #[tokio::test]
@@ -166,11 +238,16 @@ async fn a_body_is_handed_on_while_it_arrives() {
     let (_php, server) = measuring_with("fastcgi_request_buffering off;").await;
     let mut client = server.connect().await;
     for _ in 0..2 {
-        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n").await;
+        client
+            .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n")
+            .await;
         for _ in 0..20 {
             client.send("y".repeat(10_000)).await;
         }
-        assert_eq!(client.receive(false).await.expect("a response").text(), "200000 of 200000");
+        assert_eq!(
+            client.receive(false).await.expect("a response").text(),
+            "200000 of 200000"
+        );
     }
 }
 
@@ -183,14 +260,19 @@ async fn a_client_that_waits_for_a_go_ahead_gets_it() {
         .await;
     assert_eq!(client.receive(true).await.expect("a go-ahead").status, 100);
     client.send("ok").await;
-    assert_eq!(client.receive(false).await.expect("a response").text(), "2 of 2");
+    assert_eq!(
+        client.receive(false).await.expect("a response").text(),
+        "2 of 2"
+    );
 }
 
 #[tokio::test]
 async fn too_large_a_body_is_refused_before_it_is_read() {
     let (php, server) = measuring_with("client_max_body_size 1k;").await;
     let mut client = server.connect().await;
-    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000000\r\n\r\n").await;
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000000\r\n\r\n")
+        .await;
     let reply = client.receive(false).await.expect("a response");
     assert_eq!((reply.status, reply.field("connection")), (413, "close"));
     let mut client = server.connect().await;
@@ -206,11 +288,17 @@ async fn heads_beyond_the_buffers_are_refused_by_name() {
     let server = plain("large_client_header_buffers 2 1k;").await;
     for (request, status) in [
         (format!("GET /{} HTTP/1.0\r\n\r\n", "a".repeat(2000)), 414),
-        (format!("GET / HTTP/1.0\r\nX: {}\r\n\r\n", "a".repeat(2000)), 400),
+        (
+            format!("GET / HTTP/1.0\r\nX: {}\r\n\r\n", "a".repeat(2000)),
+            400,
+        ),
     ] {
         let mut client = server.connect().await;
         client.send(request).await;
-        assert_eq!(client.receive(false).await.expect("a response").status, status);
+        assert_eq!(
+            client.receive(false).await.expect("a response").status,
+            status
+        );
     }
 }
 
@@ -225,7 +313,9 @@ async fn a_value_with_a_line_break_cannot_split_the_response() {
 
 #[tokio::test]
 async fn other_paths_are_put_around_a_response_and_trailers_behind_it() {
-    let php = FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\nContent-Length: 4\r\n", "main")).await;
+    let php =
+        FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\nContent-Length: 4\r\n", "main"))
+            .await;
     let http = format!(
         "server {{ listen unix:%%/http; add_trailer X-End $status;\n\
          location / {{ fastcgi_pass {}; add_before_body /before; add_after_body /after?x; }}\n\
@@ -234,11 +324,20 @@ async fn other_paths_are_put_around_a_response_and_trailers_behind_it() {
     );
     let server = Running::start(PROGRAM, "", &http).await;
     let reply = server.target().get("/").await;
-    assert_eq!((reply.status, reply.text().as_str()), (200, "before,main,x"));
+    assert_eq!(
+        (reply.status, reply.text().as_str()),
+        (200, "before,main,x")
+    );
     let mut client = server.connect().await;
-    client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    client
+        .send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        .await;
     let all = client.receive_all().await;
-    assert!(all.ends_with(b"0\r\nX-End: 200\r\n\r\n"), "{:?}", String::from_utf8_lossy(&all));
+    assert!(
+        all.ends_with(b"0\r\nX-End: 200\r\n\r\n"),
+        "{:?}",
+        String::from_utf8_lossy(&all)
+    );
     let head = server.target().ask("HEAD", "/", "", "").await;
     assert_eq!(head.status, 200);
 }

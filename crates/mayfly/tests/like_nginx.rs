@@ -13,7 +13,8 @@ async fn site(directives: &str) -> Running {
 }
 
 async fn site_with(http: &str, directives: &str) -> Running {
-    let server = format!("{http}\nserver {{ listen unix:%%/http; server_name site.test;\n{directives}\n}}");
+    let server =
+        format!("{http}\nserver {{ listen unix:%%/http; server_name site.test;\n{directives}\n}}");
     Running::start(PROGRAM, "", &server).await
 }
 
@@ -50,8 +51,14 @@ async fn geo_is_looked_up_once_for_a_request_unless_volatile() {
     .await;
     std::fs::create_dir(server.path("1")).expect("a folder");
     std::fs::create_dir(server.path("2")).expect("a folder");
-    assert_eq!(server.target().get("/1/?ip=192.0.2.1").await.field("x"), "/kept");
-    assert_eq!(server.target().get("/2/?ip=192.0.2.1").await.field("x"), "later");
+    assert_eq!(
+        server.target().get("/1/?ip=192.0.2.1").await.field("x"),
+        "/kept"
+    );
+    assert_eq!(
+        server.target().get("/2/?ip=192.0.2.1").await.field("x"),
+        "later"
+    );
 }
 
 #[tokio::test]
@@ -70,7 +77,11 @@ async fn an_address_between_the_ranges_of_geo_has_the_default() {
         ("192.0.2.255", "high"),
         ("192.0.3.0", "none"),
     ] {
-        assert_eq!(server.target().get(&format!("/?ip={ip}")).await.text(), wanted, "{ip}");
+        assert_eq!(
+            server.target().get(&format!("/?ip={ip}")).await.text(),
+            wanted,
+            "{ip}"
+        );
     }
 }
 
@@ -79,7 +90,10 @@ async fn a_redirect_may_come_whole_from_an_argument() {
     let server = site("location / { rewrite ^ $arg_to? redirect; }").await;
     for (to, location) in [
         ("http%3A%2F%2Fa.test%2F%3Fx", "http://a.test/?x"),
-        ("http%3A%2F%2Fa.test%0D%0ASet-Cookie:x", "http://a.test%0D%0ASet-Cookie:x"),
+        (
+            "http%3A%2F%2Fa.test%0D%0ASet-Cookie:x",
+            "http://a.test%0D%0ASet-Cookie:x",
+        ),
     ] {
         let reply = server.target().get(&format!("/?to={to}")).await;
         assert_eq!((reply.status, reply.field("location")), (302, location));
@@ -93,11 +107,17 @@ async fn the_port_that_the_client_named_is_told() {
         ("GET / HTTP/1.0\r\n\r\n", "site.test"),
         ("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n", "a.test"),
         ("GET / HTTP/1.0\r\nHost: a.test:81\r\n\r\n", "a.test:81"),
-        ("GET http://b.test:82/ HTTP/1.0\r\nHost: a.test:81\r\n\r\n", "b.test:82"),
+        (
+            "GET http://b.test:82/ HTTP/1.0\r\nHost: a.test:81\r\n\r\n",
+            "b.test:82",
+        ),
     ] {
         let mut client = server.connect().await;
         client.send(request).await;
-        assert_eq!(client.receive(false).await.expect("a response").text(), wanted);
+        assert_eq!(
+            client.receive(false).await.expect("a response").text(),
+            wanted
+        );
     }
 }
 
@@ -105,28 +125,53 @@ async fn the_port_that_the_client_named_is_told() {
 async fn the_user_is_known_where_nobody_asked_for_a_name() {
     let server = site("location / { return 200 \"[$remote_user]\"; }").await;
     let target = server.target();
-    assert_eq!(target.get_with("/", "Authorization: Basic YW5uYTpz\r\n").await.text(), "[anna]");
-    assert_eq!(target.get_with("/", "Authorization: Bearer YW5uYTpz\r\n").await.text(), "[]");
+    assert_eq!(
+        target
+            .get_with("/", "Authorization: Basic YW5uYTpz\r\n")
+            .await
+            .text(),
+        "[anna]"
+    );
+    assert_eq!(
+        target
+            .get_with("/", "Authorization: Bearer YW5uYTpz\r\n")
+            .await
+            .text(),
+        "[]"
+    );
     assert_eq!(target.get("/").await.text(), "[]");
 }
 
 #[tokio::test]
 async fn a_user_file_from_a_variable_begins_in_the_configurations_folder() {
-    let server = site(
-        "location /open { auth_basic on; auth_basic_user_file $arg_f; try_files /in =404; }",
-    )
-    .await;
+    let server =
+        site("location /open { auth_basic on; auth_basic_user_file $arg_f; try_files /in =404; }")
+            .await;
     folder(&server, "users", "anna:{PLAIN}secret\n");
     folder(&server, "in", "in");
     let anna = "Authorization: Basic YW5uYTpzZWNyZXQ=\r\n";
-    assert_eq!(server.target().get_with("/open?f=users", anna).await.text(), "in");
-    assert_eq!(server.target().get_with("/open?f=nobody", anna).await.status, 403);
+    assert_eq!(
+        server.target().get_with("/open?f=users", anna).await.text(),
+        "in"
+    );
+    assert_eq!(
+        server
+            .target()
+            .get_with("/open?f=nobody", anna)
+            .await
+            .status,
+        403
+    );
 }
 
 /// What a proxy says about 192.0.2.1:123, with extras behind it.
 fn proxy_header(extras: &[u8]) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11".to_vec();
-    header.extend(u16::try_from(12 + extras.len()).expect("short").to_be_bytes());
+    header.extend(
+        u16::try_from(12 + extras.len())
+            .expect("short")
+            .to_be_bytes(),
+    );
     header.extend([192, 0, 2, 1, 192, 0, 2, 2, 0, 123, 0, 80]);
     header.extend_from_slice(extras);
     header
@@ -146,7 +191,10 @@ async fn what_a_proxy_says_is_told_and_trusted_location_by_location() {
         client.receive(false).await.expect("a response")
     };
     let extras = b"\x01\x00\x02h2\x02\x00\x06a.test";
-    assert_eq!(ask(&proxy_header(extras), "/").await.text(), "unix: 192.0.2.1!123 h2-a.test");
+    assert_eq!(
+        ask(&proxy_header(extras), "/").await.text(),
+        "unix: 192.0.2.1!123 h2-a.test"
+    );
     assert_eq!(ask(b"PROXY UNKNOWN\r\n", "/").await.text(), "unix: ! -");
     assert_eq!(ask(&proxy_header(b""), "/real").await.text(), "real");
     assert_eq!(ask(&proxy_header(b""), "/real/denied").await.status, 403);
@@ -163,10 +211,17 @@ async fn an_error_page_can_read_a_body_that_php_was_streamed() {
     .await;
     for (fields, body) in [
         ("Content-Length: 5", "hello"),
-        ("Transfer-Encoding: chunked", "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"),
+        (
+            "Transfer-Encoding: chunked",
+            "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+        ),
     ] {
         let mut client = server.connect().await;
-        client.send(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n{body}")).await;
+        client
+            .send(format!(
+                "POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n{body}"
+            ))
+            .await;
         let reply = client.receive(false).await.expect("a response");
         assert_eq!((reply.status, reply.text().as_str()), (404, "[hello]"));
     }
@@ -178,7 +233,10 @@ async fn head_of_an_expanded_file_has_the_fields_of_get() {
     folder(&server, "a.gz", gzip(b"the text"));
     let target: Target = server.target();
     let got = target.get("/a").await;
-    assert_eq!((got.text().as_str(), got.field("vary")), ("the text", "Accept-Encoding"));
+    assert_eq!(
+        (got.text().as_str(), got.field("vary")),
+        ("the text", "Accept-Encoding")
+    );
     let head = target.ask("HEAD", "/a", "", "").await;
     assert_eq!((head.status, head.field("vary")), (200, "Accept-Encoding"));
     assert!(!head.has("content-encoding"));
@@ -187,14 +245,30 @@ async fn head_of_an_expanded_file_has_the_fields_of_get() {
 #[tokio::test]
 async fn vary_is_not_said_twice() {
     let php = FakePhp::tcp(|_| {
-        Script::page("Content-Type: text/html\r\nVary: Accept-Encoding\r\n", "x".repeat(1000))
+        Script::page(
+            "Content-Type: text/html\r\nVary: Accept-Encoding\r\n",
+            "x".repeat(1000),
+        )
     })
     .await;
-    let server =
-        site(&format!("location / {{ gzip on; gzip_vary on; fastcgi_pass {}; }}", php.address())).await;
-    let reply = server.target().get_with("/", "Accept-Encoding: gzip\r\n").await;
+    let server = site(&format!(
+        "location / {{ gzip on; gzip_vary on; fastcgi_pass {}; }}",
+        php.address()
+    ))
+    .await;
+    let reply = server
+        .target()
+        .get_with("/", "Accept-Encoding: gzip\r\n")
+        .await;
     assert_eq!(reply.field("content-encoding"), "gzip");
-    assert_eq!(reply.fields.iter().filter(|(name, _)| name == "vary").count(), 1);
+    assert_eq!(
+        reply
+            .fields
+            .iter()
+            .filter(|(name, _)| name == "vary")
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -209,11 +283,23 @@ async fn texts_are_converted_and_their_ranges_too() {
     folder(&server, "utf-8", b"5 \xa4");
     let target = server.target();
     let whole = target.get("/two").await;
-    assert_eq!((whole.text().as_str(), whole.field("content-type")), ("aYbYc", "text/plain; charset=two"));
-    let parts = target.get_with("/two", "Range: bytes=1-1,3-3\r\n").await.text();
-    assert!(parts.contains("\r\n\r\nY\r\n--") && parts.contains("charset=two"), "{parts}");
+    assert_eq!(
+        (whole.text().as_str(), whole.field("content-type")),
+        ("aYbYc", "text/plain; charset=two")
+    );
+    let parts = target
+        .get_with("/two", "Range: bytes=1-1,3-3\r\n")
+        .await
+        .text();
+    assert!(
+        parts.contains("\r\n\r\nY\r\n--") && parts.contains("charset=two"),
+        "{parts}"
+    );
     let euro = target.get("/utf-8").await;
-    assert_eq!((euro.text().as_str(), euro.field("content-length")), ("5 €", "5"));
+    assert_eq!(
+        (euro.text().as_str(), euro.field("content-length")),
+        ("5 €", "5")
+    );
 }
 
 #[tokio::test]
@@ -228,8 +314,11 @@ async fn php_is_read_no_faster_than_the_limit() {
         script
     })
     .await;
-    let server =
-        site(&format!("location / {{ fastcgi_limit_rate 1000; fastcgi_pass {}; }}", php.address())).await;
+    let server = site(&format!(
+        "location / {{ fastcgi_limit_rate 1000; fastcgi_pass {}; }}",
+        php.address()
+    ))
+    .await;
     let begun = std::time::Instant::now();
     let reply = server.target().get("/").await;
     assert_eq!(reply.body.len(), 2500);
@@ -244,7 +333,10 @@ async fn files_are_sent_whole_with_and_without_sendfile() {
     folder(&server, "off", &content);
     for path in ["/on", "/off"] {
         assert!(server.target().get(path).await.body == content, "{path}");
-        let part = server.target().get_with(path, "Range: bytes=70001-140000\r\n").await;
+        let part = server
+            .target()
+            .get_with(path, "Range: bytes=70001-140000\r\n")
+            .await;
         assert!(part.body == content[70_001..=140_000], "{path}");
     }
 }

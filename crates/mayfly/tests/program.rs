@@ -149,13 +149,13 @@ fn test_of_a_good_file_says_so_and_q_says_nothing() {
 fn test_fails_when_a_log_cannot_be_opened() {
     let folder = folder(&[(
         "test.conf",
-        &SMALL.replace("%%/error.log", "%%/none/error.log"),
+        &SMALL.replace("%%/error.log", "%%/test.conf/error.log"),
     )]);
     let output = run(folder.path(), &["-t", "-c", "test.conf"]);
     let said = stderr(&output);
     assert_eq!(code(&output), 1, "{said}");
     assert!(
-        said.contains("none/error.log\" failed (2: No such file or directory)"),
+        said.contains("test.conf/error.log\" failed (20: Not a directory)"),
         "{said}"
     );
     assert!(
@@ -307,8 +307,11 @@ async fn a_wildcard_and_an_address_of_its_port_share_a_socket_not_their_servers(
             if wanted == "wildcard" && wildcard == "[::]" {
                 continue; // There is no second loopback address.
             }
-            let mut stream = std::net::TcpStream::connect(format!("{to}:{port}")).expect("it listens");
-            stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
+            let mut stream =
+                std::net::TcpStream::connect(format!("{to}:{port}")).expect("it listens");
+            stream
+                .write_all(b"GET / HTTP/1.0\r\n\r\n")
+                .expect("it reads");
             let mut reply = String::new();
             stream.read_to_string(&mut reply).expect("it answers");
             assert!(reply.ends_with(wanted), "{to}: {reply}");

@@ -65,9 +65,9 @@ impl RequestBody {
     /// `$request_body_file`
     pub fn file_name(&self) -> Option<&[u8]> {
         match self {
-            RequestBody::Spooled(spooled) => {
-                Some(std::os::unix::ffi::OsStrExt::as_bytes(spooled.path.as_os_str()))
-            }
+            RequestBody::Spooled(spooled) => Some(std::os::unix::ffi::OsStrExt::as_bytes(
+                spooled.path.as_os_str(),
+            )),
             _ => None,
         }
     }
@@ -117,7 +117,11 @@ impl std::fmt::Display for BodyError {
             BodyError::Gone(error) => write!(f, "client prematurely closed connection ({error})"),
             BodyError::TimedOut => f.write_str("client timed out"),
             BodyError::Spool(path, error) => {
-                write!(f, "request body could not be kept in {}: {error}", path.display())
+                write!(
+                    f,
+                    "request body could not be kept in {}: {error}",
+                    path.display()
+                )
             }
         }
     }
@@ -221,8 +225,9 @@ impl ClientInput {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(BodyError::Gone(error))),
                 Poll::Pending => {
                     let timeout = self.timeout;
-                    let timer =
-                        self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+                    let timer = self
+                        .timer
+                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
                     ready!(timer.as_mut().poll(cx));
                     return Poll::Ready(Err(BodyError::TimedOut));
                 }
@@ -237,7 +242,9 @@ impl ClientInput {
                 Rest::Done => return Ok(None),
                 _ if self.buffer.is_empty() => return Ok(None),
                 Rest::Length(length) => {
-                    let take = usize::try_from(*length).unwrap_or(usize::MAX).min(self.buffer.len());
+                    let take = usize::try_from(*length)
+                        .unwrap_or(usize::MAX)
+                        .min(self.buffer.len());
                     *length -= take as u64;
                     self.wire_bytes += take as u64;
                     if *length == 0 {
@@ -247,7 +254,9 @@ impl ClientInput {
                     return Ok(Some(self.buffer.split_to(take).freeze()));
                 }
                 Rest::Chunked(decoder) => {
-                    let decoded = decoder.decode(&self.buffer).map_err(|_| BodyError::Malformed)?;
+                    let decoded = decoder
+                        .decode(&self.buffer)
+                        .map_err(|_| BodyError::Malformed)?;
                     match decoded {
                         Decoded::Data { consumed, data } => {
                             self.wire_bytes += consumed as u64;
@@ -345,9 +354,16 @@ impl Spool {
 
     /// With a name that nobody can guess: the folder is everybody's.
     fn create_elsewhere() -> io::Result<Spool> {
-        let made = tempfile::Builder::new().prefix("mayfly-body-").tempfile_in(SPARE_FOLDER)?;
+        let made = tempfile::Builder::new()
+            .prefix("mayfly-body-")
+            .tempfile_in(SPARE_FOLDER)?;
         let (file, path) = made.keep().map_err(|refused| refused.error)?;
-        Ok(Spool(Spooled { file, path, length: 0, keep: false }))
+        Ok(Spool(Spooled {
+            file,
+            path,
+            length: 0,
+            keep: false,
+        }))
     }
 
     fn create_in_folder(settings: &BodySettings) -> Result<Spool, BodyError> {
@@ -367,7 +383,12 @@ impl Spool {
             match opened {
                 Ok(file) => {
                     let keep = settings.in_file_only == InFileOnly::On;
-                    return Ok(Spool(Spooled { file, path, length: 0, keep }));
+                    return Ok(Spool(Spooled {
+                        file,
+                        path,
+                        length: 0,
+                        keep,
+                    }));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -396,9 +417,15 @@ pub type InputHome = Arc<Mutex<Option<ClientInput>>>;
 /// A body on its way to an upstream.
 pub enum OutgoingBody {
     Memory(Bytes),
-    Spooled { spooled: Arc<Spooled>, offset: u64 },
+    Spooled {
+        spooled: Arc<Spooled>,
+        offset: u64,
+    },
     /// The connection's receiving half; it goes home when this is dropped.
-    Streaming { input: Option<ClientInput>, home: InputHome },
+    Streaming {
+        input: Option<ClientInput>,
+        home: InputHome,
+    },
 }
 
 impl Drop for OutgoingBody {
@@ -414,9 +441,10 @@ impl OutgoingBody {
     pub fn replay(body: &RequestBody) -> OutgoingBody {
         match body {
             RequestBody::Memory(bytes) => OutgoingBody::Memory(bytes.clone()),
-            RequestBody::Spooled(spooled) => {
-                OutgoingBody::Spooled { spooled: spooled.clone(), offset: 0 }
-            }
+            RequestBody::Spooled(spooled) => OutgoingBody::Spooled {
+                spooled: spooled.clone(),
+                offset: 0,
+            },
             _ => OutgoingBody::Memory(Bytes::new()),
         }
     }

@@ -51,8 +51,11 @@ impl Conversions {
                 });
                 Table::FromUtf8(chars.collect())
             } else {
-                let swapped: Vec<(u8, [u8; 1])> =
-                    map.pairs.iter().filter_map(|(byte, text)| Some((*text.first()?, [*byte]))).collect();
+                let swapped: Vec<(u8, [u8; 1])> = map
+                    .pairs
+                    .iter()
+                    .filter_map(|(byte, text)| Some((*text.first()?, [*byte])))
+                    .collect();
                 from_bytes(swapped.iter().map(|(byte, text)| (*byte, &text[..])))
             };
             known.push(Conversion {
@@ -70,7 +73,10 @@ impl Conversions {
             conversion.from.eq_ignore_ascii_case(from) && conversion.to.eq_ignore_ascii_case(to)
         };
         let table = self.known.iter().find(fits)?.table.clone();
-        Some(Transcoder { table, begun: Vec::new() })
+        Some(Transcoder {
+            table,
+            begun: Vec::new(),
+        })
     }
 }
 
@@ -78,7 +84,13 @@ impl Conversions {
 /// becomes `?`.
 fn from_bytes<'a>(pairs: impl Iterator<Item = (u8, &'a [u8])>) -> Table {
     let mut table: Vec<Box<[u8]>> = (0..=u8::MAX)
-        .map(|byte| if byte.is_ascii() { [byte].into() } else { (*b"?").into() })
+        .map(|byte| {
+            if byte.is_ascii() {
+                [byte].into()
+            } else {
+                (*b"?").into()
+            }
+        })
         .collect();
     for (byte, text) in pairs {
         if let Some(place) = table.get_mut(usize::from(byte)) {
@@ -117,7 +129,11 @@ impl Transcoder {
 
     /// The rest: a character that never came whole.
     pub fn finish(&mut self) -> &'static [u8] {
-        if std::mem::take(&mut self.begun).is_empty() { b"" } else { b"?" }
+        if std::mem::take(&mut self.begun).is_empty() {
+            b""
+        } else {
+            b"?"
+        }
     }
 }
 
@@ -143,7 +159,9 @@ fn from_utf8(table: &HashMap<char, u8>, mut bytes: &[u8], out: &mut Vec<u8>) -> 
         };
         let (good, rest) = bytes.split_at(error.valid_up_to());
         put(std::str::from_utf8(good).unwrap_or_default());
-        let Some(bad) = error.error_len() else { return rest.to_vec() };
+        let Some(bad) = error.error_len() else {
+            return rest.to_vec();
+        };
         put("?");
         bytes = rest.get(bad..).unwrap_or_default();
     }
@@ -170,7 +188,9 @@ pub fn apply(mut transcoder: Transcoder, reply: &mut Reply) -> Option<Transcoder
 /// A short body in one piece.
 fn at_hand(body: &Body) -> Option<Vec<u8>> {
     let segments = match body {
-        Body::Stored { start, end, .. } if end - start <= MAX_BYTES_AT_HAND => body.part(0, end - start),
+        Body::Stored { start, end, .. } if end - start <= MAX_BYTES_AT_HAND => {
+            body.part(0, end - start)
+        }
         Body::Segments(segments) => {
             let length: u64 = segments.iter().map(Segment::length).sum();
             if length > MAX_BYTES_AT_HAND {
@@ -184,7 +204,11 @@ fn at_hand(body: &Body) -> Option<Vec<u8>> {
     for segment in segments {
         match segment {
             Segment::Memory(piece) => bytes.extend_from_slice(&piece),
-            Segment::File { file, offset, length } => {
+            Segment::File {
+                file,
+                offset,
+                length,
+            } => {
                 let start = bytes.len();
                 bytes.resize(start + usize::try_from(length).ok()?, 0);
                 file.read_exact_at(bytes.get_mut(start..)?, offset).ok()?;
@@ -196,13 +220,18 @@ fn at_hand(body: &Body) -> Option<Vec<u8>> {
 
 /// The charset that a Content-Type names.
 pub fn of_content_type(content_type: &[u8]) -> Option<&[u8]> {
-    content_type.split(|&byte| byte == b';').skip(1).find_map(|parameter| {
-        let (name, value) = parameter.trim_ascii().split_at_checked(b"charset=".len())?;
-        name.eq_ignore_ascii_case(b"charset=").then(|| {
-            let bare = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-            bare.unwrap_or(value)
+    content_type
+        .split(|&byte| byte == b';')
+        .skip(1)
+        .find_map(|parameter| {
+            let (name, value) = parameter.trim_ascii().split_at_checked(b"charset=".len())?;
+            name.eq_ignore_ascii_case(b"charset=").then(|| {
+                let bare = value
+                    .strip_prefix(b"\"")
+                    .and_then(|value| value.strip_suffix(b"\""));
+                bare.unwrap_or(value)
+            })
         })
-    })
 }
 
 #[cfg(test)]
@@ -213,11 +242,18 @@ mod tests {
         let map = |from: &str, to: &str, pairs: &[(u8, &[u8])]| CharsetMap {
             from: from.as_bytes().into(),
             to: to.as_bytes().into(),
-            pairs: pairs.iter().map(|(byte, text)| (*byte, (*text).into())).collect(),
+            pairs: pairs
+                .iter()
+                .map(|(byte, text)| (*byte, (*text).into()))
+                .collect(),
         };
         Conversions::new(&[
             map("koi8-r", "windows-1251", &[(0xc1, b"\xe0"), (b'X', b"Y")]),
-            map("koi8-r", "utf-8", &[(0xc1, "а".as_bytes()), (0xa3, "ё".as_bytes())]),
+            map(
+                "koi8-r",
+                "utf-8",
+                &[(0xc1, "а".as_bytes()), (0xa3, "ё".as_bytes())],
+            ),
         ])
     }
 
@@ -225,7 +261,12 @@ mod tests {
     fn maps_serve_both_ways() {
         let conversions = conversions();
         for (from, to, text, wanted) in [
-            ("koi8-r", "windows-1251", &b"aX\xc1\xff"[..], &b"aY\xe0?"[..]),
+            (
+                "koi8-r",
+                "windows-1251",
+                &b"aX\xc1\xff"[..],
+                &b"aY\xe0?"[..],
+            ),
             ("WINDOWS-1251", "KOI8-R", b"aY\xe0\xff", b"aX\xc1?"),
             ("koi8-r", "utf-8", b"X\xc1\xa3\xff", "Xаё?".as_bytes()),
             ("utf-8", "koi8-r", "Xаё€".as_bytes(), b"X\xc1\xa3&#8364;"),

@@ -33,7 +33,12 @@ impl ClientSide {
 
     /// Nobody: for requests that the server makes itself.
     pub fn none() -> ClientSide {
-        ClientSide { input: None, home: None, stream: None, expects_continue: false }
+        ClientSide {
+            input: None,
+            home: None,
+            stream: None,
+            expects_continue: false,
+        }
     }
 
     pub fn stream(&self) -> Option<Arc<ClientStream>> {
@@ -57,7 +62,10 @@ impl ClientSide {
     pub fn lend_input(&mut self) -> Option<OutgoingBody> {
         let input = self.input.take()?;
         let home = self.home.get_or_insert_default().clone();
-        Some(OutgoingBody::Streaming { input: Some(input), home })
+        Some(OutgoingBody::Streaming {
+            input: Some(input),
+            home,
+        })
     }
 
     /// Limits for the body, once the location is known, and the go-ahead for a
@@ -90,8 +98,11 @@ impl ClientSide {
                 Ok(())
             }
             Err(error) => {
-                let level =
-                    if error.status() == 500 { LogLevel::Crit } else { LogLevel::Info };
+                let level = if error.status() == 500 {
+                    LogLevel::Crit
+                } else {
+                    LogLevel::Info
+                };
                 let status = error.status();
                 error_log::request(request, level, format_args!("{error}"));
                 Err(status)

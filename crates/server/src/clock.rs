@@ -21,7 +21,9 @@ fn origin() -> &'static Origin {
     static ORIGIN: OnceLock<Origin> = OnceLock::new();
     ORIGIN.get_or_init(|| Origin {
         instant: Instant::now(),
-        unix: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+        unix: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
         zone: TimeZone::system(),
     })
 }
@@ -73,22 +75,30 @@ fn with_texts<R>(now_ms: u64, read: impl FnOnce(&Texts) -> R) -> R {
 
 /// Appends the `Date` field's value (RFC 9110 §5.6.7).
 pub fn put_http_date(now_ms: u64, out: &mut Vec<u8>) {
-    with_texts(now_ms, |texts| out.extend_from_slice(texts.http_date.as_bytes()));
+    with_texts(now_ms, |texts| {
+        out.extend_from_slice(texts.http_date.as_bytes())
+    });
 }
 
 /// Appends `$time_local`: `20/Nov/2026:18:38:56 +0000`.
 pub fn put_log_time(now_ms: u64, out: &mut Vec<u8>) {
-    with_texts(now_ms, |texts| out.extend_from_slice(texts.log_time.as_bytes()));
+    with_texts(now_ms, |texts| {
+        out.extend_from_slice(texts.log_time.as_bytes())
+    });
 }
 
 /// Appends `$time_iso8601`.
 pub fn put_iso8601(now_ms: u64, out: &mut Vec<u8>) {
-    with_texts(now_ms, |texts| out.extend_from_slice(texts.iso8601.as_bytes()));
+    with_texts(now_ms, |texts| {
+        out.extend_from_slice(texts.iso8601.as_bytes())
+    });
 }
 
 /// Appends the error log's time: `2026/11/20 18:38:56`.
 pub fn put_error_log_time(now_ms: u64, out: &mut Vec<u8>) {
-    with_texts(now_ms, |texts| out.extend_from_slice(texts.error_log.as_bytes()));
+    with_texts(now_ms, |texts| {
+        out.extend_from_slice(texts.error_log.as_bytes())
+    });
 }
 
 #[cfg(test)]

@@ -49,7 +49,13 @@ pub async fn serve(
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
     let stats = runtime.stats.clone();
     stats.handled.fetch_add(1, Ordering::Relaxed);
-    let facts = ConnectionFacts { serial, peer, local, accepted_at: clock::now(), proxy: None };
+    let facts = ConnectionFacts {
+        serial,
+        peer,
+        local,
+        accepted_at: clock::now(),
+        proxy: None,
+    };
     let stream = Arc::new(stream);
     let registration = shared.register(&stream);
     let mut connection = Connection {
@@ -100,9 +106,13 @@ impl Patience {
 
     /// Ready when the deadline has passed.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(deadline) = self.deadline else { return Poll::Pending };
+        let Some(deadline) = self.deadline else {
+            return Poll::Pending;
+        };
         loop {
-            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            let timer = self
+                .timer
+                .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
@@ -135,7 +145,9 @@ enum Next {
 impl Connection {
     async fn run(&mut self) {
         let runtime = self.shared.runtime();
-        let Some((_, listener)) = self.listener(&runtime) else { return };
+        let Some((_, listener)) = self.listener(&runtime) else {
+            return;
+        };
         if listener.options.proxy_protocol {
             let settings = &runtime.site.http.servers[listener.default_server.0];
             match proxy_protocol::read(&mut self.input, settings.head.timeout).await {
@@ -146,7 +158,14 @@ impl Connection {
                 }
                 Err(reason) => {
                     let logs = &settings.settings(Server::ROOT).error_logs;
-                    error_log::write(&runtime, logs, LogLevel::Error, self.facts.serial, format_args!("{reason} while reading PROXY protocol"), "");
+                    error_log::write(
+                        &runtime,
+                        logs,
+                        LogLevel::Error,
+                        self.facts.serial,
+                        format_args!("{reason} while reading PROXY protocol"),
+                        "",
+                    );
                     return;
                 }
             }
@@ -174,18 +193,26 @@ impl Connection {
     async fn next_request(&mut self) -> Next {
         let runtime = self.shared.glance();
         // A reload may have taken the listener away while we waited.
-        let Some((_, listener)) = self.listener(&runtime) else { return Next::Close };
+        let Some((_, listener)) = self.listener(&runtime) else {
+            return Next::Close;
+        };
         let default_server = listener.default_server;
         let head_settings = &runtime.site.http.servers[default_server.0].head;
         let limits = head_limits(head_settings);
         let pipelined = self.requests > 0 && !self.input.buffer.is_empty();
         let timeout = head_settings.timeout;
-        let idle = if self.requests == 0 { timeout } else { self.keepalive };
+        let idle = if self.requests == 0 {
+            timeout
+        } else {
+            self.keepalive
+        };
         drop(runtime);
         let (read, started_at) = self.read_head(&limits, idle, timeout).await;
         // The configuration may have changed while we waited for the head.
         let runtime = self.shared.runtime();
-        let Some((_, listener)) = self.listener(&runtime) else { return Next::Close };
+        let Some((_, listener)) = self.listener(&runtime) else {
+            return Next::Close;
+        };
         let default_server = listener.default_server;
         match read {
             HeadRead::Closed => Next::Close,
@@ -193,19 +220,32 @@ impl Connection {
                 self.log_abandoned(&runtime, default_server, what, status, started_at);
                 Next::Close
             }
-            HeadRead::Refused(error) => self.refuse(&runtime, default_server, error, started_at).await,
+            HeadRead::Refused(error) => {
+                self.refuse(&runtime, default_server, error, started_at)
+                    .await
+            }
             HeadRead::Head(line) => {
                 self.requests += 1;
                 runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
                 let bytes = self.input.buffer.split_to(line.head_len).freeze();
-                let head = RequestHead { bytes, line, fields: std::mem::take(&mut self.spans) };
-                self.serve_head(runtime.clone(), default_server, head, started_at, pipelined).await
+                let head = RequestHead {
+                    bytes,
+                    line,
+                    fields: std::mem::take(&mut self.spans),
+                };
+                self.serve_head(runtime.clone(), default_server, head, started_at, pipelined)
+                    .await
             }
         }
     }
 
     /// Reads until a whole head is there. Gives the time its first byte was seen.
-    async fn read_head(&mut self, limits: &HeadLimits, idle: Duration, timeout: Duration) -> (HeadRead, u64) {
+    async fn read_head(
+        &mut self,
+        limits: &HeadLimits,
+        idle: Duration,
+        timeout: Duration,
+    ) -> (HeadRead, u64) {
         let mut parsed_len = 0;
         let mut started_at = clock::now();
         let mut deadline: Option<Instant> = None;
@@ -221,7 +261,11 @@ impl Connection {
                 }
                 parsed_len = buffered;
                 // Only line ends so far: the client is between requests.
-                let begun = self.input.buffer.iter().any(|&byte| byte != b'\r' && byte != b'\n');
+                let begun = self
+                    .input
+                    .buffer
+                    .iter()
+                    .any(|&byte| byte != b'\r' && byte != b'\n');
                 if begun && deadline.is_none() {
                     deadline = Some(Instant::now() + timeout);
                 }
@@ -237,7 +281,10 @@ impl Connection {
             match read {
                 Ok(Some(0)) | Err(_) if is_idle => return (HeadRead::Closed, started_at),
                 Ok(Some(0)) | Err(_) => {
-                    return (HeadRead::Abandoned("client prematurely closed connection", 400), started_at);
+                    return (
+                        HeadRead::Abandoned("client prematurely closed connection", 400),
+                        started_at,
+                    );
                 }
                 Ok(None) if is_idle => {
                     if self.requests == 0 {
@@ -290,7 +337,13 @@ impl Connection {
         pipelined: bool,
     ) -> Next {
         let now = clock::now();
-        let mut request = Request::new(runtime.clone(), self.facts.clone(), head, default_server, now);
+        let mut request = Request::new(
+            runtime.clone(),
+            self.facts.clone(),
+            head,
+            default_server,
+            now,
+        );
         request.started_at = started_at;
         request.nth_on_connection = self.requests;
         request.pipelined = pipelined;
@@ -300,15 +353,23 @@ impl Connection {
             Err(error) => {
                 let message = error.to_string();
                 error_log::request(&request, LogLevel::Info, format_args!("{message}"));
-                return self.answer(request, Framing::None, Some(error.status())).await;
+                return self
+                    .answer(request, Framing::None, Some(error.status()))
+                    .await;
             }
         };
         self.answer(request, framing, None).await
     }
 
     /// Host, target, framing: what must be beyond doubt before anything else.
-    fn understand(&self, runtime: &Runtime, request: &mut Request) -> Result<Framing, RequestError> {
-        let Some((_, listener)) = self.listener(runtime) else { return Ok(Framing::None) };
+    fn understand(
+        &self,
+        runtime: &Runtime,
+        request: &mut Request,
+    ) -> Result<Framing, RequestError> {
+        let Some((_, listener)) = self.listener(runtime) else {
+            return Ok(Framing::None);
+        };
         let merge = runtime.site.http.servers[request.server.0].merge_slashes;
         let is_09 = request.head.version() == Version::Http09;
         let framing = {
@@ -318,7 +379,11 @@ impl Connection {
                 request.host = host.name.into_owned();
                 request.host_port = host.port;
             }
-            let framing = if is_09 { Framing::None } else { http1::body_framing(head)? };
+            let framing = if is_09 {
+                Framing::None
+            } else {
+                http1::body_framing(head)?
+            };
             if target.form == TargetForm::Asterisk {
                 return Err(RequestError::InvalidRequestLine);
             }
@@ -342,7 +407,12 @@ impl Connection {
     }
 
     /// Serves the request, sends the response, writes the log.
-    async fn answer(&mut self, mut request: Box<Request>, framing: Framing, refused: Option<u16>) -> Next {
+    async fn answer(
+        &mut self,
+        mut request: Box<Request>,
+        framing: Framing,
+        refused: Option<u16>,
+    ) -> Next {
         self.input.begin(framing);
         if framing != Framing::None {
             request.body = RequestBody::Unread;
@@ -350,7 +420,8 @@ impl Connection {
         let placeholder = ClientInput::new(self.stream.clone());
         let input = std::mem::replace(&mut self.input, placeholder);
         let mut client = ClientSide::new(input);
-        client.expects_continue = framing != Framing::None && http1::expects_continue(&request.head);
+        client.expects_continue =
+            framing != Framing::None && http1::expects_continue(&request.head);
         let reply = match refused {
             Some(status) => pipeline::refuse(&mut request, &mut client, status).await,
             None => pipeline::serve(&mut request, &mut client).await,
@@ -426,7 +497,9 @@ impl Connection {
             if connection.disable_msie6
                 && request.method == Method::Post
                 && memchr::memmem::find(agent, b"MSIE ").is_some_and(|at| {
-                    agent.get(at + 5).is_some_and(|digit| (b'4'..=b'6').contains(digit))
+                    agent
+                        .get(at + 5)
+                        .is_some_and(|digit| (b'4'..=b'6').contains(digit))
                         && agent.get(at + 6) == Some(&b'.')
                 })
             {
@@ -477,25 +550,55 @@ impl Connection {
     }
 
     /// A head that could not be read: its error page, then the end.
-    async fn refuse(&mut self, runtime: &Arc<Runtime>, server: ServerId, error: RequestError, started_at: u64) -> Next {
+    async fn refuse(
+        &mut self,
+        runtime: &Arc<Runtime>,
+        server: ServerId,
+        error: RequestError,
+        started_at: u64,
+    ) -> Next {
         self.requests += 1;
         runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
         let head = unreadable_head(&self.input.buffer);
-        let mut request = Request::new(runtime.clone(), self.facts.clone(), head, server, clock::now());
+        let mut request = Request::new(
+            runtime.clone(),
+            self.facts.clone(),
+            head,
+            server,
+            clock::now(),
+        );
         request.started_at = started_at;
         request.received_bytes = self.input.buffer.len() as u64;
         request.path = b"/".to_vec();
         error_log::request(&request, LogLevel::Info, format_args!("{error}"));
-        self.answer(request, Framing::None, Some(error.status())).await
+        self.answer(request, Framing::None, Some(error.status()))
+            .await
     }
 
-    fn log_abandoned(&self, runtime: &Arc<Runtime>, server: ServerId, what: &str, status: u16, started_at: u64) {
+    fn log_abandoned(
+        &self,
+        runtime: &Arc<Runtime>,
+        server: ServerId,
+        what: &str,
+        status: u16,
+        started_at: u64,
+    ) {
         let head = unreadable_head(&self.input.buffer);
-        let mut request = Request::new(runtime.clone(), self.facts.clone(), head, server, clock::now());
+        let mut request = Request::new(
+            runtime.clone(),
+            self.facts.clone(),
+            head,
+            server,
+            clock::now(),
+        );
         request.started_at = started_at;
         request.received_bytes = self.input.buffer.len() as u64;
         request.status = status;
-        error_log::request(&request, LogLevel::Info, format_args!("{what} while reading client request headers"));
+        error_log::request(
+            &request,
+            LogLevel::Info,
+            format_args!("{what} while reading client request headers"),
+        );
         if !self.input.buffer.is_empty() {
             access_log::log(&mut request);
         }
@@ -527,15 +630,20 @@ fn position_of(
     local: &LocalAddress,
     place: &site::ListenAddress,
 ) -> Option<usize> {
-    let is_wildcard = matches!(place, site::ListenAddress::Tcp(address) if address.ip().is_unspecified());
+    let is_wildcard =
+        matches!(place, site::ListenAddress::Tcp(address) if address.ip().is_unspecified());
     if is_wildcard && let LocalAddress::Tcp(local) = local {
         let local = std::net::SocketAddr::new(local.ip().to_canonical(), local.port());
-        let own = listeners.iter().position(|listener| listener.address == site::ListenAddress::Tcp(local));
+        let own = listeners
+            .iter()
+            .position(|listener| listener.address == site::ListenAddress::Tcp(local));
         if own.is_some() {
             return own;
         }
     }
-    listeners.iter().position(|listener| listener.address == *place)
+    listeners
+        .iter()
+        .position(|listener| listener.address == *place)
 }
 
 fn head_limits(settings: &HeadSettings) -> HeadLimits {
@@ -552,7 +660,10 @@ fn head_limits(settings: &HeadSettings) -> HeadLimits {
 
 /// What stands for a head that was none: its first line, for the log.
 fn unreadable_head(buffer: &[u8]) -> RequestHead {
-    let end = buffer.iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(buffer.len());
+    let end = buffer
+        .iter()
+        .position(|&byte| byte == b'\n' || byte == b'\r')
+        .unwrap_or(buffer.len());
     let bytes = Bytes::copy_from_slice(&buffer[..end]);
     let nothing = Span::new(0, 0);
     RequestHead {
@@ -598,7 +709,14 @@ mod tests {
             default_server: ServerId(0),
             names: site::ServerNames::default(),
         };
-        let listeners = ["0.0.0.0:80", "10.0.0.1:80", "[::]:80", "[::1]:80", "10.0.0.1:81"].map(listener);
+        let listeners = [
+            "0.0.0.0:80",
+            "10.0.0.1:80",
+            "[::]:80",
+            "[::1]:80",
+            "10.0.0.1:81",
+        ]
+        .map(listener);
         for (local, place, wanted) in [
             ("10.0.0.1:80", "0.0.0.0:80", Some("10.0.0.1:80")),
             ("10.0.0.2:80", "0.0.0.0:80", Some("0.0.0.0:80")),
@@ -612,7 +730,11 @@ mod tests {
         ] {
             let local = LocalAddress::Tcp(local.parse().unwrap());
             let found = position_of(&listeners, &local, &tcp(place));
-            assert_eq!(found.map(|index| listeners[index].address.clone()), wanted.map(tcp), "{local:?}");
+            assert_eq!(
+                found.map(|index| listeners[index].address.clone()),
+                wanted.map(tcp),
+                "{local:?}"
+            );
         }
     }
 }

@@ -68,7 +68,14 @@ impl FetchSpec {
     fn log(&self, level: LogLevel, message: std::fmt::Arguments<'_>, address: &str) {
         let upstream = format!(", upstream: \"fastcgi://{address}\"");
         let context = format!("{}{upstream}", self.log.text);
-        error_log::write(&self.runtime, &self.log.logs, level, self.log.connection, message, &context);
+        error_log::write(
+            &self.runtime,
+            &self.log.logs,
+            level,
+            self.log.connection,
+            message,
+            &context,
+        );
     }
 }
 
@@ -121,7 +128,10 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
     let mut last = FetchError::NoLiveUpstreams;
     for attempt in 1.. {
         let queued_at = clock::now();
-        let key = PickKey { client_addr: spec.client, hash_key: spec.hash_key.as_deref() };
+        let key = PickKey {
+            client_addr: spec.client,
+            hash_key: spec.hash_key.as_deref(),
+        };
         let lease = match spec.group.acquire(key, &tried, queued_at).await {
             Ok(lease) => lease,
             Err(error) => return Err(refused(spec, error, last)),
@@ -132,11 +142,19 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             Ok(fetched) => {
                 let failed = next.has_status(fetched.status);
                 let may_go_on = attempt < max_tries && spec.streaming.is_none();
-                if !failed || !may_go_on || !(spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent) {
+                if !failed
+                    || !may_go_on
+                    || !(spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent)
+                {
                     return Ok(fetched);
                 }
                 fetched.body.give_up(Outcome::Failure);
-                Failure { error: FetchError::Error, sent: true, retry_own: false, is_named: true }
+                Failure {
+                    error: FetchError::Error,
+                    sent: true,
+                    retry_own: false,
+                    is_named: true,
+                }
             }
             Err(failure) => failure,
         };
@@ -155,7 +173,8 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         let repeatable =
             !failure.sent || spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent;
         let in_time = next_timeout.is_zero()
-            || clock::now().saturating_sub(started) < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
+            || clock::now().saturating_sub(started)
+                < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
         let body_is_there = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed);
         if !(named && repeatable && in_time && body_is_there && attempt < max_tries) {
             break;
@@ -179,7 +198,11 @@ fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchErro
         status: Some(if error.is_overload() { 503 } else { 502 }),
         ..Try::default()
     });
-    if error.is_overload() { FetchError::Overloaded } else { FetchError::NoLiveUpstreams }
+    if error.is_overload() {
+        FetchError::Overloaded
+    } else {
+        FetchError::NoLiveUpstreams
+    }
 }
 
 /// One server did not give a response.
@@ -195,11 +218,20 @@ struct Failure {
 
 impl Failure {
     fn new(error: FetchError, sent: bool) -> Failure {
-        Failure { error, sent, retry_own: false, is_named: false }
+        Failure {
+            error,
+            sent,
+            retry_own: false,
+            is_named: false,
+        }
     }
 }
 
-async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Result<Fetched, Failure> {
+async fn attempt_once(
+    spec: &mut FetchSpec,
+    mut lease: Lease,
+    queued: u64,
+) -> Result<Fetched, Failure> {
     let address = lease.endpoint().to_string();
     spec.trace.lock().tries.push(Try {
         address: address.clone(),
@@ -213,18 +245,27 @@ async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Re
             Ok(connection) => connection,
             Err(error) => {
                 let is_timeout = error.kind() == io::ErrorKind::TimedOut;
-                let (kind, status) =
-                    if is_timeout { (FetchError::Timeout, 504) } else { (FetchError::Error, 502) };
+                let (kind, status) = if is_timeout {
+                    (FetchError::Timeout, 504)
+                } else {
+                    (FetchError::Error, 502)
+                };
                 if is_timeout {
                     spec.log(
                         LogLevel::Error,
-                        format_args!("upstream timed out ({}) while connecting to upstream", Os(&error)),
+                        format_args!(
+                            "upstream timed out ({}) while connecting to upstream",
+                            Os(&error)
+                        ),
                         &address,
                     );
                 } else {
                     spec.log(
                         LogLevel::Error,
-                        format_args!("connect() to {address} failed ({}) while connecting to upstream", Os(&error)),
+                        format_args!(
+                            "connect() to {address} failed ({}) while connecting to upstream",
+                            Os(&error)
+                        ),
                         &address,
                     );
                 }
@@ -236,7 +277,10 @@ async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Re
         spec.trace.lock().connected();
         let is_reused = connection.is_reused();
         let (requests, born) = (connection.requests, connection.born);
-        let body = spec.streaming.take().unwrap_or_else(|| OutgoingBody::replay(&spec.body));
+        let body = spec
+            .streaming
+            .take()
+            .unwrap_or_else(|| OutgoingBody::replay(&spec.body));
         let is_streaming = matches!(body, OutgoingBody::Streaming { .. });
         if is_streaming {
             spec.body = RequestBody::Streamed;
@@ -245,7 +289,8 @@ async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Re
             params: spec.params.clone(),
             keep_conn: spec.fastcgi.keep_conn,
             head_request: spec.is_head,
-            head_limit_bytes: usize::try_from(spec.fastcgi.exchange.head_bytes).unwrap_or(usize::MAX),
+            head_limit_bytes: usize::try_from(spec.fastcgi.exchange.head_bytes)
+                .unwrap_or(usize::MAX),
         };
         let mut upstream = UpstreamBody {
             exchange: Some(fastcgi::Exchange::start(connection.stream, request, body)),
@@ -276,7 +321,9 @@ async fn attempt_once(spec: &mut FetchSpec, mut lease: Lease, queued: u64) -> Re
                     body: upstream,
                 });
             }
-            Err(HeadFailure::Php(error)) if is_reused && allow_reused && !is_streaming && error.before_first_byte() => {
+            Err(HeadFailure::Php(error))
+                if is_reused && allow_reused && !is_streaming && error.before_first_byte() =>
+            {
                 // The server closed an idle connection as we took it.
                 allow_reused = false;
                 match upstream.lease.take() {
@@ -298,7 +345,9 @@ impl std::fmt::Display for Os<'_> {
         let text = text.split(" (os error").next().unwrap_or(&text);
         match self.0.raw_os_error() {
             Some(code) => write!(f, "{code}: {text}"),
-            None if self.0.kind() == io::ErrorKind::TimedOut => f.write_str("110: Connection timed out"),
+            None if self.0.kind() == io::ErrorKind::TimedOut => {
+                f.write_str("110: Connection timed out")
+            }
             None => f.write_str(text),
         }
     }
@@ -310,7 +359,8 @@ async fn connect(
     allow_reused: bool,
 ) -> io::Result<upstream::Connection> {
     let limit = spec.fastcgi.exchange.connect_timeout;
-    if allow_reused && spec.fastcgi.keep_conn
+    if allow_reused
+        && spec.fastcgi.keep_conn
         && let Some(connection) = lease.take_idle(clock::now())
     {
         return Ok(connection);
@@ -332,7 +382,9 @@ async fn connect(
 
 enum HeadFailure {
     Php(fastcgi::Error),
-    Timeout { sent: bool },
+    Timeout {
+        sent: bool,
+    },
     /// stderr held one of `fastcgi_catch_stderr`'s texts.
     CaughtStderr,
 }
@@ -341,21 +393,38 @@ async fn read_head(upstream: &mut UpstreamBody) -> Result<fastcgi::ResponseHead,
     loop {
         let settings = upstream.fastcgi.exchange.clone();
         let Some(exchange) = &mut upstream.exchange else {
-            return Err(HeadFailure::Php(fastcgi::Error::Closed { before_first_byte: true }));
+            return Err(HeadFailure::Php(fastcgi::Error::Closed {
+                before_first_byte: true,
+            }));
         };
-        let limit = if exchange.is_request_sent() { settings.read_timeout } else { settings.send_timeout.max(settings.read_timeout) };
+        let limit = if exchange.is_request_sent() {
+            settings.read_timeout
+        } else {
+            settings.send_timeout.max(settings.read_timeout)
+        };
         match timeout(limit, exchange.next()).await {
-            Err(_) => return Err(HeadFailure::Timeout { sent: exchange.is_request_sent() }),
+            Err(_) => {
+                return Err(HeadFailure::Timeout {
+                    sent: exchange.is_request_sent(),
+                });
+            }
             Ok(Err(error)) => return Err(HeadFailure::Php(error)),
             Ok(Ok(Some(Event::Head(head)))) => return Ok(head),
             Ok(Ok(Some(Event::Stderr(text)))) => {
                 upstream.log_stderr(&text, "reading response header from upstream");
-                if upstream.fastcgi.catch_stderr.iter().any(|caught| contains(&text, caught)) {
+                if upstream
+                    .fastcgi
+                    .catch_stderr
+                    .iter()
+                    .any(|caught| contains(&text, caught))
+                {
                     return Err(HeadFailure::CaughtStderr);
                 }
             }
             Ok(Ok(Some(Event::Data(_) | Event::End { .. }) | None)) => {
-                return Err(HeadFailure::Php(fastcgi::Error::Closed { before_first_byte: false }));
+                return Err(HeadFailure::Php(fastcgi::Error::Closed {
+                    before_first_byte: false,
+                }));
             }
         }
     }
@@ -365,7 +434,12 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
     memchr::memmem::find(text, wanted).is_some()
 }
 
-fn head_failed(spec: &FetchSpec, mut upstream: UpstreamBody, failure: HeadFailure, address: &str) -> Failure {
+fn head_failed(
+    spec: &FetchSpec,
+    mut upstream: UpstreamBody,
+    failure: HeadFailure,
+    address: &str,
+) -> Failure {
     let (error, sent, status, retry_own) = match failure {
         HeadFailure::CaughtStderr => (FetchError::InvalidHeader, true, 502, false),
         HeadFailure::Timeout { sent } => {
@@ -393,7 +467,8 @@ fn head_failed(spec: &FetchSpec, mut upstream: UpstreamBody, failure: HeadFailur
                 | fastcgi::Error::HeadTooLarge { .. } => FetchError::InvalidHeader,
                 _ => FetchError::Error,
             };
-            let retry_own = spec.is_idempotent && error.before_first_byte() && kind == FetchError::Error;
+            let retry_own =
+                spec.is_idempotent && error.before_first_byte() && kind == FetchError::Error;
             spec.log(
                 LogLevel::Error,
                 format_args!("{error} while reading response header from upstream"),
@@ -403,7 +478,12 @@ fn head_failed(spec: &FetchSpec, mut upstream: UpstreamBody, failure: HeadFailur
         }
     };
     upstream.abandon(Outcome::Failure, Some(status));
-    Failure { error, sent, retry_own, is_named: false }
+    Failure {
+        error,
+        sent,
+        retry_own,
+        is_named: false,
+    }
 }
 
 fn client_status(error: &io::Error) -> u16 {
@@ -451,7 +531,9 @@ impl UpstreamBody {
             self.keep_to_rate().await;
         }
         loop {
-            let Some(exchange) = &mut self.exchange else { return Err(BrokenOff) };
+            let Some(exchange) = &mut self.exchange else {
+                return Err(BrokenOff);
+            };
             let limit = self.fastcgi.exchange.read_timeout;
             match timeout(limit, exchange.next()).await {
                 Ok(Ok(Some(Event::Data(bytes)))) => {
@@ -485,7 +567,9 @@ impl UpstreamBody {
     /// Waits while more was read than `*_limit_rate` lets through; the second
     /// that has begun counts as a whole one.
     async fn keep_to_rate(&mut self) {
-        let since = *self.reading_since.get_or_insert_with(tokio::time::Instant::now);
+        let since = *self
+            .reading_since
+            .get_or_insert_with(tokio::time::Instant::now);
         let earned_at = self.received.saturating_mul(1000) / self.rate;
         let wait_until = since + Duration::from_millis(earned_at.saturating_sub(1000));
         tokio::time::sleep_until(wait_until).await;
@@ -493,7 +577,11 @@ impl UpstreamBody {
 
     /// All bytes that were promised are there, though PHP may still be at work.
     pub fn has_whole_length(&self) -> bool {
-        self.ended || self.exchange.as_ref().is_some_and(fastcgi::Exchange::has_whole_length)
+        self.ended
+            || self
+                .exchange
+                .as_ref()
+                .is_some_and(fastcgi::Exchange::has_whole_length)
     }
 
     pub fn settings(&self) -> &site::Exchange {
@@ -501,13 +589,25 @@ impl UpstreamBody {
     }
 
     fn report(&self, message: std::fmt::Arguments<'_>) {
-        let context = format!("{}, upstream: \"fastcgi://{}\"", self.log.text, self.address);
-        error_log::write(&self.runtime, &self.log.logs, LogLevel::Error, self.log.connection, message, &context);
+        let context = format!(
+            "{}, upstream: \"fastcgi://{}\"",
+            self.log.text, self.address
+        );
+        error_log::write(
+            &self.runtime,
+            &self.log.logs,
+            LogLevel::Error,
+            self.log.connection,
+            message,
+            &context,
+        );
     }
 
     fn log_stderr(&self, text: &[u8], doing: &str) {
         let text = String::from_utf8_lossy(text.trim_ascii_end());
-        self.report(format_args!("FastCGI sent in stderr: \"{text}\" while {doing}"));
+        self.report(format_args!(
+            "FastCGI sent in stderr: \"{text}\" while {doing}"
+        ));
     }
 
     /// The response is complete: the connection may serve the next request.
@@ -515,9 +615,19 @@ impl UpstreamBody {
         self.ended = true;
         self.finish_trace(None);
         let now = clock::now();
-        let Some(mut lease) = self.lease.take() else { return };
-        if let Some(stream) = self.exchange.take().and_then(fastcgi::Exchange::into_stream) {
-            let connection = upstream::Connection { stream, requests: self.requests, born: self.born };
+        let Some(mut lease) = self.lease.take() else {
+            return;
+        };
+        if let Some(stream) = self
+            .exchange
+            .take()
+            .and_then(fastcgi::Exchange::into_stream)
+        {
+            let connection = upstream::Connection {
+                stream,
+                requests: self.requests,
+                born: self.born,
+            };
             lease.keep(connection, now);
         }
         lease.report(Outcome::Success, now);
@@ -539,7 +649,11 @@ impl UpstreamBody {
     fn finish_trace(&self, status: Option<u16>) {
         let mut trace = self.trace.lock();
         if let Some(exchange) = &self.exchange {
-            trace.count(exchange.sent_bytes(), exchange.received_bytes(), self.received);
+            trace.count(
+                exchange.sent_bytes(),
+                exchange.received_bytes(),
+                self.received,
+            );
         }
         trace.end_try(status);
     }

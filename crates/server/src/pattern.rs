@@ -30,15 +30,23 @@ pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool
         return pattern.regex.is_match(subject).unwrap_or(false);
     }
     let mut locations = pattern.regex.capture_locations();
-    if !matches!(pattern.regex.captures_read(&mut locations, subject), Ok(Some(_))) {
+    if !matches!(
+        pattern.regex.captures_read(&mut locations, subject),
+        Ok(Some(_))
+    ) {
         return false;
     }
     request.captures.subject.clear();
     request.captures.subject.extend_from_slice(subject);
     request.captures.groups.clear();
-    request.captures.groups.extend((0..locations.len()).map(|group| locations.get(group)));
+    request
+        .captures
+        .groups
+        .extend((0..locations.len()).map(|group| locations.get(group)));
     for &(group, slot) in &pattern.named {
-        let value = locations.get(group).and_then(|(start, end)| subject.get(start..end));
+        let value = locations
+            .get(group)
+            .and_then(|(start, end)| subject.get(start..end));
         if let Some(place) = request.slots.get_mut(slot.0) {
             *place = Some(value.unwrap_or_default().to_vec());
         }

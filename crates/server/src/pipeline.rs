@@ -35,7 +35,10 @@ pub enum Handled {
     /// Likewise, with fields that go along (`WWW-Authenticate`, `Retry-After`).
     StatusWith(u16, Fields),
     /// Start over with another path.
-    Redirect { path: Vec<u8>, args: Vec<u8> },
+    Redirect {
+        path: Vec<u8>,
+        args: Vec<u8>,
+    },
     /// Go on in `location @name`; the name with its `@`.
     Named(Vec<u8>),
     /// The client left; there is nobody to answer.
@@ -132,7 +135,10 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
         error_log::request(
             request,
             LogLevel::Error,
-            format_args!("could not find named location \"{}\"", String::from_utf8_lossy(name)),
+            format_args!(
+                "could not find named location \"{}\"",
+                String::from_utf8_lossy(name)
+            ),
         );
         return Settled::Reply(respond::status_page(request, 500));
     };
@@ -140,7 +146,9 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
         error_log::request(
             request,
             LogLevel::Error,
-            format_args!("rewrite or internal redirection cycle while redirecting to named location"),
+            format_args!(
+                "rewrite or internal redirection cycle while redirecting to named location"
+            ),
         );
         return Settled::Reply(respond::status_page(request, 500));
     }
@@ -152,7 +160,10 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
 fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     let settings = request.settings.clone();
     let may_use_page = !request.error_page_used || settings.recursive_error_pages;
-    let page = settings.error_pages.iter().find(|page| page.statuses.contains(&status));
+    let page = settings
+        .error_pages
+        .iter()
+        .find(|page| page.statuses.contains(&status));
     let Some(page) = page.filter(|_| may_use_page) else {
         let mut reply = respond::status_page(request, status);
         for (name, value) in fields.as_slice() {
@@ -184,7 +195,13 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
         let (path, args) = target.split_at(mark);
         let args = args.get(1..).map_or_else(Vec::new, <[u8]>::to_vec);
-        return settle(request, Handled::Redirect { path: path.to_vec(), args });
+        return settle(
+            request,
+            Handled::Redirect {
+                path: path.to_vec(),
+                args,
+            },
+        );
     }
     // Elsewhere: an external redirect.
     let status = match page.answer {
@@ -222,7 +239,10 @@ fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, 
     }
     match rewrite::run(request, program) {
         Rewritten::Return { status, value } => Err(returned(request, status, value)),
-        Rewritten::Redirect { permanent, location } => {
+        Rewritten::Redirect {
+            permanent,
+            location,
+        } => {
             let status = if permanent { 301 } else { 302 };
             Err(respond::redirect(request, status, location))
         }
@@ -234,7 +254,9 @@ fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, 
 fn returned(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> Handled {
     match (status, value) {
         (444, _) => Handled::Close,
-        (301 | 302 | 303 | 307 | 308, Some(location)) => respond::redirect(request, status, location),
+        (301 | 302 | 303 | 307 | 308, Some(location)) => {
+            respond::redirect(request, status, location)
+        }
         (_, Some(text)) => {
             let content_type = files::media_type(request, &request.path.clone());
             Handled::Reply(Box::new(Reply::new(status, &content_type, text)))
@@ -287,7 +309,10 @@ fn settle_location(
     error_log::request(
         request,
         LogLevel::Error,
-        format_args!("rewrite or internal redirection cycle while processing \"{}\"", String::from_utf8_lossy(&request.path)),
+        format_args!(
+            "rewrite or internal redirection cycle while processing \"{}\"",
+            String::from_utf8_lossy(&request.path)
+        ),
     );
     Err(Handled::Status(500))
 }
@@ -297,7 +322,9 @@ fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
     if max == 0 || request.is_internal {
         return false;
     }
-    let Some(length) = client.input().and_then(|input| input.remaining()) else { return false };
+    let Some(length) = client.input().and_then(|input| input.remaining()) else {
+        return false;
+    };
     if length > max {
         error_log::request(
             request,
@@ -349,8 +376,13 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
                     _ => {
                         let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
                         let (path, args) = target.split_at(mark);
-                        let args = args.get(1..).map_or_else(|| request.args.clone(), <[u8]>::to_vec);
-                        Handled::Redirect { path: path.to_vec(), args }
+                        let args = args
+                            .get(1..)
+                            .map_or_else(|| request.args.clone(), <[u8]>::to_vec);
+                        Handled::Redirect {
+                            path: path.to_vec(),
+                            args,
+                        }
                     }
                 })
             }
@@ -382,7 +414,11 @@ async fn check_access(request: &mut Request) -> Option<Handled> {
     }
     let denied = has_rules && !allowed;
     if denied && (settings.satisfy == Satisfy::All || settings.auth.is_none()) {
-        error_log::request(request, LogLevel::Error, format_args!("access forbidden by rule"));
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!("access forbidden by rule"),
+        );
         return Some(Handled::Status(403));
     }
     settings.auth.as_ref()?;

@@ -21,10 +21,16 @@ pub enum CachePlan {
     /// The cache has no part in it.
     Off,
     /// Remove what is stored under the key.
-    Purge { zone: Arc<Zone>, key: Vec<u8> },
+    Purge {
+        zone: Arc<Zone>,
+        key: Vec<u8>,
+    },
     /// It changes something: what is stored for the same target goes once the
     /// origin server agreed to it (RFC 9111 §4.4).
-    Invalidate { zone: Arc<Zone>, key: Vec<u8> },
+    Invalidate {
+        zone: Arc<Zone>,
+        key: Vec<u8>,
+    },
     Use(Box<Plan>),
 }
 
@@ -43,13 +49,17 @@ pub struct Plan {
 
 /// Decides what the cache may do. A purge condition needs no cacheable method.
 pub fn plan(request: &mut Request, fastcgi: &FastCgi) -> CachePlan {
-    let Some(rules) = &fastcgi.cache else { return CachePlan::Off };
+    let Some(rules) = &fastcgi.cache else {
+        return CachePlan::Off;
+    };
     if request.method.is_write()
         && let Some(lifetime) = rules.read_your_writes
     {
         request.cache.marks_writer = Some(lifetime);
     }
-    let Some(zone) = zone(request, rules) else { return CachePlan::Off };
+    let Some(zone) = zone(request, rules) else {
+        return CachePlan::Off;
+    };
     request.view = crate::request::View::Cache(rules.clone());
     let plan = plan_with(request, rules, zone);
     request.view = crate::request::View::Plain;
@@ -58,18 +68,26 @@ pub fn plan(request: &mut Request, fastcgi: &FastCgi) -> CachePlan {
 
 fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) -> CachePlan {
     if is_any_true(request, &rules.purge) {
-        return CachePlan::Purge { zone, key: variable::evaluate(request, &rules.key) };
+        return CachePlan::Purge {
+            zone,
+            key: variable::evaluate(request, &rules.key),
+        };
     }
     if !is_cacheable(request.method, rules) {
         request.cache.reason = Some("method");
         if request.method.is_write() {
-            return CachePlan::Invalidate { zone, key: key_of_get(request, rules) };
+            return CachePlan::Invalidate {
+                zone,
+                key: key_of_get(request, rules),
+            };
         }
         return CachePlan::Off;
     }
     let mut key = variable::evaluate(request, &rules.key);
     let session = session_of(request, rules, &mut key);
-    let writer = rules.read_your_writes.is_some_and(|lifetime| is_writer(request, lifetime));
+    let writer = rules
+        .read_your_writes
+        .is_some_and(|lifetime| is_writer(request, lifetime));
     let bypass = if writer {
         Some("own-write")
     } else if is_any_true(request, &rules.bypass) {
@@ -119,7 +137,9 @@ fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
 }
 
 pub fn is_any_true(request: &mut Request, conditions: &[site::Template]) -> bool {
-    conditions.iter().any(|condition| variable::is_true(request, condition))
+    conditions
+        .iter()
+        .any(|condition| variable::is_true(request, condition))
 }
 
 /// Is this the browser of somebody who wrote something a moment ago?
@@ -127,7 +147,9 @@ fn is_writer(request: &Request, lifetime: std::time::Duration) -> bool {
     let Some(value) = http1::cookie::find(&request.head, WRITER_COOKIE) else {
         return false;
     };
-    let until = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
+    let until = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse::<u64>().ok());
     let longest = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
     // A value further off than we ever write is not ours.
     until.is_some_and(|until| request.now < until && until - request.now <= longest)
@@ -158,11 +180,13 @@ fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> Optio
 
 /// Cookies of a request: name and value.
 pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.field_all(b"cookie").flat_map(|value| value.split(|&byte| byte == b';')).filter_map(|pair| {
-        let pair = pair.trim_ascii();
-        let equals = pair.iter().position(|&byte| byte == b'=')?;
-        Some((&pair[..equals], &pair[equals + 1..]))
-    })
+    head.field_all(b"cookie")
+        .flat_map(|value| value.split(|&byte| byte == b';'))
+        .filter_map(|pair| {
+            let pair = pair.trim_ascii();
+            let equals = pair.iter().position(|&byte| byte == b'=')?;
+            Some((&pair[..equals], &pair[equals + 1..]))
+        })
 }
 
 /// `*` at the end stands for anything.
@@ -221,7 +245,10 @@ pub fn storing_policy(rules: &CacheRules, exchange: &site::Exchange) -> Policy {
     let ignored = exchange.ignored_fields;
     let cookies = rules.ignored_cookies.iter();
     Policy {
-        methods: Methods { get_head: true, post: rules.methods.post },
+        methods: Methods {
+            get_head: true,
+            post: rules.methods.post,
+        },
         ignore: IgnoreFields {
             accel_expires: ignored.x_accel_expires,
             cache_control: ignored.cache_control,
@@ -243,7 +270,9 @@ pub fn storing_policy(rules: &CacheRules, exchange: &site::Exchange) -> Policy {
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,
         vary: Arc::new(VaryRules {
-            ignore_cookies: cookies.map(|glob| String::from_utf8_lossy(glob).into_owned()).collect(),
+            ignore_cookies: cookies
+                .map(|glob| String::from_utf8_lossy(glob).into_owned())
+                .collect(),
         }),
         ..Policy::default()
     }
@@ -258,7 +287,10 @@ pub fn use_stale(rules: &CacheRules) -> UseStale {
         error: named.error,
         timeout: named.timeout,
         invalid_header: named.invalid_header,
-        statuses: statuses.into_iter().filter(|&status| named.has_status(status)).collect(),
+        statuses: statuses
+            .into_iter()
+            .filter(|&status| named.has_status(status))
+            .collect(),
         // nginx's directive is the operator's word by name; it wins there too.
         override_must_revalidate: true,
     }

@@ -16,7 +16,10 @@ pub fn bytes16() -> [u8; 16] {
             let mut fresh = vec![0; BLOCK_BYTES];
             let mut filled = 0;
             while filled < fresh.len() {
-                match rustix::rand::getrandom(&mut fresh[filled..], rustix::rand::GetRandomFlags::empty()) {
+                match rustix::rand::getrandom(
+                    &mut fresh[filled..],
+                    rustix::rand::GetRandomFlags::empty(),
+                ) {
                     Ok(got) => filled += got,
                     Err(rustix::io::Errno::INTR) => {}
                     // No source of randomness is left out of every kernel that runs us.

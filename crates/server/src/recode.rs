@@ -19,17 +19,28 @@ const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
 
 /// A body being recoded, piece by piece.
 pub enum Recoder {
-    Gzip { encoder: Box<GzEncoder<Vec<u8>>>, taken: u64, given: u64 },
+    Gzip {
+        encoder: Box<GzEncoder<Vec<u8>>>,
+        taken: u64,
+        given: u64,
+    },
     Gunzip(Box<MultiGzDecoder<Vec<u8>>>),
     /// From one charset to another, and then perhaps compressed.
-    Charset { transcoder: Transcoder, then: Option<Box<Recoder>> },
+    Charset {
+        transcoder: Transcoder,
+        then: Option<Box<Recoder>>,
+    },
 }
 
 impl Recoder {
     /// What is to be sent for `bytes`; may be nothing yet.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
         match self {
-            Recoder::Gzip { encoder, taken, given } => {
+            Recoder::Gzip {
+                encoder,
+                taken,
+                given,
+            } => {
                 encoder.write_all(bytes)?;
                 *taken += bytes.len() as u64;
                 let out = std::mem::take(encoder.get_mut());
@@ -88,7 +99,9 @@ impl Recoder {
             }
             Recoder::Charset { transcoder, then } => {
                 let rest = transcoder.finish();
-                let Some(then) = then else { return Ok(Bytes::from_static(rest)) };
+                let Some(then) = then else {
+                    return Ok(Bytes::from_static(rest));
+                };
                 let mut out = then.push(rest)?.to_vec();
                 out.extend_from_slice(&then.finish()?);
                 Ok(out.into())
@@ -123,7 +136,9 @@ fn gzip(request: &Request, reply: &mut Reply, settings: &CompressionSettings) ->
     let head = &mut reply.head;
     if !settings.gzip
         || !COMPRESSED_STATUSES.contains(&head.status)
-        || head.content_length.is_some_and(|length| length < settings.gzip_min_length)
+        || head
+            .content_length
+            .is_some_and(|length| length < settings.gzip_min_length)
     {
         return None;
     }
@@ -138,12 +153,21 @@ fn gzip(request: &Request, reply: &mut Reply, settings: &CompressionSettings) ->
     recoded(head);
     head.fields.append("Content-Encoding", "gzip");
     let level = Compression::new(settings.gzip_level.clamp(1, 9));
-    Some(Recoder::Gzip { encoder: Box::new(GzEncoder::new(Vec::new(), level)), taken: 0, given: 0 })
+    Some(Recoder::Gzip {
+        encoder: Box::new(GzEncoder::new(Vec::new(), level)),
+        taken: 0,
+        given: 0,
+    })
 }
 
 fn is_html(content_type: &[u8]) -> bool {
-    let end = content_type.iter().position(|&byte| byte == b';').unwrap_or(content_type.len());
-    content_type.get(..end).is_some_and(|media_type| media_type.trim_ascii().eq_ignore_ascii_case(b"text/html"))
+    let end = content_type
+        .iter()
+        .position(|&byte| byte == b';')
+        .unwrap_or(content_type.len());
+    content_type
+        .get(..end)
+        .is_some_and(|media_type| media_type.trim_ascii().eq_ignore_ascii_case(b"text/html"))
 }
 
 fn gunzip(request: &Request, reply: &mut Reply, settings: &CompressionSettings) -> Option<Recoder> {
@@ -203,7 +227,10 @@ pub fn accepts(request: &Request, head: &ReplyHead, settings: &CompressionSettin
         return false;
     }
     if let Some(agent) = request.head.field("user-agent")
-        && settings.gzip_disable.iter().any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
+        && settings
+            .gzip_disable
+            .iter()
+            .any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
     {
         return false;
     }
@@ -229,7 +256,8 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
             || (allowed.no_store && has(b"no-store"))
             || (allowed.private && has(b"private"));
     }
-    (allowed.no_last_modified && !head.has("last-modified")) || (allowed.no_etag && !head.has("etag"))
+    (allowed.no_last_modified && !head.has("last-modified"))
+        || (allowed.no_etag && !head.has("etag"))
 }
 
 #[cfg(test)]
@@ -261,14 +289,19 @@ mod tests {
 
     #[test]
     fn what_was_compressed_in_pieces_expands_to_the_same_bytes() {
-        let page: Vec<u8> = (0..50_000u32).flat_map(|n| (n % 977).to_le_bytes()).collect();
+        let page: Vec<u8> = (0..50_000u32)
+            .flat_map(|n| (n % 977).to_le_bytes())
+            .collect();
         let mut compressed = Vec::new();
         let mut encoder = gzip_recoder();
         for piece in page.chunks(777) {
             compressed.extend_from_slice(&encoder.push(piece).unwrap());
         }
         compressed.extend_from_slice(&encoder.finish().unwrap());
-        assert_eq!(encoder.ratio(), Some((page.len() as u64, compressed.len() as u64)));
+        assert_eq!(
+            encoder.ratio(),
+            Some((page.len() as u64, compressed.len() as u64))
+        );
         let mut decoder = Recoder::Gunzip(Box::new(MultiGzDecoder::new(Vec::new())));
         let mut expanded = Vec::new();
         for piece in compressed.chunks(100) {

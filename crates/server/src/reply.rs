@@ -67,7 +67,10 @@ impl std::ops::Deref for StoredFrom {
 
 impl ReplyHead {
     pub fn new(status: u16) -> ReplyHead {
-        ReplyHead { status, ..ReplyHead::default() }
+        ReplyHead {
+            status,
+            ..ReplyHead::default()
+        }
     }
 
     /// Makes stored fields changeable.
@@ -86,9 +89,11 @@ impl ReplyHead {
 
     /// The first field called `name`, wherever it is kept.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
-        self.fields
-            .get(name)
-            .or_else(|| self.stored.as_ref().and_then(|stored| stored.fields.first(name)))
+        self.fields.get(name).or_else(|| {
+            self.stored
+                .as_ref()
+                .and_then(|stored| stored.fields.first(name))
+        })
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -110,7 +115,9 @@ impl ReplyHead {
                 return !self.sent_connection.is_empty();
             }
             b"keep_alive" => {
-                let Some(seconds) = self.sent_keep_alive else { return false };
+                let Some(seconds) = self.sent_keep_alive else {
+                    return false;
+                };
                 out.extend_from_slice(format!("timeout={seconds}").as_bytes());
                 return true;
             }
@@ -147,7 +154,11 @@ impl ReplyHead {
 pub enum Body {
     Empty,
     /// A stored response's body, whole or a part of it.
-    Stored { response: Arc<StoredResponse>, start: u64, end: u64 },
+    Stored {
+        response: Arc<StoredResponse>,
+        start: u64,
+        end: u64,
+    },
     /// Pieces that are all there, in order.
     Segments(VecDeque<Segment>),
     /// A response that is being stored while it arrives.
@@ -159,7 +170,11 @@ pub enum Body {
 /// A piece of a body.
 pub enum Segment {
     Memory(Bytes),
-    File { file: Arc<File>, offset: u64, length: u64 },
+    File {
+        file: Arc<File>,
+        offset: u64,
+        length: u64,
+    },
 }
 
 impl Body {
@@ -175,7 +190,11 @@ impl Body {
         if length == 0 {
             return Body::Empty;
         }
-        Body::Segments(VecDeque::from([Segment::File { file, offset: 0, length }]))
+        Body::Segments(VecDeque::from([Segment::File {
+            file,
+            offset: 0,
+            length,
+        }]))
     }
 
     /// All bytes are there: parts of it can be taken.
@@ -187,8 +206,17 @@ impl Body {
     pub fn part(&self, start: u64, end: u64) -> VecDeque<Segment> {
         let mut pieces = VecDeque::new();
         match self {
-            Body::Stored { response, start: from, .. } => {
-                pieces.extend(response.body.slice(from + start..from + end).map(Segment::Memory));
+            Body::Stored {
+                response,
+                start: from,
+                ..
+            } => {
+                pieces.extend(
+                    response
+                        .body
+                        .slice(from + start..from + end)
+                        .map(Segment::Memory),
+                );
             }
             Body::Segments(segments) => {
                 let mut position = 0;
@@ -223,9 +251,11 @@ impl Segment {
                 let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
                 Segment::Memory(bytes.slice(clamp(from)..clamp(to)))
             }
-            Segment::File { file, offset, .. } => {
-                Segment::File { file: file.clone(), offset: offset + from, length: to - from }
-            }
+            Segment::File { file, offset, .. } => Segment::File {
+                file: file.clone(),
+                offset: offset + from,
+                length: to - from,
+            },
         }
     }
 }
@@ -236,8 +266,12 @@ impl Reply {
         let mut head = ReplyHead::new(status);
         head.content_length = Some(body.len() as u64);
         if !content_type.is_empty() {
-            head.fields.append("Content-Type", Bytes::copy_from_slice(content_type));
+            head.fields
+                .append("Content-Type", Bytes::copy_from_slice(content_type));
         }
-        Reply { head, body: Body::bytes(body) }
+        Reply {
+            head,
+            body: Body::bytes(body),
+        }
     }
 }

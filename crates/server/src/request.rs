@@ -86,12 +86,18 @@ impl Method {
 
     /// May change something on the origin server (RFC 9110 §9.2.1).
     pub fn is_write(self) -> bool {
-        matches!(self, Method::Post | Method::Put | Method::Patch | Method::Delete)
+        matches!(
+            self,
+            Method::Post | Method::Put | Method::Patch | Method::Delete
+        )
     }
 
     /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
     pub fn is_idempotent(self) -> bool {
-        !matches!(self, Method::Post | Method::Patch | Method::Connect | Method::Other)
+        !matches!(
+            self,
+            Method::Post | Method::Patch | Method::Connect | Method::Other
+        )
     }
 }
 
@@ -242,7 +248,9 @@ impl Request {
     pub fn enter(&mut self, location: LocationId) {
         self.adds_path_to_alias = false;
         self.location = location;
-        self.settings = self.runtime.site.http.servers[self.server.0].settings(location).clone();
+        self.settings = self.runtime.site.http.servers[self.server.0]
+            .settings(location)
+            .clone();
     }
 
     /// Would an `error_page` take this status?

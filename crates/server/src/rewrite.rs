@@ -21,7 +21,10 @@ pub enum Rewritten {
         /// Text or, for redirects, the location.
         value: Option<Vec<u8>>,
     },
-    Redirect { permanent: bool, location: Vec<u8> },
+    Redirect {
+        permanent: bool,
+        location: Vec<u8>,
+    },
 }
 
 enum Step {
@@ -45,13 +48,26 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
         match op {
             RewriteOp::Set { target, value } => set(request, target, value),
             RewriteOp::Break => {
-                return Step::Done(if *changed { Rewritten::Stay } else { Rewritten::Continue });
+                return Step::Done(if *changed {
+                    Rewritten::Stay
+                } else {
+                    Rewritten::Continue
+                });
             }
             RewriteOp::Return { status, value } => {
-                let value = value.as_ref().map(|value| variable::evaluate(request, value));
-                return Step::Done(Rewritten::Return { status: *status, value });
+                let value = value
+                    .as_ref()
+                    .map(|value| variable::evaluate(request, value));
+                return Step::Done(Rewritten::Return {
+                    status: *status,
+                    value,
+                });
             }
-            RewriteOp::If { condition, then, location } => {
+            RewriteOp::If {
+                condition,
+                then,
+                location,
+            } => {
                 if !holds(request, condition) {
                     continue;
                 }
@@ -62,17 +78,26 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
                     return Step::Done(done);
                 }
             }
-            RewriteOp::Rewrite { pattern, replacement, then, drops_arguments, is_redirect } => {
+            RewriteOp::Rewrite {
+                pattern,
+                replacement,
+                then,
+                drops_arguments,
+                is_redirect,
+            } => {
                 let path = request.path.clone();
                 if !matches_rewrite(request, pattern, &path) {
                     continue;
                 }
-                let redirects = *is_redirect
-                    || matches!(then, RewriteThen::Redirect | RewriteThen::Permanent);
+                let redirects =
+                    *is_redirect || matches!(then, RewriteThen::Redirect | RewriteThen::Permanent);
                 let target = substitute(request, replacement, *drops_arguments, redirects);
                 if redirects {
                     let permanent = *then == RewriteThen::Permanent;
-                    return Step::Done(Rewritten::Redirect { permanent, location: target });
+                    return Step::Done(Rewritten::Redirect {
+                        permanent,
+                        location: target,
+                    });
                 }
                 apply(request, target, *drops_arguments);
                 *changed = true;
@@ -118,7 +143,11 @@ fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
     if memchr::memchr(b'%', &target).is_none() {
         return target;
     }
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit = |byte: &u8| {
+        char::from(*byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
     let mut out = Vec::with_capacity(target.len());
     let mut rest = target.as_slice();
     while let [first, after @ ..] = rest {
@@ -197,17 +226,29 @@ fn holds(request: &mut Request, condition: &Condition) -> bool {
             variable::write(request, subject, &mut value);
             !value.is_empty() && value != b"0"
         }
-        Condition::Equals { left, right, negated } => {
+        Condition::Equals {
+            left,
+            right,
+            negated,
+        } => {
             let mut value = Vec::new();
             variable::write(request, left, &mut value);
             (value == variable::evaluate(request, right)) != *negated
         }
-        Condition::Matches { subject, pattern, negated } => {
+        Condition::Matches {
+            subject,
+            pattern,
+            negated,
+        } => {
             let mut value = Vec::new();
             variable::write(request, subject, &mut value);
             pattern::matches(request, pattern, &value) != *negated
         }
-        Condition::File { test, path, negated } => {
+        Condition::File {
+            test,
+            path,
+            negated,
+        } => {
             let path = variable::evaluate(request, path);
             is_file(*test, &path) != *negated
         }
@@ -236,8 +277,14 @@ mod tests {
     #[test]
     fn redirects_are_decoded_up_to_their_query_string() {
         for (target, wanted) in [
-            ("http%3A%2F%2Fexample.com%2F%3Ffrom", "http://example.com/?from"),
-            ("http%3A%2F%2Fexample.com%0D%0Asplit", "http://example.com%0D%0Asplit"),
+            (
+                "http%3A%2F%2Fexample.com%2F%3Ffrom",
+                "http://example.com/?from",
+            ),
+            (
+                "http%3A%2F%2Fexample.com%0D%0Asplit",
+                "http://example.com%0D%0Asplit",
+            ),
             ("/a%20b%25c%2fd?e%2ff", "/a%20b%25c/d?e%2ff"),
             ("/a%3fb%3dc", "/a?b%3dc"),
             ("/%", "/%"),

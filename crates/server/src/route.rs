@@ -12,14 +12,17 @@ use crate::request::Request;
 pub fn server_for(listener: &Listener, host: &[u8]) -> ServerId {
     let names = &listener.names;
     if host.is_empty() {
-        return names.exact.get(host).copied().unwrap_or(listener.default_server);
+        return names
+            .exact
+            .get(host)
+            .copied()
+            .unwrap_or(listener.default_server);
     }
     if let Some(&server) = names.exact.get(host) {
         return server;
     }
-    let by_suffix = |(suffix, _): &&(Box<[u8]>, ServerId)| {
-        host.len() > suffix.len() && host.ends_with(suffix)
-    };
+    let by_suffix =
+        |(suffix, _): &&(Box<[u8]>, ServerId)| host.len() > suffix.len() && host.ends_with(suffix);
     if let Some((_, server)) = names.leading_wildcard.iter().find(by_suffix) {
         return *server;
     }

@@ -95,7 +95,11 @@ impl Runtime {
         previous: Option<&Runtime>,
     ) -> Result<Arc<Runtime>, BuildError> {
         let http = &site.http;
-        let unsized_zones = http.cache_zones.iter().filter(|zone| zone.memory_bytes.is_none()).count();
+        let unsized_zones = http
+            .cache_zones
+            .iter()
+            .filter(|zone| zone.memory_bytes.is_none())
+            .count();
         let zones = http
             .cache_zones
             .iter()
@@ -125,7 +129,9 @@ impl Runtime {
                 let same = previous.and_then(|previous| {
                     let zones = &previous.site.http.limit_req_zones;
                     let index = zones.iter().position(|old| {
-                        old.name == zone.name && old.key == zone.key && old.rate_per_1000s == zone.rate_per_1000s
+                        old.name == zone.name
+                            && old.key == zone.key
+                            && old.rate_per_1000s == zone.rate_per_1000s
                     })?;
                     Some(previous.limit_req[index].clone())
                 });
@@ -138,8 +144,9 @@ impl Runtime {
             .map(|zone| {
                 let same = previous.and_then(|previous| {
                     let zones = &previous.site.http.limit_conn_zones;
-                    let index =
-                        zones.iter().position(|old| old.name == zone.name && old.key == zone.key)?;
+                    let index = zones
+                        .iter()
+                        .position(|old| old.name == zone.name && old.key == zone.key)?;
                     Some(previous.limit_conn[index].clone())
                 });
                 same.unwrap_or_else(|| Arc::new(limit_conn::Zone::new(zone)))
@@ -155,7 +162,10 @@ impl Runtime {
             error_logs: resources.error_logs,
             access_logs: resources.access_logs,
             charsets: crate::charset::Conversions::new(&site.http.charset_maps),
-            hostname: rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase(),
+            hostname: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .to_ascii_lowercase(),
             stats: previous.map_or_else(Arc::default, |previous| previous.stats.clone()),
             site,
         }))
@@ -163,7 +173,10 @@ impl Runtime {
 
     /// The key template of a group that balances by `hash`.
     pub fn hash_key(&self, group: &Arc<Group>) -> Option<Template> {
-        let index = self.groups.iter().position(|other| Arc::ptr_eq(other, group))?;
+        let index = self
+            .groups
+            .iter()
+            .position(|other| Arc::ptr_eq(other, group))?;
         match &self.site.http.groups[index].method {
             BalanceMethod::Hash { key, .. } => Some(key.clone()),
             _ => None,
@@ -172,7 +185,10 @@ impl Runtime {
 
     /// Are its servers PHP pools that we run ourselves?
     pub fn is_own_pool(&self, group: &Arc<Group>) -> bool {
-        let index = self.groups.iter().position(|other| Arc::ptr_eq(other, group));
+        let index = self
+            .groups
+            .iter()
+            .position(|other| Arc::ptr_eq(other, group));
         index.is_some_and(|index| {
             self.site.http.groups[index]
                 .servers
@@ -183,7 +199,13 @@ impl Runtime {
 
     /// The group called `name`, or one for the address that `name` is.
     pub fn group_named(&self, name: &str) -> Result<Arc<Group>, io::Error> {
-        if let Some(index) = self.site.http.groups.iter().position(|group| group.name == name) {
+        if let Some(index) = self
+            .site
+            .http
+            .groups
+            .iter()
+            .position(|group| group.name == name)
+        {
             return Ok(self.groups[index].clone());
         }
         let mut dynamic = self.dynamic_groups.lock();
@@ -192,7 +214,11 @@ impl Runtime {
         }
         let endpoint = match name.strip_prefix("unix:") {
             Some(path) => Endpoint::Unix(path.trim_end_matches(':').into()),
-            None => Endpoint::Tcp(name.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?),
+            None => Endpoint::Tcp(
+                name.to_socket_addrs()?
+                    .next()
+                    .ok_or(io::ErrorKind::NotFound)?,
+            ),
         };
         let group = Group::new(GroupSpec::single(name, endpoint)).map_err(io::Error::other)?;
         if dynamic.len() >= MAX_DYNAMIC_GROUPS {
@@ -223,13 +249,20 @@ fn cache_zone(
     previous: Option<&Runtime>,
 ) -> Arc<Zone> {
     if let Some(previous) = previous
-        && let Some(index) = previous.site.http.cache_zones.iter().position(|old| old == zone)
+        && let Some(index) = previous
+            .site
+            .http
+            .cache_zones
+            .iter()
+            .position(|old| old == zone)
     {
         return previous.zones[index].clone();
     }
     Zone::new(ZoneConfig {
         name: zone.name.clone(),
-        memory_budget_bytes: zone.memory_bytes.unwrap_or_else(|| default_budget(unsized_zones)),
+        memory_budget_bytes: zone
+            .memory_bytes
+            .unwrap_or_else(|| default_budget(unsized_zones)),
         inactive: zone.inactive,
         group_limits: private_limits(site),
         ..ZoneConfig::default()
@@ -247,7 +280,11 @@ fn memory_limit() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+        line.split_whitespace()
+            .nth(1)?
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(1024)
     });
     let cgroup = read("/sys/fs/cgroup/memory.max")
         .or_else(|| read("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -257,13 +294,20 @@ fn memory_limit() -> Option<u64> {
 
 /// The most generous of all `cache_private` rules.
 fn private_limits(site: &Site) -> Option<GroupLimits> {
-    let settings = site.http.servers.iter().flat_map(|server| &server.locations);
+    let settings = site
+        .http
+        .servers
+        .iter()
+        .flat_map(|server| &server.locations);
     settings
         .filter_map(|location| match &location.settings.content {
             Content::FastCgi(fastcgi) => fastcgi.cache.as_ref()?.private.as_ref(),
             _ => None,
         })
-        .map(|private| GroupLimits { max_responses: private.copies, max_bytes: private.size_bytes })
+        .map(|private| GroupLimits {
+            max_responses: private.copies,
+            max_bytes: private.size_bytes,
+        })
         .reduce(|one, other| GroupLimits {
             max_responses: one.max_responses.max(other.max_responses),
             max_bytes: one.max_bytes.max(other.max_bytes),
@@ -280,9 +324,10 @@ fn group_spec(
         let mut max_conns = server.max_conns;
         let (endpoint, name) = match &server.endpoint {
             UpstreamEndpoint::Tcp(address) => (Endpoint::Tcp(*address), address.to_string()),
-            UpstreamEndpoint::Unix(path) => {
-                (Endpoint::Unix(path.clone()), format!("unix:{}", path.display()))
-            }
+            UpstreamEndpoint::Unix(path) => (
+                Endpoint::Unix(path.clone()),
+                format!("unix:{}", path.display()),
+            ),
             UpstreamEndpoint::PhpPool(name) => {
                 let pool = pools.get(name).ok_or_else(|| BuildError::Group {
                     name: group.name.clone(),
@@ -315,16 +360,21 @@ fn group_spec(
         }),
         // A pool of our own may keep a connection for each of its workers: nobody
         // else wants them.
-        None if own_workers > 0 => {
-            Some(Keepalive { idle_counts: true, ..Keepalive::new(own_workers) })
-        }
+        None if own_workers > 0 => Some(Keepalive {
+            idle_counts: true,
+            ..Keepalive::new(own_workers)
+        }),
         None => None,
     };
     let queue = match &group.queue {
-        Some(queue) => Some(QueueSpec { length: queue.length, timeout: queue.timeout }),
-        None if own_workers > 0 => {
-            Some(QueueSpec { length: OWN_POOL_QUEUE, timeout: OWN_POOL_QUEUE_TIMEOUT })
-        }
+        Some(queue) => Some(QueueSpec {
+            length: queue.length,
+            timeout: queue.timeout,
+        }),
+        None if own_workers > 0 => Some(QueueSpec {
+            length: OWN_POOL_QUEUE,
+            timeout: OWN_POOL_QUEUE_TIMEOUT,
+        }),
         None => None,
     };
     Ok(GroupSpec {
@@ -334,7 +384,9 @@ fn group_spec(
             BalanceMethod::RoundRobin => Method::RoundRobin,
             BalanceMethod::LeastConn => Method::LeastConn,
             BalanceMethod::IpHash => Method::IpHash,
-            BalanceMethod::Hash { consistent, .. } => Method::Hash { consistent: *consistent },
+            BalanceMethod::Hash { consistent, .. } => Method::Hash {
+                consistent: *consistent,
+            },
             BalanceMethod::Random { two } => Method::Random { two: *two },
         },
         keepalive,

@@ -30,8 +30,16 @@ impl Spool {
         Spool {
             memory: VecDeque::new(),
             memory_bytes: 0,
-            max_memory_bytes: if buffering { settings.buffer_bytes } else { UNBUFFERED_BYTES },
-            max_file_bytes: if buffering { settings.max_temp_file_bytes } else { 0 },
+            max_memory_bytes: if buffering {
+                settings.buffer_bytes
+            } else {
+                UNBUFFERED_BYTES
+            },
+            max_file_bytes: if buffering {
+                settings.max_temp_file_bytes
+            } else {
+                0
+            },
             directory: settings.temp_path.clone(),
             file: None,
             written: 0,
@@ -90,7 +98,10 @@ impl Spool {
             return None;
         }
         let mut piece = BytesMut::zeroed(usize::try_from(left.min(READ_BYTES)).unwrap_or(0));
-        self.file.as_ref()?.read_exact_at(&mut piece, self.read).ok()?;
+        self.file
+            .as_ref()?
+            .read_exact_at(&mut piece, self.read)
+            .ok()?;
         self.read += piece.len() as u64;
         if self.read == self.written {
             // All of it is out: begin anew, so that the bound is on what waits.

@@ -27,19 +27,29 @@ pub struct ClientStream {
 
 impl From<TcpStream> for ClientStream {
     fn from(stream: TcpStream) -> Self {
-        ClientStream { socket: Socket::Tcp(stream), idle: AtomicBool::new(false) }
+        ClientStream {
+            socket: Socket::Tcp(stream),
+            idle: AtomicBool::new(false),
+        }
     }
 }
 
 impl From<UnixStream> for ClientStream {
     fn from(stream: UnixStream) -> Self {
-        ClientStream { socket: Socket::Unix(stream), idle: AtomicBool::new(false) }
+        ClientStream {
+            socket: Socket::Unix(stream),
+            idle: AtomicBool::new(false),
+        }
     }
 }
 
 impl ClientStream {
     /// Reads into `buffer`'s spare room.
-    pub fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut BytesMut) -> Poll<io::Result<usize>> {
+    pub fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut BytesMut,
+    ) -> Poll<io::Result<usize>> {
         loop {
             let ready = match &self.socket {
                 Socket::Tcp(stream) => stream.poll_read_ready(cx),
@@ -90,7 +100,12 @@ impl ClientStream {
 
     /// Sends up to `length` bytes of `file` from `offset` without copying them
     /// through this process; `WouldBlock` when the socket takes nothing.
-    pub fn try_sendfile(&self, file: &std::fs::File, offset: u64, length: usize) -> io::Result<usize> {
+    pub fn try_sendfile(
+        &self,
+        file: &std::fs::File,
+        offset: u64,
+        length: usize,
+    ) -> io::Result<usize> {
         let send = |socket: std::os::fd::BorrowedFd<'_>| {
             let mut offset = offset;
             rustix::fs::sendfile(socket, file, Some(&mut offset), length).map_err(io::Error::from)

@@ -63,7 +63,10 @@ pub fn write_rewrite(
                 out.extend_from_slice(text);
             }
             Part::Variable(Variable::Capture(group)) => {
-                let text = request.captures.group(usize::from(*group)).unwrap_or_default();
+                let text = request
+                    .captures
+                    .group(usize::from(*group))
+                    .unwrap_or_default();
                 if was_escaped && (in_args || redirects) {
                     out.extend_from_slice(&http1::escape::escape_args(text));
                 } else {
@@ -91,16 +94,12 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             let map = &runtime.site.http.maps[id.0];
             // What the cache sees is not what the rest of the request sees.
             let remembers = !map.volatile && matches!(request.view, View::Plain);
-            if remembers
-                && let Some(Some(value)) = request.map_values.get(id.0)
-            {
+            if remembers && let Some(Some(value)) = request.map_values.get(id.0) {
                 return put(Some(value), out);
             }
             let start = out.len();
             write_map(request, map, out);
-            if remembers
-                && let Some(place) = request.map_values.get_mut(id.0)
-            {
+            if remembers && let Some(place) = request.map_values.get_mut(id.0) {
                 *place = Some(out[start..].to_vec());
             }
             true
@@ -109,16 +108,12 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             let runtime = request.runtime.clone();
             let geo = &runtime.site.http.geos[id.0];
             let remembers = !geo.volatile && matches!(request.view, View::Plain);
-            if remembers
-                && let Some(Some(value)) = request.geo_values.get(id.0)
-            {
+            if remembers && let Some(Some(value)) = request.geo_values.get(id.0) {
                 return put(Some(value), out);
             }
             let start = out.len();
             write_geo(request, geo, out);
-            if remembers
-                && let Some(place) = request.geo_values.get_mut(id.0)
-            {
+            if remembers && let Some(place) = request.geo_values.get_mut(id.0) {
                 *place = Some(out[start..].to_vec());
             }
             true
@@ -126,31 +121,32 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
         Variable::SplitClients(id) => {
             let runtime = request.runtime.clone();
             let remembers = matches!(request.view, View::Plain);
-            if remembers
-                && let Some(Some(value)) = request.split_values.get(id.0)
-            {
+            if remembers && let Some(Some(value)) = request.split_values.get(id.0) {
                 return put(Some(value), out);
             }
             let start = out.len();
             write_split(request, &runtime.site.http.split_clients[id.0], out);
-            if remembers
-                && let Some(place) = request.split_values.get_mut(id.0)
-            {
+            if remembers && let Some(place) = request.split_values.get_mut(id.0) {
                 *place = Some(out[start..].to_vec());
             }
             true
         }
         Variable::Argument(name) => put(argument(&request.args, name), out),
         Variable::RequestField(name) => write_request_field(request, name, out),
-        Variable::SentField(name) => {
-            request.reply.as_ref().is_some_and(|reply| reply.write_sent_field(name, out))
-        }
-        Variable::UpstreamField(name) => {
-            request.trace.as_ref().is_some_and(|trace| trace.lock().write_field(name, out))
-        }
+        Variable::SentField(name) => request
+            .reply
+            .as_ref()
+            .is_some_and(|reply| reply.write_sent_field(name, out)),
+        Variable::UpstreamField(name) => request
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.lock().write_field(name, out)),
         Variable::Cookie(name) => {
             if let View::Cache(rules) = &request.view
-                && rules.ignored_cookies.iter().any(|glob| policy::matches_glob(glob, name))
+                && rules
+                    .ignored_cookies
+                    .iter()
+                    .any(|glob| policy::matches_glob(glob, name))
             {
                 return false;
             }
@@ -160,9 +156,10 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             Some(proxy) => crate::proxy_protocol::write_extra(&proxy.extras, *wanted, out),
             None => false,
         },
-        Variable::UpstreamCookie(name) => {
-            request.trace.as_ref().is_some_and(|trace| trace.lock().write_cookie(name, out))
-        }
+        Variable::UpstreamCookie(name) => request
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.lock().write_cookie(name, out)),
     }
 }
 
@@ -257,7 +254,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             LocalAddress::Tcp(address) => write_ip(Some(*address), out),
             LocalAddress::Unix(path) => {
                 out.extend_from_slice(b"unix:");
-                put(Some(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())), out)
+                put(
+                    Some(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())),
+                    out,
+                )
             }
         },
         B::ServerPort => match &request.connection.local {
@@ -269,7 +269,9 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         | B::ProxyProtocolServerAddr
         | B::ProxyProtocolServerPort => {
             // Nothing where the proxy spoke for itself.
-            let Some(proxy) = &request.connection.proxy else { return false };
+            let Some(proxy) = &request.connection.proxy else {
+                return false;
+            };
             match builtin {
                 B::ProxyProtocolAddr => write_ip(Some(proxy.client), out),
                 B::ProxyProtocolPort => write_port(Some(proxy.client), out),
@@ -281,9 +283,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::ProxyHost | B::ProxyPort => false,
         B::Connection => put_number(request.connection.serial, out),
         B::ConnectionRequests => put_number(request.nth_on_connection, out),
-        B::ConnectionTime => {
-            put_seconds(clock::now().saturating_sub(request.connection.accepted_at), out)
-        }
+        B::ConnectionTime => put_seconds(
+            clock::now().saturating_sub(request.connection.accepted_at),
+            out,
+        ),
         B::Pipe => put(Some(if request.pipelined { b"p" } else { b"." }), out),
         B::Pid => put_number(std::process::id(), out),
         B::Hostname => put(Some(request.runtime.hostname.as_bytes()), out),
@@ -300,20 +303,33 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::DateGmt => {
             let seconds = i64::try_from(clock::now() / 1000).unwrap_or(0);
             let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-            out.extend_from_slice(now.strftime("%A, %d-%b-%Y %H:%M:%S GMT").to_string().as_bytes());
+            out.extend_from_slice(
+                now.strftime("%A, %d-%b-%Y %H:%M:%S GMT")
+                    .to_string()
+                    .as_bytes(),
+            );
             true
         }
         B::DateLocal => {
             let now = clock::local(i64::try_from(clock::now() / 1000).unwrap_or(0));
-            out.extend_from_slice(now.strftime("%A, %d-%b-%Y %H:%M:%S %Z").to_string().as_bytes());
+            out.extend_from_slice(
+                now.strftime("%A, %d-%b-%Y %H:%M:%S %Z")
+                    .to_string()
+                    .as_bytes(),
+            );
             true
         }
         B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
         B::RequestLength => put_number(request.received_bytes, out),
         B::RequestId => write_request_id(request, out),
-        B::RequestCompletion => {
-            put(if request.is_complete { Some(b"OK") } else { Some(b"") }, out)
-        }
+        B::RequestCompletion => put(
+            if request.is_complete {
+                Some(b"OK")
+            } else {
+                Some(b"")
+            },
+            out,
+        ),
         B::RequestBody => put(request.body.in_memory(), out),
         B::RequestBodyFile => put(request.body.file_name(), out),
         B::RequestFilename => put(Some(&files::request_path(request)), out),
@@ -322,15 +338,20 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::FastcgiScriptName => write_script_name(request, out),
         B::FastcgiPathInfo => write_path_info(request, out),
         B::Status => {
-            let status = if request.status == 0 { 0 } else { request.status };
+            let status = if request.status == 0 {
+                0
+            } else {
+                request.status
+            };
             if status < 100 {
                 out.extend_from_slice(b"00");
             }
             put_number(status, out)
         }
-        B::BodyBytesSent => {
-            put_number(request.bytes_sent.saturating_sub(request.head_bytes_sent), out)
-        }
+        B::BodyBytesSent => put_number(
+            request.bytes_sent.saturating_sub(request.head_bytes_sent),
+            out,
+        ),
         B::BytesSent => put_number(request.bytes_sent, out),
         B::GzipRatio => match request.reply.as_ref().and_then(|reply| reply.gzip_ratio()) {
             Some(ratio) => {
@@ -340,8 +361,14 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             None => false,
         },
         B::LimitRate => put_number(request.limit_rate.unwrap_or(0), out),
-        B::LimitReqStatus => put(Some(request.limit_req_status.as_bytes()).filter(|s| !s.is_empty()), out),
-        B::LimitConnStatus => put(Some(request.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()), out),
+        B::LimitReqStatus => put(
+            Some(request.limit_req_status.as_bytes()).filter(|s| !s.is_empty()),
+            out,
+        ),
+        B::LimitConnStatus => put(
+            Some(request.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()),
+            out,
+        ),
         B::InvalidReferer => {
             if crate::access::is_referer_invalid(request) {
                 out.push(b'1');
@@ -349,9 +376,12 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             true
         }
         B::UpstreamCacheStatus => match &request.cache.outcome {
-            Some(outcome) => {
-                put(outcome.upstream_cache_status().map(|status| status.as_str().as_bytes()), out)
-            }
+            Some(outcome) => put(
+                outcome
+                    .upstream_cache_status()
+                    .map(|status| status.as_str().as_bytes()),
+                out,
+            ),
             None => false,
         },
         B::CacheStatus => match &request.cache.outcome {
@@ -366,9 +396,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             Some(age) => put_number(age, out),
             None => false,
         },
-        B::UpstreamCacheKey => {
-            put(Some(&request.cache.key[..]).filter(|key| !key.is_empty()), out)
-        }
+        B::UpstreamCacheKey => put(
+            Some(&request.cache.key[..]).filter(|key| !key.is_empty()),
+            out,
+        ),
         B::UpstreamCacheLastModified => put(request.cache.last_modified.as_deref(), out),
         B::UpstreamAddr
         | B::UpstreamBytesReceived
@@ -378,9 +409,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         | B::UpstreamQueueTime
         | B::UpstreamResponseLength
         | B::UpstreamResponseTime
-        | B::UpstreamStatus => {
-            request.trace.as_ref().is_some_and(|trace| trace.lock().write(builtin, out))
-        }
+        | B::UpstreamStatus => request
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.lock().write(builtin, out)),
     }
 }
 
@@ -434,7 +466,10 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
         out.extend_from_slice(value);
         found = true;
         // Fields that may stand only once, as nginx reads them.
-        if matches!(name, b"host" | b"content_length" | b"user_agent" | b"content_type") {
+        if matches!(
+            name,
+            b"host" | b"content_length" | b"user_agent" | b"content_type"
+        ) {
             break;
         }
     }
@@ -445,7 +480,11 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
 pub fn names_field(variable: &[u8], field: &[u8]) -> bool {
     variable.len() == field.len()
         && variable.iter().zip(field).all(|(&wanted, &byte)| {
-            let byte = if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+            let byte = if byte == b'-' {
+                b'_'
+            } else {
+                byte.to_ascii_lowercase()
+            };
             wanted == byte
         })
 }
@@ -512,7 +551,9 @@ fn write_forwarded_for(request: &Request, out: &mut Vec<u8>) -> bool {
 }
 
 fn write_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let id = *request.request_id.get_or_insert_with(crate::random::bytes16);
+    let id = *request
+        .request_id
+        .get_or_insert_with(crate::random::bytes16);
     for byte in id {
         for nibble in [byte >> 4, byte & 15] {
             out.push(b"0123456789abcdef"[usize::from(nibble)]);
@@ -557,15 +598,30 @@ fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
 
 fn write_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
-    put(request.path_info.as_ref().map(|split| split.info.as_slice()).or(Some(b"")), out)
+    put(
+        request
+            .path_info
+            .as_ref()
+            .map(|split| split.info.as_slice())
+            .or(Some(b"")),
+        out,
+    )
 }
 
 /// Runs `fastcgi_split_path_info` once for the current path.
 fn split_path_info(request: &mut Request) {
     let settings = request.settings.clone();
-    let site::Content::FastCgi(fastcgi) = &settings.content else { return };
-    let Some(pattern) = &fastcgi.split_path_info else { return };
-    if request.path_info.as_ref().is_some_and(|split| split.for_path == request.path) {
+    let site::Content::FastCgi(fastcgi) = &settings.content else {
+        return;
+    };
+    let Some(pattern) = &fastcgi.split_path_info else {
+        return;
+    };
+    if request
+        .path_info
+        .as_ref()
+        .is_some_and(|split| split.for_path == request.path)
+    {
         return;
     }
     let path = request.path.clone();
@@ -573,10 +629,18 @@ fn split_path_info(request: &mut Request) {
     let mut locations = pattern.regex.capture_locations();
     if let Ok(Some(_)) = pattern.regex.captures_read(&mut locations, &path) {
         let group = |number| {
-            locations.get(number).and_then(|(start, end)| path.get(start..end)).unwrap_or_default().to_vec()
+            locations
+                .get(number)
+                .and_then(|(start, end)| path.get(start..end))
+                .unwrap_or_default()
+                .to_vec()
         };
         let (script, info) = (group(1), group(2));
-        request.path_info = Some(crate::request::PathInfo { for_path: path, script, info });
+        request.path_info = Some(crate::request::PathInfo {
+            for_path: path,
+            script,
+            info,
+        });
     }
 }
 
@@ -590,7 +654,11 @@ fn write_map(request: &mut Request, map: &Map, out: &mut Vec<u8>) {
 
 fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Template {
     let lower = key.to_ascii_lowercase();
-    let key_name = if map.hostnames { lower.strip_suffix(b".").unwrap_or(&lower) } else { &lower };
+    let key_name = if map.hostnames {
+        lower.strip_suffix(b".").unwrap_or(&lower)
+    } else {
+        &lower
+    };
     if let Some(value) = map.exact.get(key_name) {
         return value;
     }
@@ -620,14 +688,17 @@ fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Templ
 fn write_geo(request: &mut Request, geo: &Geo, out: &mut Vec<u8>) {
     let mut text = Vec::new();
     write(request, &geo.source, &mut text);
-    let mut address = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<IpAddr>().ok());
+    let mut address = std::str::from_utf8(&text)
+        .ok()
+        .and_then(|text| text.parse::<IpAddr>().ok());
     if address.is_none() && matches!(text.len(), 4 | 16) && !text.starts_with(b"unix:") {
         address = binary_address(&text);
     }
     if !geo.proxies.is_empty() {
         let chain = request.head.field_all(b"x-forwarded-for");
         let chain: Vec<&[u8]> = chain.collect();
-        address = crate::access::forwarded_address(address, &chain, &geo.proxies, geo.proxy_recursive);
+        address =
+            crate::access::forwarded_address(address, &chain, &geo.proxies, geo.proxy_recursive);
     }
     let address = address.map(|address| address.to_canonical());
     if !geo.ranges.is_empty() {
@@ -644,7 +715,10 @@ fn write_geo(request: &mut Request, geo: &Geo, out: &mut Vec<u8>) {
         out.extend_from_slice(found.map_or(&geo.default, |(_, _, value)| value));
         return;
     }
-    let found = geo.networks.iter().find(|(network, _)| address.is_some() && network.contains(address));
+    let found = geo
+        .networks
+        .iter()
+        .find(|(network, _)| address.is_some() && network.contains(address));
     out.extend_from_slice(found.map_or(&geo.default, |(_, value)| value));
 }
 

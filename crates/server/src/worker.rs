@@ -73,7 +73,12 @@ impl Drop for Registration {
     fn drop(&mut self) {
         self.shared.registry.lock().streams.remove(&self.key);
         self.shared.connections.fetch_sub(1, Ordering::AcqRel);
-        self.shared.runtime.load().stats.active.fetch_sub(1, Ordering::Relaxed);
+        self.shared
+            .runtime
+            .load()
+            .stats
+            .active
+            .fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -137,8 +142,15 @@ impl Shared {
         registry.streams.insert(key, Arc::downgrade(stream));
         drop(registry);
         self.connections.fetch_add(1, Ordering::AcqRel);
-        self.runtime.load().stats.active.fetch_add(1, Ordering::Relaxed);
-        Registration { shared: self.clone(), key }
+        self.runtime
+            .load()
+            .stats
+            .active
+            .fetch_add(1, Ordering::Relaxed);
+        Registration {
+            shared: self.clone(),
+            key,
+        }
     }
 }
 
@@ -165,7 +177,10 @@ fn run(shared: &Arc<Shared>, index: usize, count: usize) {
     let runtime = match built {
         Ok(runtime) => runtime,
         Err(error) => {
-            error_log::emergency(&shared.runtime(), format_args!("worker {index} could not start: {error}"));
+            error_log::emergency(
+                &shared.runtime(),
+                format_args!("worker {index} could not start: {error}"),
+            );
             return;
         }
     };
@@ -182,12 +197,15 @@ fn run(shared: &Arc<Shared>, index: usize, count: usize) {
 async fn accept_all(shared: &Arc<Shared>, index: usize, _count: usize) {
     let mut sockets = shared.sockets.subscribe();
     let mut stop = shared.stop.subscribe();
-    let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> = HashMap::new();
+    let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> =
+        HashMap::new();
     loop {
         let current = sockets.borrow_and_update().clone();
         accepting.retain(|address, (listening, task)| {
             let stays = current.get(address).is_some_and(|sockets| {
-                sockets.get(index % sockets.len().max(1)).is_some_and(|socket| Arc::ptr_eq(socket, listening))
+                sockets
+                    .get(index % sockets.len().max(1))
+                    .is_some_and(|socket| Arc::ptr_eq(socket, listening))
             });
             if !stays {
                 task.abort();
@@ -195,7 +213,9 @@ async fn accept_all(shared: &Arc<Shared>, index: usize, _count: usize) {
             stays
         });
         for (address, group) in current.iter() {
-            let Some(listening) = group.get(index % group.len().max(1)) else { continue };
+            let Some(listening) = group.get(index % group.len().max(1)) else {
+                continue;
+            };
             if accepting.contains_key(address) {
                 continue;
             }
@@ -221,7 +241,10 @@ async fn accept_all(shared: &Arc<Shared>, index: usize, _count: usize) {
 
 async fn accept(shared: Arc<Shared>, listening: Listening, place: ListenAddress) {
     let failed = |error: io::Error| {
-        error_log::emergency(&shared.runtime(), format_args!("accept() on {place:?} failed: {error}"));
+        error_log::emergency(
+            &shared.runtime(),
+            format_args!("accept() on {place:?} failed: {error}"),
+        );
     };
     match listening {
         Listening::Tcp(listener) => match TcpListener::from_std(listener) {
@@ -266,14 +289,28 @@ fn begin(
     local: LocalAddress,
     place: &ListenAddress,
 ) {
-    shared.runtime.load().stats.accepted.fetch_add(1, Ordering::Relaxed);
-    tokio::spawn(connection::serve(shared.clone(), stream, peer, local, place.clone()));
+    shared
+        .runtime
+        .load()
+        .stats
+        .accepted
+        .fetch_add(1, Ordering::Relaxed);
+    tokio::spawn(connection::serve(
+        shared.clone(),
+        stream,
+        peer,
+        local,
+        place.clone(),
+    ));
 }
 
 /// A connection that broke before it was accepted is nothing; running out of
 /// descriptors needs a pause, or the thread would spin.
 async fn pause(error: io::Error, failed: &impl Fn(io::Error)) {
-    if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) {
+    if !matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+    ) {
         failed(error);
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }

@@ -31,7 +31,10 @@ pub struct Reply {
 impl Reply {
     /// The first value of a field, or the empty text.
     pub fn field(&self, name: &str) -> &str {
-        self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
+        self.fields
+            .iter()
+            .find(|(field, _)| field == name)
+            .map_or("", |(_, value)| value)
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -47,8 +50,13 @@ impl Client {
     /// # Panics
     /// When nothing listens there.
     pub async fn connect(socket: &Path) -> Client {
-        let stream = UnixStream::connect(socket).await.expect("the server listens");
-        Client { stream, buffer: Vec::new() }
+        let stream = UnixStream::connect(socket)
+            .await
+            .expect("the server listens");
+        Client {
+            stream,
+            buffer: Vec::new(),
+        }
     }
 
     /// Sends bytes as they are.
@@ -56,7 +64,10 @@ impl Client {
     /// # Panics
     /// When the server does not take them.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream.write_all(bytes.as_ref()).await.expect("the server reads");
+        self.stream
+            .write_all(bytes.as_ref())
+            .await
+            .expect("the server reads");
     }
 
     /// Sends what the server takes, and does not mind if it takes no more.
@@ -111,7 +122,11 @@ impl Client {
                 break at + 4;
             }
             if !self.fill().await {
-                assert!(self.buffer.is_empty(), "a head that broke off: {:?}", String::from_utf8_lossy(&self.buffer));
+                assert!(
+                    self.buffer.is_empty(),
+                    "a head that broke off: {:?}",
+                    String::from_utf8_lossy(&self.buffer)
+                );
                 return None;
             }
         };
@@ -176,7 +191,9 @@ impl Client {
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+    bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
 }
 
 fn parse_head(head: &[u8]) -> Reply {
@@ -191,7 +208,11 @@ fn parse_head(head: &[u8]) -> Reply {
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    Reply { status, fields, ..Reply::default() }
+    Reply {
+        status,
+        fields,
+        ..Reply::default()
+    }
 }
 
 /// A socket to send whole requests to, each on a connection of its own.
@@ -214,8 +235,11 @@ impl Target {
     /// When the server closes without a response.
     pub async fn ask(&self, method: &str, path: &str, fields: &str, body: &str) -> Reply {
         let mut client = Client::connect(&self.0).await;
-        let length =
-            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let length = if body.is_empty() {
+            String::new()
+        } else {
+            format!("Content-Length: {}\r\n", body.len())
+        };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n{fields}{length}\r\n{body}"
         );

@@ -26,15 +26,25 @@ impl Running {
     /// # Panics
     /// When it does not start; with what it said.
     pub async fn start(program: &str, main: &str, http: &str) -> Running {
-        let folder = tempfile::Builder::new().prefix("mayfly-test").tempdir().expect("a folder");
-        let mut running = Running { child: spawn(program, folder.path(), main, http), folder };
+        let folder = tempfile::Builder::new()
+            .prefix("mayfly-test")
+            .tempdir()
+            .expect("a folder");
+        let mut running = Running {
+            child: spawn(program, folder.path(), main, http),
+            folder,
+        };
         let begun = Instant::now();
         let pid_file = running.path("pid");
         while !pid_file.exists() {
             if let Ok(Some(status)) = running.child.try_wait() {
                 panic!("the server ended with {status}: {}", running.error_log());
             }
-            assert!(begun.elapsed() < START_PATIENCE, "no start: {}", running.error_log());
+            assert!(
+                begun.elapsed() < START_PATIENCE,
+                "no start: {}",
+                running.error_log()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         running
@@ -76,7 +86,10 @@ impl Running {
     /// # Panics
     /// When `kill` is missing.
     pub fn signal(&self, name: &str) {
-        let done = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status();
+        let done = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(self.pid().to_string())
+            .status();
         assert!(done.is_ok_and(|status| status.success()), "kill -{name}");
     }
 
@@ -90,7 +103,11 @@ impl Running {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return status;
             }
-            assert!(begun.elapsed() < START_PATIENCE, "no end: {}", self.error_log());
+            assert!(
+                begun.elapsed() < START_PATIENCE,
+                "no end: {}",
+                self.error_log()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -176,7 +176,10 @@ fn a_leader_that_dies_releases_everybody_and_one_takes_over() {
         let _leader = client.lead();
         client.follow()
     };
-    assert!(matches!(client.wait(&mut follower), Some(Followed::Failed(502))));
+    assert!(matches!(
+        client.wait(&mut follower),
+        Some(Followed::Failed(502))
+    ));
     let _next = client.lead();
     client.follow();
 }

@@ -92,7 +92,11 @@ impl OpenFiles {
             }
         }
         // A file that cannot be opened takes no other's place.
-        let opened = if may_open() { open_append(path).map(Some) } else { Ok(None) };
+        let opened = if may_open() {
+            open_append(path).map(Some)
+        } else {
+            Ok(None)
+        };
         let Ok(Some(mut file)) = opened else {
             self.by_path.remove(key);
             return opened.map(|_| ());
@@ -254,7 +258,11 @@ mod tests {
         files
             .write_kept(&cache, &path, b"one\n", 0, || true)
             .unwrap();
-        assert!(files.write_kept(&cache, &nowhere, b"lost\n", 1, || true).is_err());
+        assert!(
+            files
+                .write_kept(&cache, &nowhere, b"lost\n", 1, || true)
+                .is_err()
+        );
         std::fs::rename(&path, directory.path().join("moved")).unwrap();
         files
             .write_kept(&cache, &path, b"two\n", 2, || true)

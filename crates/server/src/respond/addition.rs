@@ -25,7 +25,10 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
     }
     let is_fitting = reply.head.status == 200
         && !request.is_subrequest
-        && reply.head.field("content-type").is_some_and(|value| settings.types.contains(value));
+        && reply
+            .head
+            .field("content-type")
+            .is_some_and(|value| settings.types.contains(value));
     if !is_fitting {
         return None;
     }
@@ -35,7 +38,10 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
     for name in ["accept-ranges", "last-modified", "etag"] {
         reply.head.fields.remove(name);
     }
-    Some(Around { before: settings.before.clone(), after: settings.after.clone() })
+    Some(Around {
+        before: settings.before.clone(),
+        after: settings.after.clone(),
+    })
 }
 
 /// The body that a path of this site has for this request; nothing when it has none.

@@ -64,7 +64,10 @@ fn on_one_line(value: Bytes) -> Bytes {
     if !value.iter().any(breaks) {
         return value;
     }
-    let spaced: Vec<u8> = value.iter().map(|byte| if breaks(byte) { b' ' } else { *byte }).collect();
+    let spaced: Vec<u8> = value
+        .iter()
+        .map(|byte| if breaks(byte) { b' ' } else { *byte })
+        .collect();
     Bytes::copy_from_slice(spaced.trim_ascii())
 }
 
@@ -128,7 +131,9 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
         Expires::Max => (MAX_EXPIRES.to_owned(), MAX_AGE.to_owned()),
         Expires::Daily(at) => {
             let local = clock::local(now);
-            let midnight = local.start_of_day().map_or(now, |day| day.timestamp().as_second());
+            let midnight = local
+                .start_of_day()
+                .map_or(now, |day| day.timestamp().as_second());
             let mut expires = midnight + i64::try_from(at).unwrap_or(0);
             if expires <= now {
                 expires += 24 * 60 * 60;
@@ -137,10 +142,12 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
         }
         Expires::Access(seconds) => relative(now + seconds, seconds),
         Expires::Modified(seconds) => {
-            let modified = reply
-                .head
-                .last_modified
-                .or_else(|| reply.head.field("last-modified").and_then(http1::date::parse));
+            let modified = reply.head.last_modified.or_else(|| {
+                reply
+                    .head
+                    .field("last-modified")
+                    .and_then(http1::date::parse)
+            });
             match modified {
                 Some(modified) => relative(modified + seconds, modified + seconds - now),
                 None => relative(now + seconds, seconds),
@@ -154,8 +161,11 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
 }
 
 fn relative(date: i64, seconds: i64) -> (String, String) {
-    let cache_control =
-        if seconds < 0 { "no-cache".to_owned() } else { format!("max-age={seconds}") };
+    let cache_control = if seconds < 0 {
+        "no-cache".to_owned()
+    } else {
+        format!("max-age={seconds}")
+    };
     (http_date(date), cache_control)
 }
 
@@ -181,7 +191,11 @@ fn parse(value: &[u8], modified: bool) -> Option<Expires> {
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let seconds = seconds(rest)? * sign;
-    Some(if modified { Expires::Modified(seconds) } else { Expires::Access(seconds) })
+    Some(if modified {
+        Expires::Modified(seconds)
+    } else {
+        Expires::Access(seconds)
+    })
 }
 
 /// `1h30m` and the like, in seconds.
@@ -190,7 +204,12 @@ fn seconds(text: &str) -> Option<i64> {
     let mut number: Option<i64> = None;
     for character in text.chars() {
         if let Some(digit) = character.to_digit(10) {
-            number = Some(number.unwrap_or(0).checked_mul(10)?.checked_add(i64::from(digit))?);
+            number = Some(
+                number
+                    .unwrap_or(0)
+                    .checked_mul(10)?
+                    .checked_add(i64::from(digit))?,
+            );
             continue;
         }
         let unit = match character {
@@ -210,7 +229,11 @@ fn seconds(text: &str) -> Option<i64> {
 
 /// Adds `; charset=...` to the media types that `charset_types` names. A body
 /// in another charset needs a table; without one the response stays as it is.
-fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSettings) -> Option<Transcoder> {
+fn charset(
+    request: &mut Request,
+    reply: &mut Reply,
+    settings: &site::CharsetSettings,
+) -> Option<Transcoder> {
     let wanted = match request.accel_charset.take() {
         Some(charset) => charset,
         None if settings.charset.is_empty() || reply.head.keeps_charset => return None,
@@ -221,7 +244,12 @@ fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSet
     }
     let content_type = reply.head.field("content-type")?;
     let named = charset::of_content_type(content_type);
-    let is_upstream = matches!(reply.body, crate::reply::Body::Upstream(_) | crate::reply::Body::Filling(_) | crate::reply::Body::Stored { .. });
+    let is_upstream = matches!(
+        reply.body,
+        crate::reply::Body::Upstream(_)
+            | crate::reply::Body::Filling(_)
+            | crate::reply::Body::Stored { .. }
+    );
     if named.is_some() && !(settings.overrides && is_upstream) {
         return None;
     }
@@ -234,13 +262,21 @@ fn charset(request: &mut Request, reply: &mut Reply, settings: &site::CharsetSet
     if !source.is_empty() && !is_encoded && !source.eq_ignore_ascii_case(&wanted) {
         transcoder = request.runtime.charsets.find(source, &wanted);
         if transcoder.is_none() && named.is_none() {
-            let (source, wanted) = (String::from_utf8_lossy(source), String::from_utf8_lossy(&wanted));
-            let message = format_args!("no \"charset_map\" between the charsets \"{source}\" and \"{wanted}\"");
+            let (source, wanted) = (
+                String::from_utf8_lossy(source),
+                String::from_utf8_lossy(&wanted),
+            );
+            let message = format_args!(
+                "no \"charset_map\" between the charsets \"{source}\" and \"{wanted}\""
+            );
             error_log::request(request, LogLevel::Error, message);
             return None;
         }
     }
-    let end = content_type.iter().position(|&byte| byte == b';').unwrap_or(content_type.len());
+    let end = content_type
+        .iter()
+        .position(|&byte| byte == b';')
+        .unwrap_or(content_type.len());
     let mut value = content_type[..end].trim_ascii_end().to_vec();
     value.extend_from_slice(b"; charset=");
     value.extend_from_slice(&wanted);

@@ -63,9 +63,15 @@ pub async fn send(
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
-        || (CLOSING_STATUSES.contains(&reply.head.status) && request.error_status.is_none_or(|status| CLOSING_STATUSES.contains(&status)));
+        || (CLOSING_STATUSES.contains(&reply.head.status)
+            && request
+                .error_status
+                .is_none_or(|status| CLOSING_STATUSES.contains(&status)));
     let mut head = take_buffer();
-    let Reply { head: mut reply_head, body } = reply;
+    let Reply {
+        head: mut reply_head,
+        body,
+    } = reply;
     reply_head.sent_connection = if closes { "close" } else { "keep-alive" };
     reply_head.sent_chunked = framing == BodyFraming::Chunked;
     let keep_alive = request.settings.connection.keepalive_header;
@@ -98,7 +104,11 @@ pub async fn send(
     request.head_bytes_sent += head_bytes;
     sent?;
     request.is_complete = true;
-    Ok(if closes { After::Close } else { After::KeepAlive })
+    Ok(if closes {
+        After::Close
+    } else {
+        After::KeepAlive
+    })
 }
 
 /// The body with what `add_before_body` and `add_after_body` put around it.
@@ -149,7 +159,9 @@ const KEPT_BUFFERS: usize = 16;
 const KEPT_BUFFER_BYTES: usize = 16 * 1024;
 
 fn take_buffer() -> Vec<u8> {
-    BUFFERS.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(1024))
+    BUFFERS
+        .with_borrow_mut(Vec::pop)
+        .unwrap_or_else(|| Vec::with_capacity(1024))
 }
 
 fn give_buffer(mut buffer: Vec<u8>) {
@@ -181,7 +193,10 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option
         ranges::apply(request, reply);
     }
     let recoder = match transcoder {
-        Some(transcoder) => Some(Recoder::Charset { transcoder, then: recoder.map(Box::new) }),
+        Some(transcoder) => Some(Recoder::Charset {
+            transcoder,
+            then: recoder.map(Box::new),
+        }),
         None => recoder,
     };
     (recoder, around)
@@ -223,7 +238,14 @@ fn check_conditions(request: &Request, reply: &mut Reply) {
         if last_modified.is_none() && etag.is_none() {
             return;
         }
-        conditional::evaluate(head, Validators { etag, last_modified }, rule)
+        conditional::evaluate(
+            head,
+            Validators {
+                etag,
+                last_modified,
+            },
+            rule,
+        )
     };
     match verdict {
         Verdict::Proceed => {}
@@ -243,10 +265,12 @@ fn check_conditions(request: &Request, reply: &mut Reply) {
 
 /// `Last-Modified` in unix seconds, read from stored fields only when needed.
 fn last_modified(reply: &Reply) -> Option<i64> {
-    reply
-        .head
-        .last_modified
-        .or_else(|| reply.head.field("last-modified").and_then(http1::date::parse))
+    reply.head.last_modified.or_else(|| {
+        reply
+            .head
+            .field("last-modified")
+            .and_then(http1::date::parse)
+    })
 }
 
 fn framing(request: &Request, reply: &Reply) -> BodyFraming {
@@ -265,7 +289,11 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
         && request.settings.addition.before.is_none()
         && request.settings.addition.after.is_none();
     if is_empty && !has_trailers {
-        return if request.method == Method::Head { BodyFraming::None } else { BodyFraming::Length(0) };
+        return if request.method == Method::Head {
+            BodyFraming::None
+        } else {
+            BodyFraming::Length(0)
+        };
     }
     if may_chunk {
         BodyFraming::Chunked
@@ -321,7 +349,13 @@ fn write_head(
     for (name, value) in reply.fields.iter() {
         let _ = writer.put_field(name, value);
     }
-    if let Some(age) = request.cache.age.filter(|_| request.cache.outcome.as_ref().is_some_and(|outcome| outcome.served != http_cache::Served::No)) {
+    if let Some(age) = request.cache.age.filter(|_| {
+        request
+            .cache
+            .outcome
+            .as_ref()
+            .is_some_and(|outcome| outcome.served != http_cache::Served::No)
+    }) {
         let _ = writer.put_number("Age", age);
     }
     if request.settings.headers.cache_status
@@ -364,12 +398,17 @@ fn writer_cookie(request: &Request, lifetime: std::time::Duration) -> Bytes {
     let until = request.now.saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);
     let name = String::from_utf8_lossy(crate::policy::WRITER_COOKIE);
-    Bytes::from(format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax"))
+    Bytes::from(format!(
+        "{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax"
+    ))
 }
 
 /// The text of `server_tokens`, where it holds variables.
 pub(crate) fn evaluate_server_text(request: &mut Request) {
-    if !matches!(request.settings.headers.server_tokens, ServerTokens::Text(_)) {
+    if !matches!(
+        request.settings.headers.server_tokens,
+        ServerTokens::Text(_)
+    ) {
         return;
     }
     let settings = request.settings.clone();

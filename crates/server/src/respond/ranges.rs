@@ -12,12 +12,17 @@ use crate::request::Request;
 
 /// Cuts the reply to what the client asked for.
 pub fn apply(request: &mut Request, reply: &mut Reply) {
-    let Some(length) = reply.head.content_length else { return };
+    let Some(length) = reply.head.content_length else {
+        return;
+    };
     let settings = &request.settings.files;
     if settings.max_ranges == Some(0) {
         return;
     }
-    let asked = request.head.field("range").filter(|_| range_applies(request, reply));
+    let asked = request
+        .head
+        .field("range")
+        .filter(|_| range_applies(request, reply));
     let ranges = match asked {
         Some(value) => range::parse_ranges(value, length, settings.max_ranges),
         None => Ranges::Ignore,
@@ -30,7 +35,9 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
         }
         Ranges::NotSatisfiable => {
             let mut page = super::status_page(request, 416);
-            page.head.fields.append("Content-Range", format!("bytes */{length}"));
+            page.head
+                .fields
+                .append("Content-Range", format!("bytes */{length}"));
             page.head.is_final = true;
             *reply = page;
         }
@@ -40,7 +47,10 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
                 return;
             }
             partial(reply, end - start);
-            reply.head.fields.set("Content-Range", format!("bytes {start}-{}/{length}", end - 1));
+            reply.head.fields.set(
+                "Content-Range",
+                format!("bytes {start}-{}/{length}", end - 1),
+            );
         }
         Ranges::Satisfiable(ranges) if reply.body.is_at_hand() => multiple(reply, &ranges, length),
         Ranges::Satisfiable(_) => {}
@@ -49,7 +59,10 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
 
 fn range_applies(request: &Request, reply: &Reply) -> bool {
     let last_modified = super::last_modified(reply);
-    let validators = Validators { etag: reply.head.field("etag"), last_modified };
+    let validators = Validators {
+        etag: reply.head.field("etag"),
+        last_modified,
+    };
     conditional::range_applies(&request.head, validators)
 }
 
@@ -67,9 +80,15 @@ fn single(reply: &mut Reply, start: u64, end: u64) -> bool {
         return false;
     }
     reply.body = match std::mem::replace(&mut reply.body, Body::Empty) {
-        Body::Stored { response, start: from, .. } => {
-            Body::Stored { response, start: from + start, end: from + end }
-        }
+        Body::Stored {
+            response,
+            start: from,
+            ..
+        } => Body::Stored {
+            response,
+            start: from + start,
+            end: from + end,
+        },
         body => Body::Segments(body.part(start, end)),
     };
     true
@@ -93,12 +112,14 @@ fn multiple(reply: &mut Reply, ranges: &[(u64, u64)], length: u64) {
         pieces.push_back(Segment::Memory(Bytes::from(head)));
         pieces.extend(reply.body.part(start, end));
     }
-    pieces.push_back(Segment::Memory(Bytes::from(format!("\r\n--{boundary}--\r\n"))));
+    pieces.push_back(Segment::Memory(Bytes::from(format!(
+        "\r\n--{boundary}--\r\n"
+    ))));
     let total = pieces.iter().map(Segment::length).sum();
     partial(reply, total);
-    reply
-        .head
-        .fields
-        .set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
+    reply.head.fields.set(
+        "Content-Type",
+        format!("multipart/byteranges; boundary={boundary}"),
+    );
     reply.body = Body::Segments(pieces);
 }

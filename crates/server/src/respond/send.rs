@@ -113,7 +113,9 @@ impl<'a> Sender<'a> {
             head,
             head_written: 0,
             sent: 0,
-            buffering: Buffering { enabled: request.accel_buffering.unwrap_or(by_directive) },
+            buffering: Buffering {
+                enabled: request.accel_buffering.unwrap_or(by_directive),
+            },
             recoder,
             sendfile: settings.files.sendfile,
             held: VecDeque::new(),
@@ -141,7 +143,11 @@ impl<'a> Sender<'a> {
         match body {
             Body::Empty if framing == BodyFraming::Chunked => Ok(()),
             Body::Empty => self.write(&mut VecDeque::new()).await,
-            Body::Stored { response, start, end } => {
+            Body::Stored {
+                response,
+                start,
+                end,
+            } => {
                 if start == 0 && end == response.body.len() && framing != BodyFraming::Chunked {
                     return self.write_stored(&response).await;
                 }
@@ -162,7 +168,10 @@ impl<'a> Sender<'a> {
 
     /// The hit: head and all pieces of the body in one system call, if the
     /// socket takes them.
-    async fn write_stored(&mut self, response: &http_cache::StoredResponse) -> Result<(), SendError> {
+    async fn write_stored(
+        &mut self,
+        response: &http_cache::StoredResponse,
+    ) -> Result<(), SendError> {
         let chunks = response.body.chunks();
         if response.body.len() <= JOINED_BYTES && self.pace.is_none() {
             // One piece is cheaper to hand over than two; so few bytes cost nothing to copy.
@@ -189,8 +198,10 @@ impl<'a> Sender<'a> {
             if of_body as u64 == response.body.len() && self.head_written == self.head.len() {
                 return Ok(());
             }
-            let mut pieces: VecDeque<Bytes> =
-                response.body.slice(of_body as u64..response.body.len()).collect();
+            let mut pieces: VecDeque<Bytes> = response
+                .body
+                .slice(of_body as u64..response.body.len())
+                .collect();
             return self.write(&mut pieces).await;
         }
         let mut pieces: VecDeque<Bytes> = chunks.iter().cloned().collect();
@@ -202,10 +213,19 @@ impl<'a> Sender<'a> {
         for segment in segments {
             match segment {
                 Segment::Memory(bytes) => pieces.push_back(bytes),
-                Segment::File { file, offset, length } if !self.sendfile => {
-                    self.read_and_write(&file, offset, length, &mut pieces).await?;
+                Segment::File {
+                    file,
+                    offset,
+                    length,
+                } if !self.sendfile => {
+                    self.read_and_write(&file, offset, length, &mut pieces)
+                        .await?;
                 }
-                Segment::File { file, offset, length } => {
+                Segment::File {
+                    file,
+                    offset,
+                    length,
+                } => {
                     self.write(&mut pieces).await?;
                     self.write_file(&file, offset, length).await?;
                 }
@@ -224,7 +244,9 @@ impl<'a> Sender<'a> {
     ) -> Result<(), SendError> {
         let end = offset + length;
         while offset < end {
-            let wanted = usize::try_from(end - offset).unwrap_or(usize::MAX).min(READ_BYTES);
+            let wanted = usize::try_from(end - offset)
+                .unwrap_or(usize::MAX)
+                .min(READ_BYTES);
             let mut buffer = vec![0; wanted];
             let read = file.read_at(&mut buffer, offset)?;
             if read == 0 {
@@ -238,10 +260,17 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    async fn write_file(&mut self, file: &std::fs::File, mut offset: u64, length: u64) -> Result<(), SendError> {
+    async fn write_file(
+        &mut self,
+        file: &std::fs::File,
+        mut offset: u64,
+        length: u64,
+    ) -> Result<(), SendError> {
         let end = offset + length;
         while offset < end {
-            let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(FILE_PIECE_BYTES);
+            let left = usize::try_from(end - offset)
+                .unwrap_or(usize::MAX)
+                .min(FILE_PIECE_BYTES);
             let piece = self.allowance(left).await;
             match self.stream.try_sendfile(file, offset, piece) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -258,7 +287,11 @@ impl<'a> Sender<'a> {
     }
 
     /// Reads along with a response that is being stored.
-    async fn write_filling(&mut self, mut reader: Reader, framing: BodyFraming) -> Result<(), SendError> {
+    async fn write_filling(
+        &mut self,
+        mut reader: Reader,
+        framing: BodyFraming,
+    ) -> Result<(), SendError> {
         let mut pieces = VecDeque::new();
         let mut left = declared(framing);
         loop {
@@ -266,7 +299,9 @@ impl<'a> Sender<'a> {
             let mut ended = false;
             while pieces.len() < MAX_SLICES / 4 {
                 match poll_once(reader.next_chunk()).await {
-                    Some(Ok(Some(bytes))) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
+                    Some(Ok(Some(bytes))) => {
+                        self.add_piece(&mut pieces, &bytes, framing, &mut left)?
+                    }
                     Some(Ok(None)) => {
                         ended = true;
                         break;
@@ -295,9 +330,15 @@ impl<'a> Sender<'a> {
     /// Recodes a body that is at hand and sends it.
     async fn write_recoded(&mut self, body: Body, framing: BodyFraming) -> Result<(), SendError> {
         let segments = match body {
-            Body::Stored { response, start, end } => {
-                response.body.slice(start..end).map(Segment::Memory).collect()
-            }
+            Body::Stored {
+                response,
+                start,
+                end,
+            } => response
+                .body
+                .slice(start..end)
+                .map(Segment::Memory)
+                .collect(),
             Body::Segments(segments) => segments,
             _ => VecDeque::new(),
         };
@@ -305,12 +346,20 @@ impl<'a> Sender<'a> {
         let mut left = None;
         for segment in segments {
             match segment {
-                Segment::Memory(bytes) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
-                Segment::File { file, mut offset, length } => {
+                Segment::Memory(bytes) => {
+                    self.add_piece(&mut pieces, &bytes, framing, &mut left)?
+                }
+                Segment::File {
+                    file,
+                    mut offset,
+                    length,
+                } => {
                     let end = offset + length;
                     let mut buffer = vec![0; READ_BYTES];
                     while offset < end {
-                        let wanted = usize::try_from(end - offset).unwrap_or(usize::MAX).min(READ_BYTES);
+                        let wanted = usize::try_from(end - offset)
+                            .unwrap_or(usize::MAX)
+                            .min(READ_BYTES);
                         let read = file.read_at(&mut buffer[..wanted], offset)?;
                         if read == 0 {
                             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -339,7 +388,9 @@ impl<'a> Sender<'a> {
             None => bytes.to_bytes(),
         };
         if let Some(left) = left {
-            let keep = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+            let keep = usize::try_from(*left)
+                .unwrap_or(usize::MAX)
+                .min(bytes.len());
             bytes.truncate(keep);
             *left -= keep as u64;
         }
@@ -539,7 +590,11 @@ impl<'a> Sender<'a> {
     async fn write_paced(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
         let head_left = self.head.len() - self.head_written;
         let next = pieces.front().map_or(0, Bytes::len);
-        let allowed = if head_left > 0 { head_left } else { self.allowance(next).await };
+        let allowed = if head_left > 0 {
+            head_left
+        } else {
+            self.allowance(next).await
+        };
         let mut now: VecDeque<Bytes> = VecDeque::new();
         if head_left == 0
             && let Some(piece) = pieces.front_mut()
@@ -561,15 +616,20 @@ impl<'a> Sender<'a> {
 
     /// How many of `wanted` bytes may be sent now; waits until it is some.
     async fn allowance(&mut self, wanted: usize) -> usize {
-        let Some(pace) = &self.pace else { return wanted };
+        let Some(pace) = &self.pace else {
+            return wanted;
+        };
         let body_sent = self.sent - self.head_written as u64;
         loop {
             let elapsed = pace.started.elapsed().as_millis();
             // As nginx counts: the second that has begun may be used.
-            let earned = u128::from(pace.bytes_per_second) * (elapsed + 1000) / 1000 + u128::from(pace.free);
+            let earned =
+                u128::from(pace.bytes_per_second) * (elapsed + 1000) / 1000 + u128::from(pace.free);
             let allowed = earned.saturating_sub(u128::from(body_sent));
             if allowed > 0 {
-                return usize::try_from(allowed).unwrap_or(usize::MAX).min(wanted.max(1));
+                return usize::try_from(allowed)
+                    .unwrap_or(usize::MAX)
+                    .min(wanted.max(1));
             }
             let missing = u128::from(body_sent).saturating_sub(earned) + 1;
             let wait = missing * 1000 / u128::from(pace.bytes_per_second) + 1;
@@ -643,7 +703,9 @@ fn frame(pieces: &mut VecDeque<Bytes>, bytes: Bytes, framing: BodyFraming) {
         return;
     }
     if framing == BodyFraming::Chunked {
-        pieces.push_back(Bytes::copy_from_slice(ChunkHead::new(bytes.len() as u64).as_ref()));
+        pieces.push_back(Bytes::copy_from_slice(
+            ChunkHead::new(bytes.len() as u64).as_ref(),
+        ));
         pieces.push_back(bytes);
         pieces.push_back(Bytes::from_static(CHUNK_END));
     } else {

@@ -88,7 +88,11 @@ fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
 }
 
 /// Fetches for this client alone.
-pub async fn direct(request: &mut Request, fastcgi: Arc<FastCgi>, client: &mut ClientSide) -> Handled {
+pub async fn direct(
+    request: &mut Request,
+    fastcgi: Arc<FastCgi>,
+    client: &mut ClientSide,
+) -> Handled {
     if let Err(status) = take_body(request, &fastcgi, client).await {
         return Handled::Status(status);
     }
@@ -166,11 +170,21 @@ pub struct Asked<'a> {
 
 /// Fields of the client's request that would make the response one for this
 /// client alone.
-const NOT_FOR_CACHE: [&str; 6] =
-    ["if-modified-since", "if-unmodified-since", "if-none-match", "if-match", "range", "if-range"];
+const NOT_FOR_CACHE: [&str; 6] = [
+    "if-modified-since",
+    "if-unmodified-since",
+    "if-none-match",
+    "if-match",
+    "range",
+    "if-range",
+];
 
 /// Puts everything together that a fetch needs.
-pub fn spec(request: &mut Request, fastcgi: &Arc<FastCgi>, asked: &Asked<'_>) -> Result<FetchSpec, u16> {
+pub fn spec(
+    request: &mut Request,
+    fastcgi: &Arc<FastCgi>,
+    asked: &Asked<'_>,
+) -> Result<FetchSpec, u16> {
     let group = group(request, &fastcgi.target)?;
     let method = (request.method, request.method_override);
     if asked.as_get && request.method == Method::Head {
@@ -185,7 +199,10 @@ pub fn spec(request: &mut Request, fastcgi: &Arc<FastCgi>, asked: &Asked<'_>) ->
         error_log::request(request, LogLevel::Error, format_args!("{error}"));
         500u16
     })?;
-    let hash_key = request.runtime.hash_key(&group).map(|key| variable::evaluate(request, &key));
+    let hash_key = request
+        .runtime
+        .hash_key(&group)
+        .map(|key| variable::evaluate(request, &key));
     let exchange = &fastcgi.exchange;
     let rate = match exchange.limit_rate.is_empty() || !exchange.buffering {
         true => 0,
@@ -238,14 +255,21 @@ fn group(request: &mut Request, target: &PassTarget) -> Result<Arc<Group>, u16> 
     }
 }
 
-fn params(request: &mut Request, fastcgi: &FastCgi, asked: &Asked<'_>) -> Result<Params, ::fastcgi::Error> {
+fn params(
+    request: &mut Request,
+    fastcgi: &FastCgi,
+    asked: &Asked<'_>,
+) -> Result<Params, ::fastcgi::Error> {
     let mut values: Vec<(&[u8], Vec<u8>)> = Vec::with_capacity(fastcgi.params.len());
     for param in &fastcgi.params {
         let value = variable::evaluate(request, &param.value);
         values.push((&param.name, value));
     }
     let validators = asked.validating.map(|stored| {
-        (stored.last_modified().map(<[u8]>::to_vec), stored.etag().map(<[u8]>::to_vec))
+        (
+            stored.last_modified().map(<[u8]>::to_vec),
+            stored.etag().map(<[u8]>::to_vec),
+        )
     });
     let mut encoder = ParamsEncoder::new();
     for ((name, value), param) in values.iter().zip(&fastcgi.params) {
@@ -266,7 +290,9 @@ fn params(request: &mut Request, fastcgi: &FastCgi, asked: &Asked<'_>) -> Result
     if fastcgi.exchange.pass_request_headers {
         for (name, value) in request.head.fields() {
             let left_out = asked.for_cache
-                && NOT_FOR_CACHE.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
+                && NOT_FOR_CACHE
+                    .iter()
+                    .any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
             if !left_out {
                 encoder.push_http_field(name, value);
             }
@@ -282,10 +308,7 @@ pub fn into_handled(request: &mut Request, fastcgi: &FastCgi, mut fetched: Fetch
         let target = target.to_vec();
         return redirect_internally(request, fetched, &target);
     }
-    if exchange.intercept_errors
-        && fetched.status >= 300
-        && request.may_intercept(fetched.status)
-    {
+    if exchange.intercept_errors && fetched.status >= 300 && request.may_intercept(fetched.status) {
         let mut kept = Fields::new();
         for (name, value) in &fetched.fields {
             if fetched.status == 401 && name.eq_ignore_ascii_case(b"www-authenticate") {
@@ -303,30 +326,49 @@ pub fn into_handled(request: &mut Request, fastcgi: &FastCgi, mut fetched: Fetch
             head.fields.append(name, value);
         }
     }
-    head.last_modified = head.fields.get("last-modified").and_then(http1::date::parse);
+    head.last_modified = head
+        .fields
+        .get("last-modified")
+        .and_then(http1::date::parse);
     head.accepts_ranges = exchange.force_ranges;
-    Handled::Reply(Box::new(Reply { head, body: Body::Upstream(Box::new(fetched.body)) }))
+    Handled::Reply(Box::new(Reply {
+        head,
+        body: Body::Upstream(Box::new(fetched.body)),
+    }))
 }
 
 /// X-Accel-Redirect, unless it is to be ignored.
-pub fn accel_redirect<'f>(fields: &'f [(Bytes, Bytes)], exchange: &site::Exchange) -> Option<&'f [u8]> {
+pub fn accel_redirect<'f>(
+    fields: &'f [(Bytes, Bytes)],
+    exchange: &site::Exchange,
+) -> Option<&'f [u8]> {
     if exchange.ignored_fields.x_accel_redirect {
         return None;
     }
-    let (_, value) =
-        fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"x-accel-redirect"))?;
+    let (_, value) = fields
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(b"x-accel-redirect"))?;
     Some(value)
 }
 
 /// Fields that come along when the response's place is taken by another
 /// location's: nginx copies these.
-const KEPT_ON_REDIRECT: [&str; 6] =
-    ["content-type", "content-disposition", "accept-ranges", "set-cookie", "cache-control", "expires"];
+const KEPT_ON_REDIRECT: [&str; 6] = [
+    "content-type",
+    "content-disposition",
+    "accept-ranges",
+    "set-cookie",
+    "cache-control",
+    "expires",
+];
 
 fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -> Handled {
     let mut kept = Fields::new();
     for (name, value) in &fetched.fields {
-        if KEPT_ON_REDIRECT.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes())) {
+        if KEPT_ON_REDIRECT
+            .iter()
+            .any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
+        {
             kept.append(name.clone(), value.clone());
         }
     }
@@ -342,7 +384,10 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
         Ok(target) => target.path.into_owned(),
         Err(_) => return Handled::Status(500),
     };
-    Handled::Redirect { path, args: args.get(1..).unwrap_or_default().to_vec() }
+    Handled::Redirect {
+        path,
+        args: args.get(1..).unwrap_or_default().to_vec(),
+    }
 }
 
 fn apply_accel(
@@ -352,15 +397,21 @@ fn apply_accel(
     exchange: &site::Exchange,
 ) {
     for (name, value) in fields {
-        if name.eq_ignore_ascii_case(b"x-accel-limit-rate") && !exchange.ignored_fields.x_accel_limit_rate {
+        if name.eq_ignore_ascii_case(b"x-accel-limit-rate")
+            && !exchange.ignored_fields.x_accel_limit_rate
+        {
             request.limit_rate = crate::rewrite::parse_rate(value);
-        } else if name.eq_ignore_ascii_case(b"x-accel-charset") && !exchange.ignored_fields.x_accel_charset {
+        } else if name.eq_ignore_ascii_case(b"x-accel-charset")
+            && !exchange.ignored_fields.x_accel_charset
+        {
             if value.eq_ignore_ascii_case(b"off") {
                 head.keeps_charset = true;
             } else {
                 request.accel_charset = Some(value.to_vec());
             }
-        } else if name.eq_ignore_ascii_case(b"x-accel-buffering") && !exchange.ignored_fields.x_accel_buffering {
+        } else if name.eq_ignore_ascii_case(b"x-accel-buffering")
+            && !exchange.ignored_fields.x_accel_buffering
+        {
             request.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
         }
     }
@@ -368,8 +419,13 @@ fn apply_accel(
 
 /// Fields that are written anew for each response, or that concern only the
 /// connection to the upstream.
-const NOT_PASSED: [&str; 5] =
-    ["connection", "keep-alive", "transfer-encoding", "content-length", "trailer"];
+const NOT_PASSED: [&str; 5] = [
+    "connection",
+    "keep-alive",
+    "transfer-encoding",
+    "content-length",
+    "trailer",
+];
 
 /// Does a field of the upstream's response go on to clients?
 pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
@@ -377,4 +433,3 @@ pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
     !NOT_PASSED.iter().any(|field| is(field.as_bytes()))
         && !exchange.hidden_fields.iter().any(|field| is(field))
 }
-

@@ -76,7 +76,10 @@ pub fn fresh(request: &mut Request, plan: &Plan) -> Option<Handled> {
         return None;
     }
     let key = KeyRef::new(&plan.key);
-    match plan.zone.lookup(&key, &Fields(&request.head), Millis(request.now)) {
+    match plan
+        .zone
+        .lookup(&key, &Fields(&request.head), Millis(request.now))
+    {
         Lookup::Fresh(stored) => Some(hit(request, stored)),
         _ => None,
     }
@@ -88,12 +91,19 @@ enum Round {
 }
 
 fn forwarded(reason: Forward) -> Outcome {
-    Outcome { fwd: Some(reason), ..Outcome::default() }
+    Outcome {
+        fwd: Some(reason),
+        ..Outcome::default()
+    }
 }
 
 fn is_beyond_range_offset(request: &Request, plan: &Plan) -> bool {
-    let Some(limit) = plan.rules.max_range_offset else { return false };
-    let Some(range) = request.head.field("range") else { return false };
+    let Some(limit) = plan.rules.max_range_offset else {
+        return false;
+    };
+    let Some(range) = request.head.field("range") else {
+        return false;
+    };
     let start = range.strip_prefix(b"bytes=").and_then(|spec| {
         let digits = spec.split(|&byte| byte == b'-').next()?;
         std::str::from_utf8(digits).ok()?.trim().parse::<u64>().ok()
@@ -122,7 +132,10 @@ async fn round(
         }
         Lookup::NotShareable(why) => {
             request.cache.reason = Some(why.word());
-            request.cache.outcome = Some(Outcome { no_store: Some(why), ..forwarded(Forward::Miss) });
+            request.cache.outcome = Some(Outcome {
+                no_store: Some(why),
+                ..forwarded(Forward::Miss)
+            });
             return Round::Done(go_alone(request, fastcgi, plan, client).await);
         }
         Lookup::VaryMiss => reason = Forward::VaryMiss,
@@ -165,9 +178,10 @@ fn serve_while_refreshing(
     info: &StaleInfo,
 ) -> Option<Handled> {
     let allowed = policy::use_stale(&plan.rules);
-    let is_full = plan.rules.queue_stale.is_some_and(|bound| {
-        fcgi_queue_length(request, fastcgi) > bound
-    });
+    let is_full = plan
+        .rules
+        .queue_stale
+        .is_some_and(|bound| fcgi_queue_length(request, fastcgi) > bound);
     if is_full && may_serve_stale(StaleReason::QueueFull, &allowed, info) {
         return Some(from_memory(request, stored.clone(), Served::StaleError));
     }
@@ -210,7 +224,11 @@ fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> Handled {
 /// A stored response as a reply.
 fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Served) -> Handled {
     let now = Millis(request.now);
-    let collapsed = request.cache.outcome.as_ref().is_some_and(|outcome| outcome.collapsed);
+    let collapsed = request
+        .cache
+        .outcome
+        .as_ref()
+        .is_some_and(|outcome| outcome.collapsed);
     request.cache.outcome = Some(Outcome {
         served,
         collapsed,
@@ -222,7 +240,14 @@ fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Serve
     let length = stored.body.len();
     head.content_length = Some(length);
     head.accepts_ranges = true;
-    Handled::Reply(Box::new(Reply { head, body: Body::Stored { response: stored, start: 0, end: length } }))
+    Handled::Reply(Box::new(Reply {
+        head,
+        body: Body::Stored {
+            response: stored,
+            start: 0,
+            end: length,
+        },
+    }))
 }
 
 fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
@@ -247,7 +272,10 @@ fn reading(request: &mut Request, reader: Reader) -> Handled {
     let stored = reader.head().clone();
     let head = stored_reply_head(StoredFrom::Arriving(stored));
     request.cache.age = Some(0);
-    Handled::Reply(Box::new(Reply { head, body: Body::Filling(Box::new(reader)) }))
+    Handled::Reply(Box::new(Reply {
+        head,
+        body: Body::Filling(Box::new(reader)),
+    }))
 }
 
 /// What became of a led fetch, for the client that began it.
@@ -290,7 +318,10 @@ async fn lead_for(
     };
     let allowed = policy::use_stale(&plan.rules);
     let may_stand_in = |why| {
-        stale.as_ref().filter(|(_, info)| may_serve_stale(why, &allowed, info)).map(|(stored, _)| stored.clone())
+        stale
+            .as_ref()
+            .filter(|(_, info)| may_serve_stale(why, &allowed, info))
+            .map(|(stored, _)| stored.clone())
     };
     match led {
         Ok(Led::Reading(reader)) => {
@@ -332,7 +363,9 @@ fn stale_reason(error: FetchError) -> StaleReason {
         FetchError::Timeout => StaleReason::Timeout,
         FetchError::InvalidHeader => StaleReason::InvalidHeader,
         FetchError::Overloaded => StaleReason::QueueFull,
-        FetchError::Error | FetchError::NoLiveUpstreams | FetchError::Client(_) => StaleReason::Error,
+        FetchError::Error | FetchError::NoLiveUpstreams | FetchError::Client(_) => {
+            StaleReason::Error
+        }
     }
 }
 
@@ -456,8 +489,14 @@ fn prepare(
         StorePlan {
             policy: policy::storing_policy(&plan.rules, &fastcgi.exchange),
             head: request.head.clone(),
-            method: if request.method == Method::Post { b"POST" } else { b"GET" },
-            uses: plan.zone.count_use(&KeyRef::new(&plan.key), Millis(request.now)),
+            method: if request.method == Method::Post {
+                b"POST"
+            } else {
+                b"GET"
+            },
+            uses: plan
+                .zone
+                .count_use(&KeyRef::new(&plan.key), Millis(request.now)),
             fastcgi: fastcgi.clone(),
             allowed: policy::use_stale(&plan.rules),
             is_private: plan.session.is_some(),
@@ -534,17 +573,41 @@ fn is_kept(name: &[u8], store: &StorePlan) -> bool {
         && !(store.removes_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
 }
 
-fn freshen(leader: Leader, fetched: Fetched, store: &StorePlan, now: Millis, tell: impl FnOnce(Led)) {
+fn freshen(
+    leader: Leader,
+    fetched: Fetched,
+    store: &StorePlan,
+    now: Millis,
+    tell: impl FnOnce(Led),
+) {
     let Some(stale) = leader.stale().cloned() else {
         leader.failed();
         return tell(Led::Failed(FetchError::InvalidHeader));
     };
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
-    let merged: Vec<(Bytes, Bytes)> = stale.head.fields.freshened(&fetched.fields).pairs().collect();
-    let facts = ResponseFacts { status: stale.head.status, fields: &merged, declared_length: None };
-    let decided = http_cache::decide(&request_facts(store, &Fields(&store.head), false), &facts, &store.policy, now);
-    let fresher: Vec<(Bytes, Bytes)> =
-        fetched.fields.iter().filter(|(name, _)| is_kept(name, store)).cloned().collect();
+    let merged: Vec<(Bytes, Bytes)> = stale
+        .head
+        .fields
+        .freshened(&fetched.fields)
+        .pairs()
+        .collect();
+    let facts = ResponseFacts {
+        status: stale.head.status,
+        fields: &merged,
+        declared_length: None,
+    };
+    let decided = http_cache::decide(
+        &request_facts(store, &Fields(&store.head), false),
+        &facts,
+        &store.policy,
+        now,
+    );
+    let fresher: Vec<(Bytes, Bytes)> = fetched
+        .fields
+        .iter()
+        .filter(|(name, _)| is_kept(name, store))
+        .cloned()
+        .collect();
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
         Ok(storable) => match leader.freshen(&fresher, &storable, now) {
@@ -564,7 +627,12 @@ fn request_facts<'a>(
     fields: &'a Fields<'a>,
     no_store_condition: bool,
 ) -> RequestFacts<'a> {
-    RequestFacts { method: store.method, fields, no_store_condition, uses: store.uses }
+    RequestFacts {
+        method: store.method,
+        fields,
+        no_store_condition,
+        uses: store.uses,
+    }
 }
 
 fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, NoStore> {
@@ -591,7 +659,12 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
         fields,
         declared_length: fetched.content_length,
     };
-    http_cache::decide(&request_facts(store, &Fields(&store.head), condition), &facts, &store.policy, now)
+    http_cache::decide(
+        &request_facts(store, &Fields(&store.head), condition),
+        &facts,
+        &store.policy,
+        now,
+    )
 }
 
 /// A copy for one session may be kept although it is `private`.

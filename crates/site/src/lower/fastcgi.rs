@@ -133,7 +133,10 @@ impl Lowering<'_> {
                 let text = (*value).to_owned();
                 FastCgiParam {
                     name: name.as_bytes().into(),
-                    value: self.template(&Word { text, ..word.clone() }),
+                    value: self.template(&Word {
+                        text,
+                        ..word.clone()
+                    }),
                     if_not_empty: *name == "HTTPS",
                 }
             })

@@ -170,7 +170,8 @@ impl Lowering<'_> {
             && !self.has_charset_map(from.as_bytes(), to)
         {
             let to = String::from_utf8_lossy(to).into_owned();
-            let message = format!("no \"charset_map\" between the charsets \"{from}\" and \"{to}\"");
+            let message =
+                format!("no \"charset_map\" between the charsets \"{from}\" and \"{to}\"");
             self.report(
                 Diagnostic::error(from.span, message)
                     .label("there is no table to convert by")
@@ -186,7 +187,9 @@ impl Lowering<'_> {
     }
 
     fn has_charset_map(&self, from: &[u8], to: &[u8]) -> bool {
-        let is = |one: &[u8], other: &[u8]| one.eq_ignore_ascii_case(from) && other.eq_ignore_ascii_case(to);
+        let is = |one: &[u8], other: &[u8]| {
+            one.eq_ignore_ascii_case(from) && other.eq_ignore_ascii_case(to)
+        };
         let mut maps = self.charset_maps.iter();
         maps.any(|map| is(&map.from, &map.to) || is(&map.to, &map.from))
     }

@@ -172,7 +172,8 @@ impl Lowering<'_> {
             ("so_keepalive", Some(text)) if text.split(':').count() == 3 => {
                 options.so_keepalive = Some(true);
             }
-            ("fastopen" | "setfib" | "accept_filter", Some(_)) | ("multipath" | "deferred", None) => {
+            ("fastopen" | "setfib" | "accept_filter", Some(_))
+            | ("multipath" | "deferred", None) => {
                 let message = format!("parameter \"{name}\" of \"listen\" is ignored");
                 self.report(Diagnostic::warning(word.span, message));
             }

@@ -82,7 +82,8 @@ impl Lowering<'_> {
             };
             match pair {
                 Some((from, to)) if from.len() == 1 && is_whole(&to) => {
-                    map.pairs.extend(from.first().map(|&from| (from, to.into())));
+                    map.pairs
+                        .extend(from.first().map(|&from| (from, to.into())));
                 }
                 _ => self.bad_entry(entry, "charset_map", "expected two codes in hexadecimal"),
             }
@@ -282,10 +283,19 @@ impl Lowering<'_> {
 
 /// `D18E`: the bytes of a character; four at most.
 fn hex_bytes(word: &Word) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit = |byte: &u8| {
+        char::from(*byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
     let digits: Option<Vec<u8>> = word.as_bytes().iter().map(digit).collect();
     let digits = digits.filter(|digits| matches!(digits.len(), 1 | 2 | 4 | 6 | 8))?;
-    Some(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect())
+    Some(
+        digits
+            .chunks(2)
+            .map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit))
+            .collect(),
+    )
 }
 
 fn add(list: &mut Vec<(Box<[u8]>, Template)>, name: &str, value: Template) -> bool {

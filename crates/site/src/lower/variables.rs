@@ -155,8 +155,10 @@ impl Lowering<'_> {
         }
         if let Some(variable) = with_free_name(written) {
             self.variables.uses_sent_fields |= matches!(variable, Variable::SentField(_));
-            self.variables.uses_cache_last_modified |=
-                matches!(variable, Variable::Builtin(Builtin::UpstreamCacheLastModified));
+            self.variables.uses_cache_last_modified |= matches!(
+                variable,
+                Variable::Builtin(Builtin::UpstreamCacheLastModified)
+            );
             return variable;
         }
         let id = self.slot(name);
