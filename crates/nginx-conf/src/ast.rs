@@ -2,7 +2,7 @@
 //!
 //! It says what was written and where, and nothing about what it means. Every
 //! `include` that could be followed has been replaced by what it names (after
-//! [`crate::load`]); nesting is bounded by [`crate::MAX_BLOCK_DEPTH`].
+//! [`crate::load()`]); nesting is bounded by [`crate::MAX_BLOCK_DEPTH`].
 
 use crate::source::Span;
 

@@ -5,7 +5,7 @@
 //!                                \___________ Diagnostics ___________/
 //! ```
 //!
-//! [`load`] always returns a tree, and every mistake it found rather than the
+//! [`load()`] always returns a tree, and every mistake it found rather than the
 //! first. The grammar is nginx's, compared case by case with nginx itself. No
 //! directive but `include` means anything here: `site` lowers the tree.
 

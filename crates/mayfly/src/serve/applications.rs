@@ -1,6 +1,6 @@
 //! What each kind of application needs from the web server, as tables: which
 //! requests are personal, what nobody may fetch, which scripts may run. Read by
-//! [`super::write_config`]; patterns are PCRE as in nginx's `location` and
+//! [`super::write_config()`]; patterns are PCRE as in nginx's `location` and
 //! `map`.
 //!
 //! The rules err on the side of PHP: a page that is wrongly not shared costs

@@ -1,6 +1,6 @@
 //! `mayfly serve DIR`: a site without a configuration file. Looks at the
-//! folder ([`detect`]), then writes the nginx-syntax configuration that a
-//! careful administrator would ([`write_config`]). The program runs that text
+//! folder ([`detect()`]), then writes the nginx-syntax configuration that a
+//! careful administrator would ([`write_config()`]). The program runs that text
 //! like any other file, and `--print-config` prints it: the step to a file of
 //! one's own is a copy. Nothing here starts anything.
 
