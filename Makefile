@@ -10,7 +10,7 @@ BINARY ?= $(TARGET)/release/mayfly
 help:
 	@echo "make build   target/release/mayfly"
 	@echo "make run     the demo site on http://127.0.0.1:8080/ (PORT=8080)"
-	@echo "make test    every test, then the checks of the demo and the scripts"
+	@echo "make test    every test: crates, demo, scripts, WordPress and DokuWiki in a browser"
 	@echo "make bench   every measurement; QUICK=1 takes three minutes"
 	@echo "make lint    formatting, clippy, documentation; warnings are errors"
 	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
@@ -27,9 +27,7 @@ run:
 
 test:
 	@scripts/setup.sh build run test
-	$(CARGO) test --workspace --locked
-	$(CARGO) build --release --locked --package mayfly
-	@scripts/checks/run.py --binary "$(BINARY)"
+	@CARGO="$(CARGO)" scripts/test.sh "$(BINARY)"
 
 bench:
 	@scripts/setup.sh build run bench

@@ -3,6 +3,7 @@
 //! Names are looked up with `id` and `getent`, which Debian always has, so that
 //! accounts from LDAP and the like count as well.
 
+use std::path::Path;
 use std::process::Command;
 
 use site::User;
@@ -19,6 +20,9 @@ pub struct Account {
 /// Who serves without a `user` directive: what Debian keeps for web servers,
 /// else what nginx takes.
 const DEFAULTS: [&str; 2] = ["www-data", "nobody"];
+
+/// Of util-linux, which Debian always has.
+pub const SETPRIV: &str = "/usr/bin/setpriv";
 
 /// Whether this process has root's rights.
 pub fn is_root() -> bool {
@@ -70,6 +74,20 @@ fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
     })
 }
 
+/// Whether an account may open files in a folder, with all that decides it
+/// (folders above, groups, access lists): asked as that account. True where
+/// nobody can tell.
+pub fn may_enter(account: &Account, folder: &Path) -> bool {
+    let status = Command::new(SETPRIV)
+        .arg(format!("--reuid={}", account.uid))
+        .arg(format!("--regid={}", account.gid))
+        .args(["--init-groups", "--", "test", "-x"])
+        .arg(folder)
+        .status();
+    // `test` says no with 1; anything else is not its answer.
+    !status.is_ok_and(|status| status.code() == Some(1))
+}
+
 /// What a small program prints; `None` if it fails.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
@@ -80,6 +98,23 @@ fn printed(program: &str, arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_may_enter_a_folder_is_asked_as_that_account() {
+        if !is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("site");
+        std::fs::create_dir(&inner).unwrap();
+        let account = default_account().unwrap();
+        let mut mode = std::fs::metadata(folder.path()).unwrap().permissions();
+        for (bits, expected) in [(0o700, false), (0o711, true)] {
+            std::os::unix::fs::PermissionsExt::set_mode(&mut mode, bits);
+            std::fs::set_permissions(folder.path(), mode.clone()).unwrap();
+            assert_eq!(may_enter(&account, &inner), expected, "{bits:o}");
+        }
+    }
 
     #[test]
     fn accounts_are_found_by_name_and_unknown_ones_are_named() {

@@ -21,14 +21,13 @@ use std::time::Duration;
 use rustix::io::FdFlags;
 use tokio::sync::mpsc;
 
-use crate::account::Account;
+use crate::account::{Account, SETPRIV};
 use crate::cli::WORKER;
 use crate::handover;
 use crate::logs::LogFiles;
 use crate::pools::PoolStatus;
 use crate::wire::{self, FromWorker, Outgoing};
 
-const SETPRIV: &str = "/usr/bin/setpriv";
 /// A configuration of the largest size is in force within a second or two.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Replies that wait for the parent: one for each configuration.

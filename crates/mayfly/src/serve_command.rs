@@ -10,6 +10,7 @@ use crate::cli::{ServeArgs, Workers};
 use crate::config::Invocation;
 use crate::paths;
 use crate::serve::{Folder, Found, Kind, ServeOptions, detect, write_config};
+use crate::system_error::reason;
 
 /// What to serve, and what to say about it.
 pub struct Serve {
@@ -18,6 +19,8 @@ pub struct Serve {
     dir: PathBuf,
     listen: Vec<String>,
     is_cached: bool,
+    /// The first page is a refusal.
+    lacks_index: bool,
 }
 
 /// Looks at the folder and writes the configuration.
@@ -33,13 +36,18 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     }
     let dir = paths::from_here(args.dir.clone());
     // Through links, so that what is served does not change under the server.
-    let dir = std::fs::canonicalize(&dir).map_err(|error| format!("{shown}: {error}"))?;
+    let dir = std::fs::canonicalize(&dir)
+        .map_err(|error| format!("{shown} cannot be opened ({})", reason(&error)))?;
     if !dir.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
     let found = detect(&Folder(dir.clone()));
+    let document_root = match found.document_root {
+        "" => dir.clone(),
+        below => dir.join(below),
+    };
     let user = if account::is_root() {
-        Some(account::default_account()?.name)
+        Some(who_serves(&document_root, args.print_config)?)
     } else {
         None
     };
@@ -59,13 +67,32 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     }
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !args.ttl.is_zero();
+    let lacks_index = ["index.php", "index.html"]
+        .iter()
+        .all(|name| found.front_controller.is_none() && !document_root.join(name).exists());
     Ok(Serve {
         found,
         text,
         dir,
         listen: args.listen.clone(),
         is_cached,
+        lacks_index,
     })
+}
+
+/// The account that serves and runs PHP when root starts us; it has to get at
+/// the site, which it does not in root's own folder.
+fn who_serves(document_root: &Path, is_only_printed: bool) -> Result<String, String> {
+    let account = account::default_account()?;
+    if !is_only_printed && !account::may_enter(&account, document_root) {
+        return Err(format!(
+            "{} may not enter {}, and as root starts the server it is {0} who serves; \
+             move the site, to /srv for example, or open the folders above it: chmod o+x",
+            account.name,
+            document_root.display()
+        ));
+    }
+    Ok(account.name)
 }
 
 impl Serve {
@@ -75,6 +102,12 @@ impl Serve {
 
     /// Said when everything listens.
     pub fn announce(&self) {
+        // Nobody may be there to read it.
+        let _ = io::stdout().write_all(self.announcement().as_bytes());
+        let _ = io::stdout().flush();
+    }
+
+    fn announcement(&self) -> String {
         let mut text = format!(
             "Serving {} from {}\n",
             self.found.kind.name(),
@@ -83,6 +116,9 @@ impl Serve {
         let urls: Vec<String> = self.listen.iter().map(|listen| url(listen)).collect();
         for url in &urls {
             text.push_str(&format!("  {url}\n"));
+        }
+        if self.lacks_index {
+            text.push_str("Note: there is no index.php or index.html, so / answers 403.\n");
         }
         for note in self.found.notes() {
             text.push_str(&format!("Note: {note}\n"));
@@ -94,9 +130,7 @@ impl Serve {
             ));
         }
         text.push_str("To go on from here: mayfly serve --print-config. Ctrl-C stops.\n");
-        // Nobody may be there to read it.
-        let _ = io::stdout().write_all(text.as_bytes());
-        let _ = io::stdout().flush();
+        text
     }
 }
 
@@ -117,6 +151,28 @@ fn url(listen: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_folder_is_served_with_a_word_about_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ServeArgs {
+            dir: folder.path().to_owned(),
+            listen: vec!["8080".to_owned()],
+            ttl: std::time::Duration::from_secs(1),
+            workers: Workers::Auto,
+            php: None,
+            print_config: true,
+        };
+        let says_so = |args| {
+            prepare(args)
+                .unwrap()
+                .announcement()
+                .contains("no index.php")
+        };
+        assert!(says_so(&args));
+        std::fs::write(folder.path().join("index.html"), "hello").unwrap();
+        assert!(!says_so(&args));
+    }
 
     #[test]
     fn addresses_to_listen_on_become_addresses_to_visit() {

@@ -9,8 +9,10 @@
 use crate::storability::NoStore;
 use crate::time::Millis;
 
+/// Both tables. Each takes its memory with its first note: a server at rest stays small.
 #[derive(Default)]
 pub(super) struct Notes {
+    places: usize,
     refused: Box<[Option<Refused>]>,
     uses: Box<[Uses]>,
 }
@@ -33,8 +35,8 @@ impl Notes {
     /// Room for `places` keys of each kind, at least one.
     pub(super) fn new(places: usize) -> Notes {
         Notes {
-            refused: vec![None; places.max(1)].into(),
-            uses: vec![Uses::default(); places.max(1)].into(),
+            places: places.max(1),
+            ..Notes::default()
         }
     }
 
@@ -49,6 +51,9 @@ impl Notes {
     }
 
     pub(super) fn refuse(&mut self, hash: u64, why: NoStore, until: Millis) {
+        if self.refused.is_empty() {
+            self.refused = vec![None; self.places].into();
+        }
         if let Some(note) = self.refused.get_mut(place(hash, self.refused.len())) {
             *note = Some(Refused { hash, why, until });
         }
@@ -62,6 +67,9 @@ impl Notes {
 
     /// Counts a use; those before `horizon` are forgotten.
     pub(super) fn count_use(&mut self, hash: u64, horizon: Millis, now: Millis) -> u32 {
+        if self.uses.is_empty() {
+            self.uses = vec![Uses::default(); self.places].into();
+        }
         let at = place(hash, self.uses.len());
         let Some(uses) = self.uses.get_mut(at) else {
             return 1;
@@ -82,4 +90,21 @@ impl Notes {
 fn place(hash: u64, places: usize) -> usize {
     // The shard was chosen by the upper half: the lower bits are still evenly spread.
     (hash as usize) % places.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_takes_memory_with_its_first_note() {
+        let mut notes = Notes::new(8);
+        assert_eq!(notes.refused(1, Millis(0)), None);
+        notes.forget_refusal(1);
+        assert_eq!((notes.refused.len(), notes.uses.len()), (0, 0));
+        notes.refuse(1, NoStore::Private, Millis(5));
+        assert_eq!(notes.refused(1, Millis(4)), Some(NoStore::Private));
+        assert_eq!(notes.count_use(1, Millis(0), Millis(1)), 1);
+        assert_eq!((notes.refused.len(), notes.uses.len()), (8, 8));
+    }
 }

@@ -452,6 +452,16 @@ struct StorePlan {
     request: Option<Box<Request>>,
 }
 
+/// How often the key was asked for; counted only where that matters.
+fn uses(request: &Request, plan: &Plan) -> u32 {
+    match plan.rules.min_uses {
+        0 | 1 => 1,
+        _ => plan
+            .zone
+            .count_use(&KeyRef::new(&plan.key), Millis(request.now)),
+    }
+}
+
 impl StorePlan {
     /// How long a refusal counts for everybody's requests of the same key: not
     /// at all where the reason is this very request. Otherwise one visitor who
@@ -494,9 +504,7 @@ fn prepare(
             } else {
                 b"GET"
             },
-            uses: plan
-                .zone
-                .count_use(&KeyRef::new(&plan.key), Millis(request.now)),
+            uses: uses(request, plan),
             fastcgi: fastcgi.clone(),
             allowed: policy::use_stale(&plan.rules),
             is_private: plan.session.is_some(),

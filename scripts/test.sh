@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Every test, one part after the other: the crates, the demo and the scripts,
+# real applications. A part that fails does not keep the next from running; the
+# last line adds all of them up as "N passed, N failed".
+#
+#   scripts/test.sh BINARY      the program that the build below leaves
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+binary=$1
+cargo=${CARGO:-cargo}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+failed_parts=()
+
+part() { # part NAME COMMAND...
+    local name=$1
+    shift
+    "$@" 2>&1 | tee -a "$log" || failed_parts+=("$name")
+}
+
+part crates "$cargo" test --workspace --locked --no-fail-fast
+part build "$cargo" build --release --locked --package mayfly
+part checks scripts/checks/run.py --binary "$binary"
+if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
+    part applications python3 apps/run.py --binary "$binary" --seconds 30
+else
+    echo "left out: real applications (apps/run.py needs root, or sudo without a password)"
+fi
+
+[ ${#failed_parts[@]} -eq 0 ] || echo "failed: ${failed_parts[*]}"
+# Cargo writes one line for each test program, the others one in all.
+sed -nE 's/^(test result: [A-Za-z]+\. )?([0-9]+) passed[;,] ([0-9]+) failed.*/\2 \3/p' "$log" |
+    awk '{ passed += $1; failed += $2 } END { printf "%d passed, %d failed\n", passed, failed }'
+[ ${#failed_parts[@]} -eq 0 ]
