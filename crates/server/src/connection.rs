@@ -6,12 +6,11 @@
 //!                              ▲ idle: no buffer is held, a graceful stop closes
 //! ```
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -20,10 +19,11 @@ use http1::{
     TargetForm, Version,
 };
 use site::{HeadSettings, LingeringClose, ListenerId, LogLevel, Server, ServerId, Settings};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 use crate::body::{ClientInput, RequestBody};
 use crate::client::ClientSide;
+use crate::patience::Patience;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
 use crate::respond::{self, After, SendError};
 use crate::runtime::Runtime;
@@ -84,44 +84,6 @@ struct Connection {
     requests: u64,
     keepalive: Duration,
     patience: Patience,
-}
-
-/// A deadline that moves on with each request. The timer behind it is armed
-/// once and looks at the deadline only when it fires: most never do.
-#[derive(Default)]
-struct Patience {
-    timer: Option<Pin<Box<Sleep>>>,
-    deadline: Option<Instant>,
-}
-
-impl Patience {
-    fn until(&mut self, deadline: Instant) {
-        self.deadline = Some(deadline);
-        if let Some(timer) = &mut self.timer
-            && timer.deadline() > deadline
-        {
-            timer.as_mut().reset(deadline);
-        }
-    }
-
-    /// Ready when the deadline has passed.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(deadline) = self.deadline else {
-            return Poll::Pending;
-        };
-        loop {
-            let timer = self
-                .timer
-                .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-            if timer.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            if timer.deadline() >= deadline {
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(deadline);
-        }
-    }
 }
 
 /// What waiting for a head came to.
@@ -450,7 +412,7 @@ impl Connection {
         let gone = request.status == 499 || request.status == 444;
         match after {
             Ok(After::KeepAlive) => {
-                if self.discard_body(&request, &settings).await {
+                if self.discard_body(&settings).await {
                     Next::Request
                 } else {
                     Next::Linger(settings)
@@ -518,12 +480,11 @@ impl Connection {
 
     /// Reads what the handler left of the body, so that the next head is found;
     /// false when that is more than it is worth.
-    async fn discard_body(&mut self, request: &Request, settings: &Settings) -> bool {
+    async fn discard_body(&mut self, settings: &Settings) -> bool {
         if self.input.is_done() {
             return true;
         }
         self.input.limit(&settings.body);
-        let _ = request;
         let limit = Instant::now() + settings.connection.lingering_time;
         loop {
             match tokio::time::timeout_at(limit, self.input.next_body()).await {

@@ -23,6 +23,7 @@ pub mod fetch;
 pub mod limit_conn;
 pub mod limit_req;
 mod lru;
+mod patience;
 pub mod pattern;
 pub mod pipeline;
 pub mod policy;

@@ -1,7 +1,7 @@
 //! The rewrite program of a server or location
 //! (<https://nginx.org/en/docs/http/ngx_http_rewrite_module.html>).
 
-use site::{Condition, FileTest, Pattern, RewriteOp, RewriteThen, SetTarget, Template};
+use site::{Condition, FileTest, RewriteOp, RewriteThen, SetTarget, Template};
 
 use crate::pattern;
 use crate::request::Request;
@@ -86,7 +86,7 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
                 is_redirect,
             } => {
                 let path = request.path.clone();
-                if !matches_rewrite(request, pattern, &path) {
+                if !pattern::matches(request, pattern, &path) {
                     continue;
                 }
                 let redirects =
@@ -110,10 +110,6 @@ fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -
         }
     }
     Step::Next
-}
-
-fn matches_rewrite(request: &mut Request, pattern: &Pattern, path: &[u8]) -> bool {
-    pattern::matches(request, pattern, path)
 }
 
 /// The replacement's value. For a redirect, captured text that was decoded is

@@ -162,12 +162,12 @@ pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::
             let shared = shared.clone();
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run(&shared, index, count))
+                .spawn(move || run(&shared, index))
         })
         .collect()
 }
 
-fn run(shared: &Arc<Shared>, index: usize, count: usize) {
+fn run(shared: &Arc<Shared>, index: usize) {
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -186,7 +186,7 @@ fn run(shared: &Arc<Shared>, index: usize, count: usize) {
     };
     runtime.block_on(async {
         let housekeeping = tokio::spawn(housekeeping(shared.clone(), index));
-        accept_all(shared, index, count).await;
+        accept_all(shared, index).await;
         drained(shared).await;
         housekeeping.abort();
     });
@@ -194,7 +194,7 @@ fn run(shared: &Arc<Shared>, index: usize, count: usize) {
 }
 
 /// Accepts from all sockets in force until the graceful stop.
-async fn accept_all(shared: &Arc<Shared>, index: usize, _count: usize) {
+async fn accept_all(shared: &Arc<Shared>, index: usize) {
     let mut sockets = shared.sockets.subscribe();
     let mut stop = shared.stop.subscribe();
     let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> =

@@ -1,0 +1,74 @@
+//! How long a connection waits for its client. Arming a timer for each request
+//! would cost more than parsing it, so there is one per connection, and the
+//! deadline beside it moves.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A deadline that moves on with each request. The timer behind it is armed
+/// once and looks at the deadline only when it fires: most never do.
+#[derive(Default)]
+pub struct Patience {
+    timer: Option<Pin<Box<Sleep>>>,
+    deadline: Option<Instant>,
+}
+
+impl Patience {
+    /// Waits until `deadline` from now on.
+    pub fn until(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+        if let Some(timer) = &mut self.timer
+            && timer.deadline() > deadline
+        {
+            timer.as_mut().reset(deadline);
+        }
+    }
+
+    /// Ready when the deadline has passed.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = self.deadline else {
+            return Poll::Pending;
+        };
+        loop {
+            let timer = self
+                .timer
+                .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_timer_follows_a_deadline_that_moves_either_way() {
+        let begun = Instant::now();
+        let mut patience = Patience::default();
+        for (seconds, wanted) in [(10, 10), (25, 25), (24, 25), (30, 30)] {
+            patience.until(begun + Duration::from_secs(seconds));
+            poll_fn(|cx| patience.poll(cx)).await;
+            assert_eq!(begun.elapsed().as_secs(), wanted, "{seconds}");
+        }
+        // Armed for later, then called earlier.
+        patience.until(begun + Duration::from_secs(100));
+        let pending = poll_fn(|cx| Poll::Ready(patience.poll(cx).is_pending())).await;
+        assert!(pending);
+        patience.until(begun + Duration::from_secs(40));
+        poll_fn(|cx| patience.poll(cx)).await;
+        assert_eq!(begun.elapsed().as_secs(), 40);
+    }
+}
