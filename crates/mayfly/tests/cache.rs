@@ -691,3 +691,32 @@ async fn the_proxy_field_never_becomes_a_proxy_setting() {
         .await;
     assert_eq!(reply.text(), "[][fine]");
 }
+
+/// A refresh that may not be stored left the old copy in place, and it was shown
+/// for as long as anybody asked for the page.
+#[tokio::test]
+async fn a_page_that_is_gone_or_private_now_is_not_shown_from_memory() {
+    for head in ["Status: 404 Not Found\r\n", "Cache-Control: private\r\n"] {
+        let runs = AtomicUsize::new(0);
+        let php = FakePhp::tcp(move |_| match runs.fetch_add(1, Ordering::SeqCst) {
+            0 => Script::page("X-A: b\r\n", "old"),
+            _ => Script::page(head, "new"),
+        })
+        .await;
+        let server = cached(
+            &php,
+            "fastcgi_cache_valid 200 1ms; fastcgi_cache_use_stale updating error http_500;\n\
+             fastcgi_cache_background_update on;",
+        )
+        .await;
+        let target = server.target();
+        assert_eq!(target.get("/").await.text(), "old");
+        let seen_anew = async { while target.get("/").await.text() == "old" {} };
+        tokio::time::timeout(testkit::client::PATIENCE, seen_anew)
+            .await
+            .expect("the new page is shown");
+        for _ in 0..3 {
+            assert_eq!(target.get("/").await.text(), "new", "{head}");
+        }
+    }
+}

@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{
-    Alone, Followed, Forward, Join, JoinRequest, KeyRef, Leader, Lookup, Millis, NoStore, Outcome,
-    Policy, Pushed, Reader, RequestFacts, ResponseFacts, ResponseHead, Served, StaleInfo,
-    StaleReason, Storable, StoredHead, StoredResponse, may_serve_stale,
+    Alone, CacheKey, Followed, Forward, Join, JoinRequest, KeyRef, Leader, Lookup, Millis, NoStore,
+    Outcome, Policy, PurgeMode, PurgeTarget, Pushed, Reader, RequestFacts, ResponseFacts,
+    ResponseHead, Served, StaleInfo, StaleReason, Storable, StoredHead, StoredResponse, Zone,
+    may_serve_stale,
 };
 use site::{FastCgi, LogLevel};
 use tokio::sync::oneshot;
@@ -437,6 +438,8 @@ async fn go_alone(
 
 /// What the storing side of a fetch needs to know; outlives the client.
 struct StorePlan {
+    zone: Arc<Zone>,
+    key: CacheKey,
     policy: Policy,
     head: http1::RequestHead,
     method: &'static [u8],
@@ -450,6 +453,28 @@ struct StorePlan {
     is_bypass: bool,
     /// For conditions that are read once the response is there.
     request: Option<Box<Request>>,
+}
+
+impl StorePlan {
+    /// Does a response that may not be stored say that the stale copy is no longer
+    /// what this page is? A page that is gone, moved or private now must not be
+    /// shown for as long as somebody asks for it. Server errors say nothing of the
+    /// page, nor does what concerns one request; a cookie is often set for first
+    /// visits only.
+    fn outdates(&self, status: u16, why: NoStore) -> bool {
+        status < 500
+            && !self.is_bypass
+            && matches!(
+                why,
+                NoStore::Status
+                    | NoStore::NoStoreDirective
+                    | NoStore::NoCache
+                    | NoStore::Private
+                    | NoStore::VaryStar
+                    | NoStore::ZeroLifetime
+                    | NoStore::NoLifetime
+            )
+    }
 }
 
 /// How often the key was asked for; counted only where that matters.
@@ -497,6 +522,8 @@ fn prepare(
     Ok((
         spec,
         StorePlan {
+            zone: plan.zone.clone(),
+            key: KeyRef::new(&plan.key).to_owned(),
             policy: policy::storing_policy(&plan.rules, &fastcgi.exchange),
             head: request.head.clone(),
             method: if request.method == Method::Post {
@@ -552,7 +579,12 @@ async fn lead(
     }
     match decide(&mut store, &fetched, now) {
         Err(why) => {
+            let outdates = leader.stale().is_some() && store.outdates(fetched.status, why);
             leader.not_shareable(why, store.remembered_for(why), now);
+            if outdates {
+                let target = PurgeTarget::Key(store.key.as_ref());
+                store.zone.purge(target, PurgeMode::Hard, now);
+            }
             tell(Led::Private(Box::new(fetched), why));
         }
         Ok(storable) => {
