@@ -25,8 +25,9 @@ use crate::spool::Spool;
 use crate::stream::ClientStream;
 use crate::variable;
 
-/// Pieces handed to one `writev`: a head and a page in a few pieces fit.
-const MAX_SLICES: usize = 64;
+/// Pieces handed to one `writev`: a head and a page of some hundred kilobytes fit,
+/// and the list is small enough to be made for each write.
+const MAX_SLICES: usize = 16;
 /// Read from a file at once where its bytes are recoded, or `sendfile` is off.
 const READ_BYTES: usize = 64 * 1024;
 /// A body up to this long is sent from the head's buffer.
