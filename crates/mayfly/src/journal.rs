@@ -64,7 +64,7 @@ impl Journal {
         let is_shown = level <= LogLevel::Warn && !self.has_started.load(Ordering::Relaxed);
         if is_shown {
             // Nobody may be there to read it.
-            let _ = writeln!(io::stderr(), "mayfly: [{}] {message}", level_name(level));
+            let _ = writeln!(io::stderr(), "mayfly: [{}] {message}", level.name());
         }
         self.write(level, message, is_shown);
     }
@@ -98,18 +98,5 @@ impl Journal {
 
     pub fn notice(&self, message: impl Display) {
         self.line(LogLevel::Notice, message);
-    }
-}
-
-fn level_name(level: LogLevel) -> &'static str {
-    match level {
-        LogLevel::Emerg => "emerg",
-        LogLevel::Alert => "alert",
-        LogLevel::Crit => "crit",
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Notice => "notice",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "debug",
     }
 }

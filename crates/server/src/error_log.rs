@@ -172,19 +172,6 @@ fn is_wanted(log: &ErrorLog, level: LogLevel) -> bool {
     level <= log.level
 }
 
-fn level_name(level: LogLevel) -> &'static str {
-    match level {
-        LogLevel::Emerg => "emerg",
-        LogLevel::Alert => "alert",
-        LogLevel::Crit => "crit",
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Notice => "notice",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "debug",
-    }
-}
-
 /// Severities of RFC 3164 §4.1.1, from 0 for emergencies.
 fn severity(level: LogLevel) -> u8 {
     level as u8
@@ -204,7 +191,7 @@ fn line(
     let _ = write!(
         text,
         " [{}] {}#{}: ",
-        level_name(level),
+        level.name(),
         std::process::id(),
         thread_number()
     );

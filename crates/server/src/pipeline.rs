@@ -57,30 +57,30 @@ enum Entry {
 
 /// Serves `request`; `None` when nothing is to be sent.
 pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Reply> {
-    let mut entry = Entry::Server;
-    loop {
-        let handled = run(request, client, entry).await;
-        match settle(request, handled) {
-            Settled::Reply(reply) => return Some(reply),
-            Settled::Again(next) => entry = next,
-            Settled::Nothing => return None,
-        }
-    }
+    walk(request, client, Settled::Again(Entry::Server)).await
 }
 
 /// As [`serve`] for a request that is wrong in itself: straight to its error page.
 pub async fn refuse(request: &mut Request, client: &mut ClientSide, status: u16) -> Option<Reply> {
-    match settle(request, Handled::Status(status)) {
-        Settled::Reply(reply) => Some(reply),
-        Settled::Nothing => None,
-        Settled::Again(mut entry) => loop {
-            let handled = run(request, client, entry).await;
-            match settle(request, handled) {
-                Settled::Reply(reply) => return Some(reply),
-                Settled::Again(next) => entry = next,
-                Settled::Nothing => return None,
+    let settled = settle(request, Handled::Status(status));
+    walk(request, client, settled).await
+}
+
+/// Round after round, until there is a reply or nobody to reply to.
+async fn walk(
+    request: &mut Request,
+    client: &mut ClientSide,
+    mut settled: Settled,
+) -> Option<Reply> {
+    loop {
+        match settled {
+            Settled::Reply(reply) => return Some(reply),
+            Settled::Nothing => return None,
+            Settled::Again(entry) => {
+                let handled = run(request, client, entry).await;
+                settled = settle(request, handled);
             }
-        },
+        }
     }
 }
 
@@ -177,20 +177,17 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         request.carried_error.append(name.clone(), value.clone());
     }
     let target = variable::evaluate(request, &page.target);
+    let forced = match page.answer {
+        ErrorAnswer::Same => Some(status),
+        ErrorAnswer::Status(status) => Some(status),
+        ErrorAnswer::OfPage => None,
+    };
     if target.first() == Some(&b'@') {
-        request.forced_status = match page.answer {
-            ErrorAnswer::Same => Some(status),
-            ErrorAnswer::Status(status) => Some(status),
-            ErrorAnswer::OfPage => None,
-        };
+        request.forced_status = forced;
         return named(request, &target);
     }
     if target.first() == Some(&b'/') {
-        request.forced_status = match page.answer {
-            ErrorAnswer::Same => Some(status),
-            ErrorAnswer::Status(status) => Some(status),
-            ErrorAnswer::OfPage => None,
-        };
+        request.forced_status = forced;
         request.become_get();
         let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
         let (path, args) = target.split_at(mark);

@@ -18,6 +18,22 @@ pub enum LogLevel {
     Debug,
 }
 
+impl LogLevel {
+    /// The word of `error_log`, which log lines carry in brackets.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Emerg => "emerg",
+            LogLevel::Alert => "alert",
+            LogLevel::Crit => "crit",
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Notice => "notice",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+        }
+    }
+}
+
 /// Where log lines go.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LogTarget {
