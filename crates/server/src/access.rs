@@ -30,8 +30,7 @@ fn is_address_allowed(rules: &[AccessRule], address: Option<IpAddr>) -> bool {
 /// once that has happened, so it may be called again in the final location.
 pub fn apply_real_ip(request: &mut Request) {
     let peer = request.connection.peer;
-    let settings = request.settings.clone();
-    let rules = &settings.real_ip;
+    let rules = &request.settings.real_ip;
     if rules.from.is_empty() || request.client != peer {
         return;
     }

@@ -106,7 +106,9 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
             AccessLogTarget::Fixed(target) => {
                 let pending =
                     gathered.pending(&runtime, log, || runtime.access_logs.0.sink(target));
-                pending.append(clock::now(), |out| put_line(request, format, scratch, out));
+                pending.append(clock::recent(), |out| {
+                    put_line(request, format, scratch, out)
+                });
             }
             AccessLogTarget::Variable(path) => {
                 line.clear();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http1::Fields;
-use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Satisfy, Server, TryFallback};
+use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Satisfy, Server, Settings, TryFallback};
 
 use crate::client::ClientSide;
 use crate::reply::Reply;
@@ -56,12 +56,16 @@ enum Entry {
 }
 
 /// Serves `request`; `None` when nothing is to be sent.
-pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Reply> {
+pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Box<Reply>> {
     walk(request, client, Settled::Again(Entry::Server)).await
 }
 
 /// As [`serve`] for a request that is wrong in itself: straight to its error page.
-pub async fn refuse(request: &mut Request, client: &mut ClientSide, status: u16) -> Option<Reply> {
+pub async fn refuse(
+    request: &mut Request,
+    client: &mut ClientSide,
+    status: u16,
+) -> Option<Box<Reply>> {
     let settled = settle(request, Handled::Status(status));
     walk(request, client, settled).await
 }
@@ -71,7 +75,7 @@ async fn walk(
     request: &mut Request,
     client: &mut ClientSide,
     mut settled: Settled,
-) -> Option<Reply> {
+) -> Option<Box<Reply>> {
     loop {
         match settled {
             Settled::Reply(reply) => return Some(reply),
@@ -85,7 +89,7 @@ async fn walk(
 }
 
 enum Settled {
-    Reply(Reply),
+    Reply(Box<Reply>),
     Again(Entry),
     Nothing,
 }
@@ -93,7 +97,7 @@ enum Settled {
 /// Turns what came out of a round into a reply or the next round.
 fn settle(request: &mut Request, handled: Handled) -> Settled {
     match handled {
-        Handled::Reply(reply) => Settled::Reply(*reply),
+        Handled::Reply(reply) => Settled::Reply(reply),
         Handled::ClientGone => {
             request.status = 499;
             Settled::Nothing
@@ -109,7 +113,7 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
                     LogLevel::Error,
                     format_args!("rewrite or internal redirection cycle"),
                 );
-                return Settled::Reply(respond::status_page(request, 500));
+                return Settled::Reply(Box::new(respond::status_page(request, 500)));
             }
             request.path = path;
             request.args = args;
@@ -140,7 +144,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
                 String::from_utf8_lossy(name)
             ),
         );
-        return Settled::Reply(respond::status_page(request, 500));
+        return Settled::Reply(Box::new(respond::status_page(request, 500)));
     };
     if !request.may_redirect() {
         error_log::request(
@@ -150,7 +154,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
                 "rewrite or internal redirection cycle while redirecting to named location"
             ),
         );
-        return Settled::Reply(respond::status_page(request, 500));
+        return Settled::Reply(Box::new(respond::status_page(request, 500)));
     }
     request.is_internal = true;
     Settled::Again(Entry::Location(location))
@@ -169,7 +173,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         for (name, value) in fields.as_slice() {
             reply.head.fields.append(name.clone(), value.clone());
         }
-        return Settled::Reply(reply);
+        return Settled::Reply(Box::new(reply));
     };
     request.error_page_used = true;
     request.error_status = Some(status);
@@ -207,7 +211,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     };
     let mut reply = respond::status_page(request, status);
     reply.head.fields.set("Location", Bytes::from(target));
-    Settled::Reply(reply)
+    Settled::Reply(Box::new(reply))
 }
 
 async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Handled {
@@ -273,7 +277,7 @@ fn settle_location(
     for _ in 0..=MAX_REWRITE_CYCLES {
         let location = match given.take() {
             Some(location) => location,
-            None => match route::locate(request) {
+            None => match route::locate(request, server) {
                 Located::Location(location) => location,
                 Located::AddSlash => return Err(respond::add_slash(request)),
             },
@@ -335,9 +339,14 @@ fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
 
 /// Limits, access and `try_files`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
-    let settings = request.settings.clone();
     if !request.is_subrequest {
         access::apply_real_ip(request);
+    }
+    if precedes_nothing(&request.settings) {
+        return None;
+    }
+    let settings = request.settings.clone();
+    if !request.is_subrequest {
         if !settings.limits.connections.is_empty() {
             let runtime = request.runtime.clone();
             if let Err(status) = limit_conn::check(request, &runtime.limit_conn) {
@@ -385,6 +394,15 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
             }
         },
     }
+}
+
+/// A location without limits, access rules and `try_files`.
+fn precedes_nothing(settings: &Settings) -> bool {
+    settings.limits.connections.is_empty()
+        && settings.limits.requests.is_empty()
+        && settings.access.is_empty()
+        && settings.auth.is_none()
+        && settings.files.try_files.is_none()
 }
 
 /// Waits unless the client leaves meanwhile.
@@ -439,8 +457,7 @@ async fn check_access(request: &mut Request) -> Option<Handled> {
 }
 
 async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
-    let settings = request.settings.clone();
-    match &settings.content {
+    match &request.settings.content {
         Content::Files => files::serve(request).await,
         Content::FastCgi(fastcgi) => {
             let fastcgi: Arc<site::FastCgi> = fastcgi.clone();

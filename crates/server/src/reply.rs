@@ -34,6 +34,8 @@ pub struct ReplyHead {
     pub last_modified: Option<i64>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
+    /// `Accept-Ranges: bytes` is sent, beside what `fields` hold.
+    pub says_accept_ranges: bool,
     /// The upstream decided on a charset already (X-Accel-Charset: off).
     pub keeps_charset: bool,
     /// Size before and after compression, once it is done.
@@ -126,6 +128,10 @@ impl ReplyHead {
                     out.extend_from_slice(b"chunked");
                 }
                 return self.sent_chunked;
+            }
+            b"accept_ranges" if self.says_accept_ranges => {
+                out.extend_from_slice(b"bytes");
+                return true;
             }
             _ => {}
         }

@@ -8,6 +8,7 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http_cache::{GroupLimits, Zone, ZoneConfig};
@@ -28,6 +29,8 @@ const LEAST_ZONE_BYTES: u64 = 8 << 20;
 
 /// A configuration in force.
 pub struct Runtime {
+    /// Another for each one built.
+    pub serial: u64,
     pub site: Site,
     pub zones: Vec<Arc<Zone>>,
     pub groups: Vec<Arc<Group>>,
@@ -46,13 +49,13 @@ pub struct Runtime {
 /// Counters of the whole server: `stub_status`.
 #[derive(Debug, Default)]
 pub struct Stats {
-    pub accepted: std::sync::atomic::AtomicU64,
-    pub handled: std::sync::atomic::AtomicU64,
-    pub requests: std::sync::atomic::AtomicU64,
-    pub active: std::sync::atomic::AtomicU64,
-    pub reading: std::sync::atomic::AtomicU64,
-    pub writing: std::sync::atomic::AtomicU64,
-    pub waiting: std::sync::atomic::AtomicU64,
+    pub accepted: AtomicU64,
+    pub handled: AtomicU64,
+    pub requests: AtomicU64,
+    pub active: AtomicU64,
+    pub reading: AtomicU64,
+    pub writing: AtomicU64,
+    pub waiting: AtomicU64,
 }
 
 /// A PHP pool of our own, as far as the server needs to know it.
@@ -152,7 +155,9 @@ impl Runtime {
                 same.unwrap_or_else(|| Arc::new(limit_conn::Zone::new(zone)))
             })
             .collect();
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
         Ok(Arc::new(Runtime {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             zones,
             groups,
             group_specs,

@@ -15,9 +15,12 @@ use crate::serve::files;
 /// Versions of nginx whose language and behaviour this server speaks.
 pub const NGINX_VERSION: &str = "1.31.5";
 
+/// Room for most values: growing there in steps would cost more than the value.
+const USUAL_BYTES: usize = 64;
+
 /// The value of a template, in a buffer of its own.
 pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(USUAL_BYTES);
     append(request, template, &mut out);
     out
 }
@@ -136,7 +139,7 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
         Variable::SentField(name) => request
             .reply
             .as_ref()
-            .is_some_and(|reply| reply.write_sent_field(name, out)),
+            .is_some_and(|reply| reply.head.write_sent_field(name, out)),
         Variable::UpstreamField(name) => request
             .trace
             .as_ref()
@@ -293,11 +296,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::NginxVersion => put(Some(NGINX_VERSION.as_bytes()), out),
         B::Msec => put_seconds(clock::now(), out),
         B::TimeLocal => {
-            clock::put_log_time(clock::now(), out);
+            clock::put_log_time(clock::recent(), out);
             true
         }
         B::TimeIso8601 => {
-            clock::put_iso8601(clock::now(), out);
+            clock::put_iso8601(clock::recent(), out);
             true
         }
         B::DateGmt => {
@@ -353,7 +356,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             out,
         ),
         B::BytesSent => put_number(request.bytes_sent, out),
-        B::GzipRatio => match request.reply.as_ref().and_then(|reply| reply.gzip_ratio()) {
+        B::GzipRatio => match request
+            .reply
+            .as_ref()
+            .and_then(|reply| reply.head.gzip_ratio())
+        {
             Some(ratio) => {
                 out.extend_from_slice(format!("{ratio:.2}").as_bytes());
                 true

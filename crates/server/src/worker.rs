@@ -168,11 +168,13 @@ pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::
 }
 
 fn run(shared: &Arc<Shared>, index: usize) {
+    clock::keep_readings();
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .event_interval(61)
         .on_thread_park(access_log::flush_thread)
+        .on_thread_unpark(clock::has_slept)
         .build();
     let runtime = match built {
         Ok(runtime) => runtime,

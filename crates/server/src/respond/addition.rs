@@ -56,7 +56,7 @@ pub async fn body_of(request: &mut Request, path: &Template) -> Body {
     subrequest.args = target.get(mark + 1..).unwrap_or_default().to_vec();
     subrequest.become_get();
     match Box::pin(pipeline::serve(&mut subrequest, &mut ClientSide::none())).await {
-        Some(Reply { head, body }) if (200..300).contains(&head.status) => body,
+        Some(reply) if (200..300).contains(&reply.head.status) => reply.body,
         _ => Body::Empty,
     }
 }

@@ -29,9 +29,7 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
     };
     match ranges {
         Ranges::Ignore => {
-            if !reply.head.has("accept-ranges") {
-                reply.head.fields.append("Accept-Ranges", "bytes");
-            }
+            reply.head.says_accept_ranges = !reply.head.has("accept-ranges");
         }
         Ranges::NotSatisfiable => {
             let mut page = super::status_page(request, 416);

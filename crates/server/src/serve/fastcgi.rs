@@ -65,7 +65,7 @@ pub async fn serve(
         }
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
-            through_cache::serve(request, fastcgi, *plan, client).await
+            through_cache::serve(request, fastcgi, plan, client).await
         }
     }
 }

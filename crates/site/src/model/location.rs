@@ -1,9 +1,8 @@
 //! The location tree of a server.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{LocationId, Pattern, RewriteOp, Settings};
+use super::{ByteMap, LocationId, Pattern, RewriteOp, Settings};
 
 /// A `location`, an `if` block inside one, or the server's own level.
 #[derive(Debug)]
@@ -32,12 +31,12 @@ pub struct Location {
 /// (unless that prefix forbids it) patterns in order of appearance.
 #[derive(Debug, Default)]
 pub struct Locations {
-    pub exact: HashMap<Box<[u8]>, LocationId>,
+    pub exact: ByteMap<LocationId>,
     /// Sorted by length, longest first.
     pub prefixes: Vec<PrefixLocation>,
     pub patterns: Vec<(Arc<Pattern>, LocationId)>,
     /// Only at a server's top level; names with their `@`.
-    pub named: HashMap<Box<[u8]>, LocationId>,
+    pub named: ByteMap<LocationId>,
 }
 
 #[derive(Debug)]

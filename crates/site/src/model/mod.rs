@@ -26,6 +26,11 @@ pub use settings::*;
 pub use template::*;
 pub use upstream::*;
 
+/// Looked up with bytes that clients send. The entries come from the
+/// configuration alone, so nobody outside can make them collide, and a hash
+/// that is quick for short names will do.
+pub type ByteMap<V> = std::collections::HashMap<Box<[u8]>, V, foldhash::fast::RandomState>;
+
 /// A whole configuration, ready to be served.
 #[derive(Debug)]
 pub struct Site {

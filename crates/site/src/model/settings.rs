@@ -1,7 +1,6 @@
 //! Everything that holds for a request once its location is known. Inheritance
 //! is resolved: each location has a whole `Settings` of its own.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +53,7 @@ pub enum Content {
 }
 
 /// File extension in lower case to media type.
-pub type TypeTable = HashMap<Box<[u8]>, Box<[u8]>>;
+pub type TypeTable = ByteMap<Box<[u8]>>;
 
 #[derive(Debug, Clone)]
 pub struct FileSettings {
