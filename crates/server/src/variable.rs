@@ -520,12 +520,19 @@ pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
     use std::io::Write;
     match address {
         IpAddr::V4(address) => {
-            for (index, octet) in address.octets().iter().enumerate() {
-                if index > 0 {
-                    out.push(b'.');
+            let mut text = [0; 16];
+            let mut len = 0;
+            for octet in address.octets() {
+                for (least, digit) in [(100, octet / 100), (10, octet / 10 % 10), (0, octet % 10)] {
+                    if octet >= least {
+                        text[len] = b'0' + digit;
+                        len += 1;
+                    }
                 }
-                put_number(*octet, out);
+                text[len] = b'.';
+                len += 1;
             }
+            out.extend_from_slice(&text[..len - 1]);
         }
         IpAddr::V6(address) => {
             let _ = write!(out, "{address}");
