@@ -177,7 +177,7 @@ impl<'a> Sender<'a> {
         let pace = pace(request);
         let settings = &request.settings;
         let by_directive = match &settings.content {
-            site::Content::FastCgi(fastcgi) => fastcgi.exchange.buffering,
+            site::Content::Pass(pass) => pass.exchange.buffering,
             _ => true,
         };
         Sender {
@@ -491,7 +491,8 @@ impl<'a> Sender<'a> {
     ) -> Result<(), SendError> {
         let watches = !upstream.settings().ignore_client_abort;
         let mut spool = Spool::new(upstream.settings(), self.buffering.enabled);
-        let mut pieces: VecDeque<Bytes> = VecDeque::new();
+        // Where another body came before, its end goes first.
+        let mut pieces = std::mem::take(&mut self.held);
         let mut left = declared(framing);
         // With buffering the head waits for the first bytes of the body.
         let mut holds_head = self.buffering.enabled;
