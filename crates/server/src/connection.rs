@@ -29,7 +29,7 @@ use crate::respond::{self, After, SendError};
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
 use crate::worker::Shared;
-use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route};
+use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route, tunnel};
 
 /// How much is read at once while waiting for a head.
 const READ_BYTES: usize = 8 * 1024;
@@ -363,10 +363,25 @@ impl Connection {
         let may_keep_alive = refused.is_none()
             && self.may_keep_alive(&request, &request.settings)
             && !self.client.expects_continue;
-        let after = match reply {
-            Some(reply) => respond::send(&mut request, reply, &self.stream, may_keep_alive).await,
+        let mut tunnel = None;
+        let mut after = match reply {
+            Some(mut reply) => {
+                tunnel = reply.take_tunnel();
+                respond::send(&mut request, reply, &self.stream, may_keep_alive).await
+            }
             None => Ok(After::Close),
         };
+        if let (Some(upstream), Ok(_)) = (tunnel, &after) {
+            let ahead = match self.client.input() {
+                Some(input) => std::mem::take(&mut input.buffer),
+                None => BytesMut::new(),
+            };
+            let until = self.shared.outlived(request.runtime.clone());
+            let moved = Box::pin(tunnel::run(&self.stream, ahead, *upstream, until)).await;
+            request.bytes_sent += moved.to_client;
+            request.received_bytes += moved.to_upstream;
+            after = Ok(After::Close);
+        }
         if let Err(error) = &after {
             self.log_send_error(&request, error);
         }

@@ -19,6 +19,7 @@ mod logs;
 mod php_pool;
 mod proxy;
 mod rewrite;
+mod ssi;
 mod unsupported;
 mod upstream;
 
@@ -235,6 +236,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Response fields", headers::TABLE),
     ("Files and listings", files::TABLE),
     ("Compression", gzip::TABLE),
+    ("Server Side Includes", ssi::TABLE),
 ];
 
 /// The whole table.

@@ -19,6 +19,7 @@ use crate::clock;
 use crate::recode::{self, Recoder};
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
+use crate::ssi;
 use crate::stream::ClientStream;
 use crate::variable;
 
@@ -69,7 +70,11 @@ pub async fn send(
         || framing == BodyFraming::UntilClose
         || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
     let mut head = take_buffer();
-    reply.head.sent_connection = if closes { "close" } else { "keep-alive" };
+    reply.head.sent_connection = match reply.head.status {
+        101 => "upgrade",
+        _ if closes => "close",
+        _ => "keep-alive",
+    };
     reply.head.sent_chunked = framing == BodyFraming::Chunked;
     let keep_alive = request.settings.connection.keepalive_header;
     reply.head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
@@ -83,7 +88,8 @@ pub async fn send(
     let body = if has_body { body } else { Body::Empty };
     // Nothing to recode then, and to expand nothing would be an error.
     let recoder = recoder.filter(|_| has_body);
-    let is_plain = recoder.is_none() && around.is_none() && !send::may_be_paced(request);
+    let is_plain =
+        recoder.is_none() && around.is_none() && !request.runs_ssi && !send::may_be_paced(request);
     let after = if closes {
         After::Close
     } else {
@@ -152,10 +158,23 @@ async fn send_in_turn(
         return sender.send(Body::Empty, BodyFraming::None).await;
     }
     match around {
-        None => sender.send(body, framing).await?,
+        None => send_body(request, sender, body, framing).await?,
         Some(around) => send_around(request, sender, around, body, framing).await?,
     }
     sender.end(framing, fields::trailers(request)).await
+}
+
+/// The body, or what comes of it where its commands are run.
+async fn send_body(
+    request: &mut Request,
+    sender: &mut Sender<'_>,
+    body: Body,
+    framing: BodyFraming,
+) -> Result<(), SendError> {
+    match request.runs_ssi {
+        true => Box::pin(ssi::send(request, sender, body, framing)).await,
+        false => sender.send(body, framing).await,
+    }
 }
 
 /// The body with what `add_before_body` and `add_after_body` put around it.
@@ -170,7 +189,7 @@ async fn send_around(
         let before = addition::body_of(request, path).await;
         sender.send(before, framing).await?;
     }
-    sender.send(body, framing).await?;
+    send_body(request, sender, body, framing).await?;
     if let Some(path) = &around.after {
         let after = addition::body_of(request, path).await;
         sender.send(after, framing).await?;
@@ -232,6 +251,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option
     if reply.head.status == 200 && !request.is_subrequest {
         check_conditions(request, reply);
     }
+    ssi::choose(request, reply);
     let transcoder = fields::add(request, reply);
     let transcoder = transcoder.and_then(|transcoder| charset::apply(transcoder, reply));
     let around = addition::choose(request, reply);
@@ -367,30 +387,36 @@ fn write_head(
     // Values with line breaks or NUL are refused by the writer and left out:
     // they can only come from variables, and no response may be split by them.
     let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
-    if let (ServerTokens::Text(_), Some(text)) = (
-        &request.settings.headers.server_tokens,
-        &request.server_text,
-    ) {
+    let server = &request.settings.headers.server_tokens;
+    if let (ServerTokens::Text(_), Some(text), false) =
+        (server, &request.server_text, reply.passes_server)
+    {
         let _ = writer.put_field("Server", text);
     }
     let out = writer.into_inner();
-    out.extend_from_slice(match request.settings.headers.server_tokens {
+    out.extend_from_slice(match server {
+        _ if reply.passes_server => b"",
         ServerTokens::On | ServerTokens::Build => {
-            concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\nDate: ").as_bytes()
+            concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes()
         }
-        ServerTokens::Off => b"Server: mayfly\r\nDate: ",
-        ServerTokens::Text(_) => b"Date: ",
+        ServerTokens::Off => b"Server: mayfly\r\n",
+        ServerTokens::Text(_) => b"",
     });
-    clock::put_http_date(request.now, out);
+    if !reply.passes_date {
+        out.extend_from_slice(b"Date: ");
+        clock::put_http_date(request.now, out);
+        out.extend_from_slice(b"\r\n");
+    }
     match framing {
         BodyFraming::Length(length) => {
-            out.extend_from_slice(b"\r\nContent-Length: ");
+            out.extend_from_slice(b"Content-Length: ");
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            out.extend_from_slice(b"\r\n");
         }
-        BodyFraming::Chunked => out.extend_from_slice(b"\r\nTransfer-Encoding: chunked"),
+        BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyFraming::None | BodyFraming::UntilClose => {}
     }
-    out.extend_from_slice(b"\r\nConnection: ");
+    out.extend_from_slice(b"Connection: ");
     out.extend_from_slice(reply.sent_connection.as_bytes());
     if let Some(seconds) = reply.sent_keep_alive {
         out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
