@@ -13,6 +13,7 @@ mod fastcgi;
 mod files;
 mod gzip;
 mod headers;
+mod health;
 mod http;
 mod limits;
 mod logs;
@@ -223,6 +224,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("FastCGI", fastcgi::TABLE),
     ("The cache", cache::TABLE),
     ("Upstream groups", upstream::TABLE),
+    ("Health checks", health::TABLE),
     ("Access logs", logs::TABLE),
     ("Limits", limits::TABLE),
     ("Access and client addresses", access::TABLE),

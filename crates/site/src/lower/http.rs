@@ -13,6 +13,7 @@ impl Lowering<'_> {
         self.log_formats(level);
         self.upstream_groups(level);
         self.variables_from_others(level);
+        self.match_blocks(level);
         // Reads every value of this level, whether or not a server inherits it.
         self.settings(level, Place::Http, None);
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
@@ -30,6 +31,9 @@ impl Lowering<'_> {
             charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.slot_names(),
             groups: std::mem::take(&mut self.groups),
+            resolvers: std::mem::take(&mut self.resolvers),
+            health_checks: std::mem::take(&mut self.health_checks),
+            matches: std::mem::take(&mut self.matches),
             cache_zones: std::mem::take(&mut self.cache_zones),
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
