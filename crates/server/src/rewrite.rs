@@ -187,13 +187,17 @@ fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
         }
     }
     request.path_changed = true;
+    request.target_changed = true;
     request.path_info = None;
 }
 
 fn set(request: &mut Request, target: &SetTarget, value: &Template) {
     let value = variable::evaluate(request, value);
     match target {
-        SetTarget::Args => request.args = value,
+        SetTarget::Args => {
+            request.args = value;
+            request.target_changed = true;
+        }
         SetTarget::LimitRate => request.limit_rate = parse_rate(&value),
         SetTarget::Slot(slot) => {
             if let Some(place) = request.slots.get_mut(slot.0) {

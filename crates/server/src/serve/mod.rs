@@ -3,5 +3,7 @@
 pub mod autoindex;
 pub mod fastcgi;
 pub mod files;
+pub mod pass;
+pub mod proxy;
 pub mod small;
 pub mod through_cache;

@@ -48,7 +48,8 @@ pub struct Settings {
 pub enum Content {
     /// Files below `root` or `alias`, index files, listings.
     Files,
-    FastCgi(Arc<FastCgi>),
+    /// Passed on: `fastcgi_pass`, `proxy_pass`.
+    Pass(Arc<Pass>),
     /// `empty_gif`
     EmptyGif,
     /// `stub_status`
@@ -59,7 +60,7 @@ impl Content {
     /// The group that requests are passed on to, where one is named.
     pub fn group(&self) -> Option<GroupId> {
         match self {
-            Content::FastCgi(fastcgi) => match fastcgi.target {
+            Content::Pass(pass) => match pass.target {
                 PassTarget::Group(id) => Some(id),
                 PassTarget::Variable(_) => None,
             },
