@@ -20,7 +20,7 @@ pub struct UpstreamGroup {
     pub names: NameResolution,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamServer {
     /// As written: consistent hashing goes by it.
     pub name: String,
@@ -34,6 +34,13 @@ pub struct UpstreamServer {
     pub slow_start: Duration,
     pub backup: bool,
     pub down: bool,
+}
+
+impl UpstreamServer {
+    /// Does it stand for servers that are found at run time?
+    pub fn is_name(&self) -> bool {
+        matches!(self.endpoint, UpstreamEndpoint::Name(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
