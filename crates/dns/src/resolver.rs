@@ -293,22 +293,32 @@ impl Gathered {
             ttl: u32::MAX,
             fault: Fault::HostNotFound,
         };
+        let mut failure = None;
         for reply in replies {
             match reply {
                 Reply::Records(records) => {
                     gathered.addresses.extend(&records.addresses);
                     gathered.services.extend_from_slice(&records.services);
                     gathered.ttl = gathered.ttl.min(records.ttl);
-                    if gathered.alias.is_none() {
-                        gathered.alias.clone_from(&records.alias);
-                    }
+                    // The last answer's, as with nginx.
+                    gathered.alias.clone_from(&records.alias);
                 }
-                // A failure says more than the absence of the other kind.
-                Reply::Fault(Fault::HostNotFound) | Reply::Truncated => {}
-                Reply::Fault(fault) => gathered.fault = *fault,
+                Reply::Fault(Fault::HostNotFound) | Reply::Truncated => gathered.alias = None,
+                Reply::Fault(fault) => failure = Some(*fault),
             }
         }
-        gathered
+        // A failure of one kind spoils the other: half of the addresses, taken
+        // for all of them, would be remembered.
+        match failure {
+            Some(fault) => Self {
+                addresses: Vec::new(),
+                services: Vec::new(),
+                alias: None,
+                fault,
+                ..gathered
+            },
+            None => gathered,
+        }
     }
 }
 

@@ -30,6 +30,10 @@ fn zone(question: &DnsQuestion) -> DnsReply {
         "cut.test" => DnsReply::Records(vec![address(7, "10.0.0.4")]),
         "empty.test" => DnsReply::Records(Vec::new()),
         "broken.test" => DnsReply::Code(2),
+        "half.test" if question.kind == "AAAA" => DnsReply::Code(2),
+        "half.test" => DnsReply::Records(vec![address(7, "10.0.0.6")]),
+        "only4.test" if question.kind == "AAAA" => DnsReply::Code(3),
+        "only4.test" => DnsReply::Records(vec![address(7, "10.0.0.7")]),
         "refused.test" => DnsReply::Code(5),
         "zero.test" => DnsReply::Records(vec![address(0, "10.0.0.5")]),
         "mute.test" => DnsReply::Silence,
@@ -50,7 +54,8 @@ fn addresses(result: Result<Addresses, ResolveError>) -> Vec<String> {
 async fn each_answer_of_a_name_server_has_its_meaning() {
     let server = FakeDns::start(zone);
     let resolver = resolver(&[&server]);
-    let found: [(&str, &[&str], u64); 6] = [
+    let found: [(&str, &[&str], u64); 7] = [
+        ("only4.test", &["10.0.0.7"], 7),
         ("both.test", &["10.0.0.1", "fd00::1"], 5),
         ("BOTH.test.", &["10.0.0.1", "fd00::1"], 5),
         ("many.test", &["10.0.0.2", "10.0.0.3"], 7),
@@ -73,6 +78,7 @@ async fn each_answer_of_a_name_server_has_its_meaning() {
         ("empty.test", Fault::HostNotFound),
         ("loop.test", Fault::HostNotFound),
         ("broken.test", Fault::ServerFailure),
+        ("half.test", Fault::ServerFailure),
         ("refused.test", Fault::Refused),
         ("a..b", Fault::HostNotFound),
     ];
@@ -243,8 +249,9 @@ async fn name_servers_take_turns_and_stand_in_for_each_other() {
 
 #[tokio::test]
 async fn a_port_without_a_name_server_is_passed_by() {
-    let gone = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let gone = gone.local_addr().unwrap();
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let gone = closed.local_addr().unwrap();
+    drop(closed);
     let fine = FakeDns::start(zone);
     let resolver = Resolver::new(ResolverSpec::new(vec![gone, fine.address()]));
     let found = resolver.resolve("both.test", PATIENCE, 0).await;

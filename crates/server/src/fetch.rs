@@ -238,8 +238,8 @@ async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
     };
     let name = spec.group.name();
     spec.log(LogLevel::Error, format_args!("{error}"), name);
+    // A try without an address: none was found.
     spec.trace.lock().tries.push(Try {
-        address: name.to_owned(),
         status: Some(502),
         ..Try::default()
     });

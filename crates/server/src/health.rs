@@ -127,7 +127,7 @@ impl Check {
     }
 
     async fn watch_server(self: Arc<Self>, server: usize, endpoint: Endpoint) {
-        let mut streak = Streak::new(&self.settings);
+        let mut streak = Streak::new(self.settings.fails, self.settings.passes);
         let mut kept = None;
         loop {
             sleep(self.delay()).await;
@@ -272,10 +272,10 @@ struct Streak {
 }
 
 impl Streak {
-    fn new(settings: &HealthCheck) -> Streak {
+    fn new(fails: u32, passes: u32) -> Streak {
         Streak {
-            fails: settings.fails,
-            passes: settings.passes,
+            fails,
+            passes,
             count: 0,
             is_failing: false,
             told: None,
@@ -412,4 +412,51 @@ fn field<'a>(proxy: &'a Proxy, name: &[u8]) -> Option<&'a [u8]> {
     let mut lines = proxy.fields.iter();
     let line = lines.find(|line| line.name.eq_ignore_ascii_case(name))?;
     line.value.as_constant().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_takes_fails_and_passes_in_a_row_to_change_what_is_known() {
+        let (well, ill) = (Some(Health::Healthy), Some(Health::Unhealthy));
+        type Case<'a> = (&'a str, u32, u32, &'a [(bool, Option<Health>)]);
+        let cases: [Case; 4] = [
+            ("a first pass is news", 3, 3, &[(true, well), (true, None)]),
+            (
+                "one of each",
+                1,
+                1,
+                &[(false, ill), (true, well), (false, ill)],
+            ),
+            (
+                "a pass in between begins anew",
+                2,
+                1,
+                &[(false, None), (true, well), (false, None), (false, ill)],
+            ),
+            (
+                "several passes to come back",
+                1,
+                3,
+                &[(false, ill), (true, None), (true, None), (true, well)],
+            ),
+        ];
+        for (name, fails, passes, checks) in cases {
+            let mut streak = Streak::new(fails, passes);
+            for (passed, told) in checks {
+                assert_eq!(streak.count(*passed), *told, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_port_of_checks_replaces_that_of_addresses_only() {
+        let tcp = Endpoint::Tcp("127.0.0.1:80".parse().unwrap());
+        let unix = Endpoint::Unix("/run/a".into());
+        assert_eq!(at_port(&tcp, Some(81)).to_string(), "127.0.0.1:81");
+        assert_eq!(at_port(&tcp, None), tcp);
+        assert_eq!(at_port(&unix, Some(81)), unix);
+    }
 }

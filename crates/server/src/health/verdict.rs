@@ -126,3 +126,88 @@ fn stand_in(runtime: &Arc<Runtime>, answer: &Answer) -> Option<Box<Request>> {
     drop(trace);
     Some(request)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// The rules of a `match` block, as a configuration says them.
+    fn rules(block: &str) -> MatchRules {
+        let text = format!("http {{ match m {{ {block} }} }}");
+        let loader: nginx_conf::MemoryLoader =
+            [("/mayfly.conf", text.into_bytes())].into_iter().collect();
+        let options = site::LowerOptions::new(&PathBuf::from("/"), &PathBuf::from("/"));
+        let reading = site::read_with(Path::new("/mayfly.conf"), None, &loader, &options);
+        assert!(!reading.has_errors(), "{block}: {:?}", reading.diagnostics);
+        reading.site.unwrap().http.matches.remove(0)
+    }
+
+    #[test]
+    fn each_test_of_match_means_what_the_documentation_says() {
+        let field = |name: &'static str, value: &'static str| {
+            (
+                Bytes::from_static(name.as_bytes()),
+                Bytes::from_static(value.as_bytes()),
+            )
+        };
+        let answer = Answer {
+            status: 302,
+            fields: vec![
+                field("Content-Type", "text/html"),
+                field("Connection", "close"),
+            ],
+            body: b"Welcome to nginx!".to_vec(),
+        };
+        let cases = [
+            ("", true),
+            ("status 302;", true),
+            ("status 200 204;", false),
+            ("status 301-303 307;", true),
+            ("status ! 302;", false),
+            ("status ! 400-599;", true),
+            ("status 200-399; status ! 302;", false),
+            ("header content-type = text/html;", true),
+            ("header Content-Type = text/plain;", false),
+            ("header Content-Type != text/plain;", true),
+            ("header Content-Type != text/html;", false),
+            ("header X-Absent != x;", false),
+            ("header Connection ~ ^cl;", true),
+            ("header Connection !~ ^cl;", false),
+            ("header Connection !~ open;", true),
+            ("header X-Absent !~ x;", false),
+            ("header Connection;", true),
+            ("header X-Absent;", false),
+            ("header ! X-Accel-Redirect;", true),
+            ("header ! Connection;", false),
+            ("body ~ \"Welcome to nginx!\";", true),
+            ("body ~ welcome;", false),
+            ("body ~* welcome;", true),
+            ("body !~ Welcome;", false),
+            ("body !~ maintenance;", true),
+            ("status 302; header Connection; body ~ maintenance;", false),
+        ];
+        for (block, passes) in cases {
+            let judged = judge(&rules(block), &answer);
+            assert_eq!(judged.is_ok(), passes, "{block}: {judged:?}");
+        }
+    }
+
+    #[test]
+    fn without_match_any_good_status_passes() {
+        for (status, passes) in [
+            (199, false),
+            (200, true),
+            (399, true),
+            (400, false),
+            (503, false),
+        ] {
+            let answer = Answer {
+                status,
+                ..Answer::default()
+            };
+            assert_eq!(usual(&answer).is_ok(), passes, "{status}");
+        }
+    }
+}
