@@ -42,5 +42,6 @@ pub mod runtime;
 pub mod serve;
 pub mod spool;
 pub mod stream;
+mod tunnel;
 pub mod variable;
 pub mod worker;
