@@ -21,13 +21,14 @@ use upstream::{AcquireError, Group, Lease, Outcome, PickKey, TriedSet};
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
 use crate::error_log;
+use crate::naming::Lookup;
 use crate::runtime::Runtime;
 
 pub use arriving::{BrokenOff, UpstreamBody};
-pub use exchange::{Asking, HttpAsking};
+pub use exchange::{Asking, Event, HttpAsking};
 pub use trace::{Trace, Try};
 
-use exchange::{Event, Head};
+use exchange::Head;
 
 /// How long a connection attempt to a PHP pool of our own is repeated: a
 /// killed master is back within a second, so this is ample.
@@ -43,6 +44,8 @@ const OWN_POOL_RETRIES: usize = 3;
 pub struct FetchSpec {
     pub runtime: Arc<Runtime>,
     pub group: Arc<Group>,
+    /// The group has no servers before its name is looked up.
+    pub lookup: Option<Lookup>,
     pub pass: Arc<Pass>,
     pub asking: Asking,
     pub is_head: bool,
@@ -149,6 +152,9 @@ impl FetchError {
 
 /// Asks until there is a response to pass on or nobody is left to ask.
 pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
+    if let Some(lookup) = spec.lookup.take() {
+        look_up(spec, lookup).await?;
+    }
     let exchange = &spec.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
     let max_tries = match exchange.next_tries {
@@ -164,6 +170,8 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         let key = PickKey {
             client_addr: spec.client,
             hash_key: spec.hash_key.as_deref(),
+            // `keepalive ... local` keeps to the location, whose pass this is.
+            place: Arc::as_ptr(&spec.pass).addr() as u64,
         };
         let lease = match spec.group.acquire(key, &tried, queued_at).await {
             Ok(lease) => lease,
@@ -221,6 +229,21 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         tried.insert(server);
     }
     Err(last)
+}
+
+/// Finds the servers of a group that a variable named.
+async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
+    let Err(error) = lookup.fill(&spec.group).await else {
+        return Ok(());
+    };
+    let name = spec.group.name();
+    spec.log(LogLevel::Error, format_args!("{error}"), name);
+    // A try without an address: none was found.
+    spec.trace.lock().tries.push(Try {
+        status: Some(502),
+        ..Try::default()
+    });
+    Err(FetchError::NoLiveUpstreams)
 }
 
 fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchError {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::request::LocalAddress;
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
-use crate::{access_log, clock, connection, error_log};
+use crate::{access_log, background, clock, connection, error_log};
 
 /// How long accepting pauses when the process has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
@@ -115,6 +115,11 @@ impl Shared {
         self.sockets.borrow().clone()
     }
 
+    /// Changes with every configuration that is put in force.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<Sockets>> {
+        self.sockets.subscribe()
+    }
+
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -203,9 +208,13 @@ fn run(shared: &Arc<Shared>, index: usize) {
     };
     runtime.block_on(async {
         let housekeeping = tokio::spawn(housekeeping(shared.clone(), index));
+        let background = (index == 0).then(|| tokio::spawn(background::run(shared.clone())));
         accept_all(shared, index).await;
         drained(shared).await;
         housekeeping.abort();
+        if let Some(background) = background {
+            background.abort();
+        }
     });
     access_log::flush_all_thread();
 }

@@ -13,6 +13,7 @@ mod fastcgi;
 mod files;
 mod gzip;
 mod headers;
+mod health;
 mod http;
 mod limits;
 mod logs;
@@ -230,6 +231,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("HTTP upstreams", proxy::TABLE),
     ("The cache", cache::TABLE),
     ("Upstream groups", upstream::TABLE),
+    ("Health checks", health::TABLE),
     ("Access logs", logs::TABLE),
     ("Limits", limits::TABLE),
     ("Access and client addresses", access::TABLE),

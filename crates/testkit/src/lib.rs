@@ -1,5 +1,7 @@
-//! Helpers for tests only: a running server, a scripted client, a fake PHP.
+//! Helpers for tests only: a running server, a scripted client, a fake PHP, a fake
+//! name server.
 
 pub mod client;
+pub mod fake_dns;
 pub mod fake_php;
 pub mod running;

@@ -22,6 +22,8 @@ pub struct Parked<T> {
     pub born: Millis,
     /// When its last request ended.
     pub parked_at: Millis,
+    /// Where it may be used again; all zero unless `keepalive ... local`.
+    pub place: u64,
 }
 
 /// The idle connections of a group.
@@ -53,9 +55,11 @@ impl<T> IdlePool<T> {
         None
     }
 
-    /// The most recently used connection to `server`. [`Self::sweep`] first.
-    pub fn take(&mut self, server: usize) -> Option<Parked<T>> {
-        let newest = self.entries.iter().rposition(|(of, _)| *of == server)?;
+    /// The most recently used connection to `server` that belongs to `place`.
+    /// [`Self::sweep`] first.
+    pub fn take(&mut self, server: usize, place: u64) -> Option<Parked<T>> {
+        let fits = |(of, parked): &(usize, Parked<T>)| *of == server && parked.place == place;
+        let newest = self.entries.iter().rposition(fits)?;
         self.entries.remove(newest).map(|(_, parked)| parked)
     }
 
@@ -118,7 +122,22 @@ mod tests {
             requests: 1,
             born: 0,
             parked_at,
+            place: 0,
         }
+    }
+
+    #[test]
+    fn a_connection_stays_in_its_place() {
+        let mut pool = pool(8);
+        let there = Parked {
+            place: 7,
+            ..parked("there", 1)
+        };
+        pool.park(0, there);
+        pool.park(0, parked("anywhere", 2));
+        assert_eq!(pool.take(0, 7).unwrap().stream, "there");
+        assert!(pool.take(0, 7).is_none());
+        assert_eq!(pool.take(0, 0).unwrap().stream, "anywhere");
     }
 
     #[test]
@@ -127,7 +146,7 @@ mod tests {
         for (server, stream, at) in [(0, "a", 1), (1, "b", 2), (0, "c", 3), (1, "d", 4)] {
             assert!(pool.park(server, parked(stream, at)).is_none());
         }
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0)).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0, 0)).collect();
         let names: Vec<_> = taken.iter().map(|parked| parked.stream).collect();
         assert_eq!(names, ["c", "a"]);
         assert_eq!(pool.count(1), 2);
@@ -152,7 +171,7 @@ mod tests {
         let gone = pool.sweep(1_100);
         assert_eq!(gone.len(), 1);
         assert_eq!(gone[0].stream, "early");
-        assert_eq!(pool.take(0).unwrap().stream, "late");
+        assert_eq!(pool.take(0, 0).unwrap().stream, "late");
     }
 
     #[test]

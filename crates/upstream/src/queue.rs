@@ -26,6 +26,7 @@ const RECHECK: Duration = Duration::from_secs(1);
 pub(crate) struct Waiter {
     pub client_addr: Option<IpAddr>,
     pub hash_key: Option<Box<[u8]>>,
+    pub place: u64,
     pub tried: TriedSet,
     pub lease_to: oneshot::Sender<Lease>,
 }

@@ -15,10 +15,12 @@ use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::error_log;
 use crate::fetch::{self, Asking, FetchError, FetchSpec, Fetched, LogContext};
+use crate::naming::Lookup;
 use crate::pipeline::Handled;
 use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
+use crate::runtime::NameError;
 use crate::serve::{fastcgi, proxy, through_cache};
 use crate::variable;
 
@@ -223,7 +225,7 @@ pub const NOT_FOR_CACHE: [&str; 6] = [
 
 /// Puts everything together that a fetch needs.
 pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Result<FetchSpec, u16> {
-    let group = group(request, pass)?;
+    let (group, lookup) = group(request, pass)?;
     let method = (request.method, request.method_override);
     if asked.as_get && request.method == Method::Head {
         request.method = Method::Get;
@@ -274,6 +276,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         runtime: request.runtime.clone(),
         own_pool: request.runtime.is_own_pool(&group),
         group,
+        lookup,
         pass: pass.clone(),
         asking,
         is_head,
@@ -303,9 +306,10 @@ pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
     crate::rewrite::parse_rate(&rate).unwrap_or(0)
 }
 
-fn group(request: &mut Request, pass: &Pass) -> Result<Arc<Group>, u16> {
+/// The group to ask, and how to find its servers if they are not known.
+fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Lookup>), u16> {
     match &pass.target {
-        PassTarget::Group(id) => Ok(request.runtime.groups[id.0].clone()),
+        PassTarget::Group(id) => Ok((request.runtime.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {
             let name = match (&pass.protocol, &request.proxy_url) {
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
@@ -316,16 +320,16 @@ fn group(request: &mut Request, pass: &Pass) -> Result<Arc<Group>, u16> {
                     String::from_utf8_lossy(&name).into_owned()
                 }
             };
-            request.runtime.group_named(&name).map_err(|error| {
-                error_log::request(
-                    request,
-                    LogLevel::Error,
-                    format_args!(
-                        "invalid upstream \"{name}\" in \"{}\": {error}",
-                        pass.directive()
-                    ),
-                );
-                500
+            let found = request.runtime.group_named(&name, &request.settings.names);
+            found.map_err(|error| {
+                let status = error.status();
+                let directive = pass.directive();
+                let message = match error {
+                    NameError::NoResolver(error) => error.to_string(),
+                    error => format!("invalid upstream \"{name}\" in \"{directive}\": {error}"),
+                };
+                error_log::request(request, LogLevel::Error, format_args!("{message}"));
+                status
             })
         }
     }

@@ -31,8 +31,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("google_perftools_profiles", "leave it out"),
     ("grpc_*", "there are FastCGI and HTTP upstreams only"),
     (
-        "health_check*",
-        "`max_fails` and `fail_timeout` of a group's servers watch them in passing",
+        "health_check_timeout",
+        "checks wait as long as the location's `*_read_timeout`",
     ),
     ("hls*", "serve the files as they are"),
     ("image_filter*", "make the sizes beforehand"),

@@ -121,6 +121,7 @@ impl Lowering<'_> {
     ) -> LocationId {
         let level = Level::new(&node.children, Some(around));
         let settings = Arc::new(self.settings(&level, Place::Location, matcher, None));
+        self.health_checks(&level, &settings);
         let own_files = level.own("root").first().or(level.own("alias").first());
         self.check_alias(&level, matcher);
         let (prefix_bytes, is_pattern) = match own_files {

@@ -16,6 +16,7 @@ mod exchange;
 mod fastcgi;
 mod files;
 mod headers;
+mod health;
 mod http;
 mod level;
 mod limits;
@@ -28,6 +29,7 @@ mod pattern;
 mod php_pool;
 mod process;
 mod proxy;
+mod resolver;
 mod rewrite;
 mod server_names;
 mod settings;
@@ -110,6 +112,11 @@ pub(crate) struct Lowering<'a> {
     group_names: HashMap<String, GroupId>,
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
+    resolvers: Vec<ResolverSettings>,
+    /// By the place they are written at.
+    resolver_lines: HashMap<Span, Option<ResolverId>>,
+    health_checks: Vec<HealthCheck>,
+    matches: Vec<MatchRules>,
     cache_zones: Vec<CacheZone>,
     limit_req_zones: Vec<LimitReqZone>,
     limit_conn_zones: Vec<LimitConnZone>,
@@ -139,6 +146,10 @@ impl<'a> Lowering<'a> {
             groups: Vec::new(),
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
+            resolvers: Vec::new(),
+            resolver_lines: HashMap::new(),
+            health_checks: Vec::new(),
+            matches: Vec::new(),
             cache_zones: Vec::new(),
             limit_req_zones: Vec::new(),
             limit_conn_zones: Vec::new(),

@@ -67,6 +67,7 @@ impl Lowering<'_> {
                 .optional_template(level, "limit_rate_after")
                 .unwrap_or_default(),
             real_ip: self.real_ip(level),
+            names: self.name_resolution(level),
             valid_referers: self.valid_referers(level),
         }
     }

@@ -5,24 +5,28 @@
 use std::collections::HashMap;
 
 mod cache;
+mod health;
 mod limits;
 mod listener;
 mod location;
 mod log;
 mod pattern;
 mod process;
+mod resolver;
 mod rewrite;
 mod settings;
 mod template;
 mod upstream;
 
 pub use cache::*;
+pub use health::*;
 pub use limits::*;
 pub use listener::*;
 pub use location::*;
 pub use log::*;
 pub use pattern::*;
 pub use process::*;
+pub use resolver::*;
 pub use rewrite::*;
 pub use settings::*;
 pub use template::*;
@@ -58,6 +62,11 @@ pub struct Http {
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.
     pub groups: Vec<UpstreamGroup>,
+    /// One for each `resolver` line that something refers to.
+    pub resolvers: Vec<ResolverSettings>,
+    pub health_checks: Vec<HealthCheck>,
+    /// `match` blocks.
+    pub matches: Vec<MatchRules>,
     pub cache_zones: Vec<CacheZone>,
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
@@ -93,6 +102,10 @@ ids! {
     SlotId,
     /// Index into [`Http::groups`].
     GroupId,
+    /// Index into [`Http::resolvers`].
+    ResolverId,
+    /// Index into [`Http::matches`].
+    MatchId,
     /// Index into [`Http::cache_zones`].
     CacheZoneId,
     /// Index into [`Http::limit_req_zones`].

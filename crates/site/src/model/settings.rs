@@ -37,6 +37,8 @@ pub struct Settings {
     pub limit_rate_after: Template,
     /// `set_real_ip_from`, `real_ip_header`, `real_ip_recursive`.
     pub real_ip: RealIp,
+    /// `resolver`, `resolver_timeout`
+    pub names: NameResolution,
     /// `valid_referers`; `None` where not given.
     pub valid_referers: Option<ValidReferers>,
 }
@@ -52,6 +54,19 @@ pub enum Content {
     EmptyGif,
     /// `stub_status`
     StubStatus,
+}
+
+impl Content {
+    /// The group that requests are passed on to, where one is named.
+    pub fn group(&self) -> Option<GroupId> {
+        match self {
+            Content::Pass(pass) => match pass.target {
+                PassTarget::Group(id) => Some(id),
+                PassTarget::Variable(_) => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// File extension in lower case to media type.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CacheRules, GroupId, Pattern, Template};
+use super::{CacheRules, GroupId, NameResolution, Pattern, Template};
 
 /// `upstream NAME { ... }`, or the group made for a literal address.
 #[derive(Debug, Clone)]
@@ -16,18 +16,31 @@ pub struct UpstreamGroup {
     pub method: BalanceMethod,
     pub keepalive: Option<KeepAlive>,
     pub queue: Option<Queue>,
+    /// For its servers marked `resolve`.
+    pub names: NameResolution,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamServer {
+    /// As written: consistent hashing goes by it.
+    pub name: String,
     pub endpoint: UpstreamEndpoint,
     pub weight: u32,
     /// 0: unlimited.
     pub max_conns: usize,
     pub max_fails: u32,
     pub fail_timeout: Duration,
+    /// Zero: it comes back with all its weight.
+    pub slow_start: Duration,
     pub backup: bool,
     pub down: bool,
+}
+
+impl UpstreamServer {
+    /// Does it stand for servers that are found at run time?
+    pub fn is_name(&self) -> bool {
+        matches!(self.endpoint, UpstreamEndpoint::Name(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,6 +49,17 @@ pub enum UpstreamEndpoint {
     Unix(PathBuf),
     /// `php:NAME`: a pool of our own.
     PhpPool(String),
+    /// `resolve`: as many servers as the name has addresses at the time.
+    Name(UpstreamName),
+}
+
+/// A name that is looked up at run time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UpstreamName {
+    pub host: String,
+    pub port: u16,
+    /// `service=`: the name to ask for SRV records by.
+    pub service: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +78,8 @@ pub struct KeepAlive {
     pub requests: u64,
     pub time: Duration,
     pub timeout: Duration,
+    /// Connections are used again within their location only.
+    pub local: bool,
 }
 
 /// `queue NUMBER [timeout=TIME]`.
