@@ -36,6 +36,8 @@ pub enum Context {
     Location,
     /// `if` in a location.
     LocationIf,
+    /// `limit_except` in a location.
+    LimitExcept,
     /// `if` in a server.
     ServerIf,
     Upstream,
@@ -52,6 +54,7 @@ impl Context {
             Context::Server => "server",
             Context::Location => "location",
             Context::LocationIf => "if in location",
+            Context::LimitExcept => "limit_except",
             Context::ServerIf => "if in server",
             Context::Upstream => "upstream",
             Context::PhpPool => "php_pool",

@@ -16,7 +16,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_userid_module", false),
     ("http_access_module", true),
     ("http_auth_basic_module", true),
-    ("http_mirror_module", false),
+    ("http_mirror_module", true),
     ("http_autoindex_module", true),
     ("http_geo_module", true),
     ("http_map_module", true),
@@ -47,6 +47,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
 /// Modules that nginx has when asked to, and that are here.
 const OPTIONAL_MODULES: &[&str] = &[
     "http_addition_module",
+    "http_auth_request_module",
     "http_gunzip_module",
     "http_gzip_static_module",
     "http_realip_module",

@@ -220,11 +220,7 @@ pub fn spec(
         params,
         is_head,
         is_idempotent,
-        body: match &request.body {
-            RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
-            RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
-            _ => RequestBody::None,
-        },
+        body: request.body.share(),
         streaming: None,
         hash_key,
         client: request.client_ip(),

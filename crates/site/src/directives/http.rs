@@ -400,7 +400,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "all | any").inherited()
         .default("all")
         .short("whether one of the access checks is enough")
-        .long("With `all`, addresses (`allow`, `deny`) and passwords (`auth_basic`) must both agree. With `any`, one of them is enough.")
+        .long("With `all`, addresses (`allow`, `deny`), passwords (`auth_basic`) and `auth_request` must all agree. With `any`, one of them is enough.")
         .example("satisfy any;"),
     Directive::new("scgi_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()

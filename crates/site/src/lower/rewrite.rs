@@ -36,15 +36,20 @@ impl Lowering<'_> {
     }
 
     fn set(&mut self, node: &Node<'_>) -> Option<RewriteOp> {
-        let word = node.arg(0);
         let value = self.template(node.arg(1));
+        let target = self.set_target(node.arg(0))?;
+        Some(RewriteOp::Set { target, value })
+    }
+
+    /// The variable that `set` or `auth_request_set` writes.
+    pub fn set_target(&mut self, word: &Word) -> Option<SetTarget> {
         let Some(name) = word.strip_prefix('$').filter(|name| !name.is_empty()) else {
             self.invalid(word, "variable name", "expected a name with $ before it");
             return None;
         };
-        let target = match Builtin::from_name(&name.to_ascii_lowercase()) {
-            Some(Builtin::Args) => SetTarget::Args,
-            Some(Builtin::LimitRate) => SetTarget::LimitRate,
+        match Builtin::from_name(&name.to_ascii_lowercase()) {
+            Some(Builtin::Args) => Some(SetTarget::Args),
+            Some(Builtin::LimitRate) => Some(SetTarget::LimitRate),
             Some(_) => {
                 self.report(
                     Diagnostic::error(word.span, format!("the duplicate \"{name}\" variable"))
@@ -61,9 +66,8 @@ impl Lowering<'_> {
                 );
                 return None;
             }
-            None => SetTarget::Slot(self.filled_slot(name)),
-        };
-        Some(RewriteOp::Set { target, value })
+            None => Some(SetTarget::Slot(self.filled_slot(name))),
+        }
     }
 
     fn rewrite(&mut self, node: &Node<'_>) -> Option<RewriteOp> {

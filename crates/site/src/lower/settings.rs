@@ -32,6 +32,8 @@ impl Lowering<'_> {
                 &[("all", Satisfy::All), ("any", Satisfy::Any)],
                 Satisfy::All,
             ),
+            auth_request: self.auth_request(level),
+            mirror: self.mirror(level),
             limits: self.limits(level),
             error_pages: self.error_pages(level),
             recursive_error_pages: self.flag(level, "recursive_error_pages", false),

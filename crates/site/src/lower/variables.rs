@@ -73,7 +73,7 @@ impl Lowering<'_> {
     /// Gives every `set` its slot, at any depth.
     pub fn declare_set_variables(&mut self, nodes: &[Node<'_>]) {
         for node in nodes {
-            if node.name() == "set"
+            if ["set", "auth_request_set"].contains(&node.name())
                 && let Some(name) = node.arg(0).strip_prefix('$')
                 && Builtin::from_name(&name.to_ascii_lowercase()).is_none()
                 && !self.is_declared(name)
