@@ -1,0 +1,284 @@
+//! What stands around an answer: other methods' rules, a path that decides who
+//! comes in, copies of requests for others.
+
+use testkit::client::Target;
+use testkit::fake_php::{FakePhp, Script};
+use testkit::running::Running;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_mayfly");
+
+/// One server with these directives.
+async fn site(directives: &str) -> Running {
+    let server = format!("server {{ listen unix:%%/http; server_name site.test;\n{directives}\n}}");
+    let running = Running::start(PROGRAM, "", &server).await;
+    file(&running, "page", "page");
+    running
+}
+
+fn file(server: &Running, name: &str, content: &str) {
+    std::fs::write(server.path(name), content).expect("a file");
+}
+
+/// PHP that answers with what `answer` makes of each request's URI.
+async fn php(answer: fn(&str) -> &'static str) -> FakePhp {
+    FakePhp::tcp(move |request| Script::page(answer(request.param("REQUEST_URI")), "INVISIBLE"))
+        .await
+}
+
+async fn statuses(target: &Target, path: &str, methods: &[&str]) -> Vec<u16> {
+    let mut found = Vec::new();
+    for method in methods {
+        found.push(target.ask(method, path, "", "").await.status);
+    }
+    found
+}
+
+#[tokio::test]
+async fn limit_except_holds_for_all_methods_but_those_named() {
+    let server = site(
+        "location / { try_files /page =404; limit_except GET { deny all; } }\n\
+         location /named { try_files /page =404; limit_except PUT PATCH { deny all; } }\n\
+         location /answered { try_files /page =404; limit_except GET POST { return 405 no; } }\n\
+         location /asked { try_files /page =404; limit_except GET { auth_basic on; auth_basic_user_file %%/users; } }\n\
+         location /opened { deny all; try_files /page =404; limit_except GET { allow all; } }\n\
+         location /if { limit_except GET { deny all; } if ($args) { set $a b; } try_files /page =404; }",
+    )
+    .await;
+    file(&server, "users", "anna:{PLAIN}secret\n");
+    let target = server.target();
+    let methods = ["GET", "HEAD", "OPTIONS", "PUT", "PURGE", "get"];
+    for (path, wanted) in [
+        ("/", [200, 200, 403, 403, 403, 400]),
+        ("/named", [403, 403, 403, 405, 403, 400]),
+        ("/answered", [200, 200, 405, 405, 405, 400]),
+        ("/asked", [200, 200, 401, 401, 401, 400]),
+        ("/opened", [403, 403, 405, 405, 405, 400]),
+        // An `if` does not lead past it.
+        ("/if?x", [404, 404, 403, 403, 403, 400]),
+    ] {
+        assert_eq!(statuses(&target, path, &methods).await, wanted, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_named_path_decides_who_comes_in() {
+    let php = php(|uri| match uri {
+        "/a/challenge" => "Status: 401\r\nWWW-Authenticate: one\r\nWWW-Authenticate: two\r\n",
+        "/a/open" => "Content-Type: text/html\r\n",
+        _ => "Status: 503\r\n",
+    })
+    .await;
+    let server = site(&format!(
+        "location /open {{ auth_request /yes; try_files /page =404; }}\n\
+         location /static {{ auth_request /page; try_files /page =404; }}\n\
+         location /no {{ auth_request /401; }}\n\
+         location /never {{ auth_request /403; }}\n\
+         location /odd {{ auth_request /302; }}\n\
+         location /nowhere {{ auth_request /missing; }}\n\
+         location /closed {{ auth_request /444; }}\n\
+         location /a/ {{ auth_request /php; try_files /page =404; location /a/off {{ auth_request off; try_files /page =404; }} }}\n\
+         location = /yes {{ internal; return 204; }}\n\
+         location = /401 {{ return 401; }}\n\
+         location = /403 {{ return 403; }}\n\
+         location = /302 {{ return 302 /; }}\n\
+         location = /444 {{ return 444; }}\n\
+         location = /php {{ fastcgi_pass {}; fastcgi_param REQUEST_URI $request_uri; fastcgi_param REQUEST_METHOD $request_method; }}",
+        php.address()
+    ))
+    .await;
+    let target = server.target();
+    for (path, status) in [
+        ("/open", 200),
+        ("/static", 200),
+        ("/no", 401),
+        ("/never", 403),
+        ("/odd", 500),
+        ("/nowhere", 500),
+        ("/closed", 500),
+        ("/a/open", 200),
+        ("/a/challenge", 401),
+        ("/a/broken", 500),
+        ("/a/off", 200),
+    ] {
+        let reply = target.get(path).await;
+        assert_eq!(reply.status, status, "{path}");
+        assert!(!reply.text().contains("INVISIBLE"), "{path}");
+    }
+    let challenged = target.get("/a/challenge").await;
+    let challenges: Vec<_> = challenged
+        .fields
+        .iter()
+        .filter(|(name, _)| name == "www-authenticate")
+        .map(|(_, value)| value.as_str())
+        .collect();
+    assert_eq!(challenges, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn an_answer_of_auth_request_leaves_values_behind() {
+    let php = php(|_| "X-User: anna\r\nStatus: 204\r\n").await;
+    let server = site(&format!(
+        "location / {{ auth_request /auth; auth_request_set $user $upstream_http_x_user; auth_request_set $code $upstream_status;\n\
+           add_header X-User $user-$code-$kept always; try_files /page =404; }}\n\
+         location /gone {{ auth_request /auth; auth_request_set $user $upstream_http_x_user; error_page 404 = @fallback; }}\n\
+         location @fallback {{ return 200 $user; }}\n\
+         location /args {{ auth_request /auth; auth_request_set $args a=$upstream_http_x_user; error_page 404 = @args; }}\n\
+         location @args {{ return 200 $args; }}\n\
+         location /unasked {{ return 200 \"[$user]\"; }}\n\
+         location = /auth {{ set $kept here; fastcgi_pass {}; fastcgi_param REQUEST_URI $request_uri; }}",
+        php.address()
+    ))
+    .await;
+    let target = server.target();
+    assert_eq!(target.get("/").await.field("x-user"), "anna-204-here");
+    assert_eq!(target.get("/gone").await.text(), "anna");
+    assert_eq!(target.get("/args").await.text(), "a=anna");
+    assert_eq!(target.get("/unasked").await.text(), "[]");
+}
+
+#[tokio::test]
+async fn the_answer_of_auth_request_may_come_from_the_cache() {
+    let php = FakePhp::tcp(|request| {
+        Script::page(
+            "Status: 401\r\nWWW-Authenticate: Basic realm=\"r\"\r\n",
+            format!("{}", request.number),
+        )
+    })
+    .await;
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
+         server {{ listen unix:%%/http; location / {{ auth_request /auth; }}\n\
+         location = /auth {{ fastcgi_pass {}; fastcgi_param A b; fastcgi_cache zone; fastcgi_cache_key $http_authorization; fastcgi_cache_valid any 1h; }} }}",
+        php.address()
+    );
+    let server = Running::start(PROGRAM, "", &http).await;
+    for _ in 0..3 {
+        let reply = server.target().get("/").await;
+        assert_eq!(
+            (reply.status, reply.field("www-authenticate")),
+            (401, "Basic realm=\"r\"")
+        );
+    }
+    assert_eq!(php.requests(), 1);
+}
+
+#[tokio::test]
+async fn one_check_is_enough_or_all_are_needed() {
+    let server = site(
+        "location /all/rule { satisfy all; deny all; auth_request /auth; }\n\
+         location /all/word { satisfy all; auth_basic r; auth_basic_user_file %%/users; auth_request /auth; }\n\
+         location /any/yes { satisfy any; allow all; auth_request /auth; }\n\
+         location /any/rule { satisfy any; deny all; auth_request /auth; }\n\
+         location /any/word { satisfy any; auth_basic r; auth_basic_user_file %%/users; auth_request /auth; }\n\
+         location /any/other { satisfy any; allow 192.0.2.1; auth_request /auth; }\n\
+         location = /auth { if ($request_uri ~ \"open$\") { return 204; } if ($request_uri ~ \"401$\") { return 401; } return 403; }",
+    )
+    .await;
+    file(&server, "users", "anna:{PLAIN}secret\n");
+    let target = server.target();
+    for (path, open, with_401, with_403) in [
+        ("/all/rule", 403, 403, 403),
+        ("/all/word", 401, 401, 401),
+        ("/any/yes", 404, 404, 404),
+        ("/any/rule", 404, 401, 403),
+        ("/any/word", 404, 401, 401),
+        // A rule for somebody else is no consent.
+        ("/any/other", 404, 401, 403),
+    ] {
+        for (end, wanted) in [("open", open), ("401", with_401), ("403", with_403)] {
+            let reply = target.get(&format!("{path}+{end}")).await;
+            assert_eq!(reply.status, wanted, "{path}+{end}");
+        }
+    }
+    let anna = "Authorization: Basic YW5uYTpzZWNyZXQ=\r\n";
+    assert_eq!(target.get_with("/any/word+403", anna).await.status, 404);
+    assert_eq!(target.get_with("/all/word+open", anna).await.status, 404);
+    assert_eq!(target.get_with("/all/word+403", anna).await.status, 403);
+}
+
+#[tokio::test]
+async fn copies_of_requests_go_elsewhere_and_nobody_waits_for_them() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let held = gate.clone();
+    let php = FakePhp::tcp(move |request| {
+        let line = format!(
+            "{} {} {}",
+            request.param("REQUEST_METHOD"),
+            request.param("URI"),
+            String::from_utf8_lossy(&request.body)
+        );
+        let _ = told.send(line);
+        Script::new()
+            .wait_for(&held)
+            .stdout("X-A: b\r\n\r\nINVISIBLE")
+    })
+    .await;
+    let params = "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param URI $uri?$args;";
+    let server = site(&format!(
+        "location / {{ mirror /copy; mirror /other?own; return 200; }}\n\
+         location /page {{ mirror /copy; mirror /other?own; try_files $uri =404; error_page 405 =200 @ok; location /page/off {{ mirror off; try_files /page =404; }} }}\n\
+         location /bare {{ mirror /copy; mirror_request_body off; error_page 405 =200 @ok; try_files /page =404; }}\n\
+         location @ok {{ mirror off; return 200 ok; }}\n\
+         location = /copy {{ internal; fastcgi_pass {0}; {params} }}\n\
+         location = /other {{ internal; fastcgi_pass {0}; {params} }}",
+        php.address()
+    ))
+    .await;
+    let target = server.target();
+    let mut next = async || {
+        let wait = tokio::time::timeout(testkit::client::PATIENCE, heard.recv()).await;
+        wait.expect("a copy in time").expect("a copy")
+    };
+    // On one connection: the copies under way keep nothing waiting.
+    let mut client = server.connect().await;
+    client.send("GET /page?a=b HTTP/1.1\r\nHost: site.test\r\n\r\nPOST /page HTTP/1.1\r\nHost: site.test\r\nContent-Length: 4\r\n\r\nbody").await;
+    for wanted in ["page", "ok"] {
+        assert_eq!(
+            client.receive(false).await.expect("an answer").text(),
+            wanted
+        );
+    }
+    let mut copies = vec![next().await, next().await, next().await, next().await];
+    copies.sort();
+    assert_eq!(
+        copies,
+        [
+            "GET /copy?a=b ",
+            "GET /other?own ",
+            "POST /copy? body",
+            "POST /other?own body"
+        ]
+    );
+    assert_eq!(target.ask("PUT", "/bare", "", "body").await.status, 200);
+    assert_eq!(next().await, "PUT /copy? ");
+    // What answers before the content is not copied, nor what says `off`.
+    assert_eq!(target.get("/").await.status, 200);
+    assert_eq!(target.get("/page/off").await.status, 200);
+    assert_eq!(target.get("/page/off").await.status, 200);
+    assert_eq!(target.get("/bare").await.status, 200);
+    assert_eq!(next().await, "GET /copy? ");
+    gate.add_permits(100);
+}
+
+#[tokio::test]
+async fn a_graceful_stop_waits_for_copies_under_way() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let held = gate.clone();
+    let php = FakePhp::tcp(move |_| Script::new().wait_for(&held).stdout("X-A: b\r\n\r\n")).await;
+    let mut server = site(&format!(
+        "location / {{ mirror /copy; try_files /page =404; }}\n\
+         location = /copy {{ log_subrequest on; access_log %%/copies; fastcgi_pass {}; fastcgi_param A b; }}",
+        php.address()
+    ))
+    .await;
+    assert_eq!(server.target().get("/").await.text(), "page");
+    while php.requests() == 0 {
+        tokio::task::yield_now().await;
+    }
+    server.signal("QUIT");
+    gate.add_permits(1);
+    assert!(server.ended().await.success());
+    let log = std::fs::read_to_string(server.path("copies")).unwrap_or_default();
+    assert!(log.contains("GET / HTTP/1.1\" 200"), "{log:?}");
+}
