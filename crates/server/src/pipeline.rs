@@ -21,6 +21,7 @@ use crate::request::Request;
 use crate::respond;
 use crate::rewrite::{self, Rewritten};
 use crate::route::{self, Located};
+use crate::serve::slice::{self, Slicing};
 use crate::serve::{fastcgi, files};
 use crate::{access, error_log, gate, limit_conn, limit_req, mirror, variable};
 
@@ -126,6 +127,7 @@ fn begin_internal(request: &mut Request) {
     request.is_internal = true;
     request.path_info = None;
     request.path_changed = false;
+    request.slicing = Slicing::None;
     request.enter(Server::ROOT);
 }
 
@@ -153,6 +155,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
         return Settled::Reply(respond::status_page(request, 500));
     }
     request.is_internal = true;
+    request.slicing = Slicing::None;
     Settled::Again(Entry::Location(location))
 }
 
@@ -439,9 +442,10 @@ async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
     }
 }
 
-async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
+/// Makes the response of the location that was found.
+pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
     let settings = request.settings.clone();
-    match &settings.content {
+    let handled = match &settings.content {
         Content::Files => files::serve(request).await,
         Content::FastCgi(fastcgi) => {
             let fastcgi: Arc<site::FastCgi> = fastcgi.clone();
@@ -456,5 +460,9 @@ async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
         }
         Content::EmptyGif => crate::serve::small::empty_gif(request),
         Content::StubStatus => crate::serve::small::stub_status(request),
+    };
+    if settings.slice_bytes > 0 {
+        return slice::gather(request, handled);
     }
+    handled
 }

@@ -76,6 +76,10 @@ fn partial(reply: &mut Reply, length: u64) {
 
 /// Cuts the body to one range; false where its bytes are not at hand.
 fn single(reply: &mut Reply, start: u64, end: u64) -> bool {
+    if let Body::Sliced(slices) = &mut reply.body {
+        slices.cut(start, end);
+        return true;
+    }
     if !reply.body.is_at_hand() {
         return false;
     }

@@ -3,5 +3,6 @@
 pub mod autoindex;
 pub mod fastcgi;
 pub mod files;
+pub mod slice;
 pub mod small;
 pub mod through_cache;

@@ -36,6 +36,7 @@ use crate::policy::{self, Fields, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
 use crate::serve::fastcgi::{self as fcgi, Asked};
+use crate::serve::slice::Slicing;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -524,7 +525,10 @@ fn prepare(
         StorePlan {
             zone: plan.zone.clone(),
             key: KeyRef::new(&plan.key).to_owned(),
-            policy: policy::storing_policy(&plan.rules, &fastcgi.exchange),
+            policy: Policy {
+                stores_partial: request.slicing != Slicing::None,
+                ..policy::storing_policy(&plan.rules, &fastcgi.exchange)
+            },
             head: request.head.clone(),
             method: if request.method == Method::Post {
                 b"POST"

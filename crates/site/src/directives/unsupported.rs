@@ -55,7 +55,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("scgi_*", "only FastCGI upstreams are there yet"),
     ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
-    ("slice", "ranges are answered from stored responses"),
     ("spdy_*", "leave it out"),
     ("ssi*", "let the application put pages together"),
     (

@@ -55,6 +55,7 @@ impl Lowering<'_> {
             limit_rate_after: self
                 .optional_template(level, "limit_rate_after")
                 .unwrap_or_default(),
+            slice_bytes: self.size(level, "slice", 0),
             real_ip: self.real_ip(level),
             valid_referers: self.valid_referers(level),
         }

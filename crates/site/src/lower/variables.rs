@@ -39,7 +39,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("upstream_trailer_", "trailers cannot be read yet"),
     ("geoip_", "use `geo` with a list of networks"),
     ("uid_", "userid is not there yet"),
-    ("slice_range", "`slice` is not there yet"),
     ("http2", "there is no HTTP/2 yet"),
     ("http3", "there is no HTTP/3 yet"),
     ("memcached_key", "there are no memcached upstreams yet"),

@@ -41,6 +41,8 @@ pub struct Settings {
     pub limit_rate_after: Template,
     /// `set_real_ip_from`, `real_ip_header`, `real_ip_recursive`.
     pub real_ip: RealIp,
+    /// `slice` in bytes; 0: off.
+    pub slice_bytes: u64,
     /// `valid_referers`; `None` where not given.
     pub valid_referers: Option<ValidReferers>,
 }
