@@ -21,6 +21,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
+use request_body::{BodySource, NoBody};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use crate::error::{Error, Side};
@@ -36,53 +37,6 @@ const LEAST_READ_BYTES: usize = 4 * 1024;
 /// What one write takes: BEGIN_REQUEST, PARAMS, and two STDIN records of a
 /// header and content each, or one and the end of STDIN.
 const MAX_SEGMENTS: usize = 6;
-
-/// Where the request body comes from.
-pub trait BodySource {
-    /// The next part, `None` at the end; not called again after `None` or an
-    /// error. Empty parts are skipped.
-    ///
-    /// # Errors
-    ///
-    /// An error ends the exchange with [`Error::RequestBody`].
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
-}
-
-/// A request without a body.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoBody;
-
-impl BodySource for NoBody {
-    fn poll_data(&mut self, _: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        Poll::Ready(None)
-    }
-}
-
-/// A body that is all there.
-impl BodySource for Bytes {
-    fn poll_data(&mut self, _: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        let all = std::mem::take(self);
-        Poll::Ready((!all.is_empty()).then_some(Ok(all)))
-    }
-}
-
-impl BodySource for tokio::sync::mpsc::Receiver<io::Result<Bytes>> {
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        self.poll_recv(cx)
-    }
-}
-
-impl<B: BodySource + ?Sized> BodySource for &mut B {
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        (**self).poll_data(cx)
-    }
-}
-
-impl<B: BodySource + ?Sized> BodySource for Box<B> {
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        (**self).poll_data(cx)
-    }
-}
 
 /// What is asked, and how much of an answer is taken.
 #[derive(Clone, Debug)]

@@ -26,9 +26,10 @@ pub mod record;
 pub mod response;
 
 pub use error::{Error, HeadFault, RecordFault, Side, Truncation};
-pub use exchange::{BodySource, Exchange, NoBody, RequestSpec};
+pub use exchange::{Exchange, RequestSpec};
 pub use head::ResponseHead;
 pub use params::{FieldOutcome, Params, ParamsEncoder};
+pub use request_body::{BodySource, NoBody};
 pub use response::Event;
 
 /// Runs the decoder and the head parser over `data`, whose first byte says

@@ -72,7 +72,7 @@ fn temp_folders(site: &Site) -> BTreeSet<&PathBuf> {
     settings
         .flat_map(|location| {
             let upstream = match &location.settings.content {
-                Content::FastCgi(fastcgi) => Some(&fastcgi.exchange.temp_path),
+                Content::Pass(pass) => Some(&pass.exchange.temp_path),
                 _ => None,
             };
             [Some(&location.settings.body.temp_path), upstream]

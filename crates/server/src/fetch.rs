@@ -3,6 +3,8 @@
 //! is a head and a body that is read on demand; who reads it (one client, or
 //! the cache for everybody) is not decided here.
 
+mod arriving;
+mod exchange;
 mod trace;
 
 use std::io;
@@ -11,9 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fastcgi::{Event, Params, RequestSpec};
 use parking_lot::Mutex;
-use site::{ErrorLog, FastCgi, LogLevel};
+use site::{ErrorLog, LogLevel, Pass};
 use tokio::time::timeout;
 use upstream::{AcquireError, Group, Lease, Outcome, PickKey, TriedSet};
 
@@ -22,7 +23,11 @@ use crate::clock;
 use crate::error_log;
 use crate::runtime::Runtime;
 
+pub use arriving::{BrokenOff, UpstreamBody};
+pub use exchange::{Asking, HttpAsking};
 pub use trace::{Trace, Try};
+
+use exchange::{Event, Head};
 
 /// How long a connection attempt to a PHP pool of our own is repeated: a
 /// killed master is back within a second, so this is ample.
@@ -38,8 +43,8 @@ const OWN_POOL_RETRIES: usize = 3;
 pub struct FetchSpec {
     pub runtime: Arc<Runtime>,
     pub group: Arc<Group>,
-    pub fastcgi: Arc<FastCgi>,
-    pub params: Params,
+    pub pass: Arc<Pass>,
+    pub asking: Asking,
     pub is_head: bool,
     pub is_idempotent: bool,
     pub body: RequestBody,
@@ -62,20 +67,44 @@ pub struct LogContext {
     pub connection: u64,
     /// `, client: ..., server: ..., request: "..."`
     pub text: Arc<str>,
+    /// What stands before and behind an upstream's address.
+    pub scheme: &'static str,
+    pub target: Bytes,
+}
+
+impl LogContext {
+    /// Writes a line about the upstream at `address`.
+    fn write(
+        &self,
+        runtime: &Runtime,
+        level: LogLevel,
+        message: std::fmt::Arguments<'_>,
+        address: &str,
+    ) {
+        let colon = match address.starts_with("unix:") && !self.target.is_empty() {
+            true => ":",
+            false => "",
+        };
+        let context = format!(
+            "{}, upstream: \"{}://{address}{colon}{}\"",
+            self.text,
+            self.scheme,
+            String::from_utf8_lossy(&self.target)
+        );
+        error_log::write(
+            runtime,
+            &self.logs,
+            level,
+            self.connection,
+            message,
+            &context,
+        );
+    }
 }
 
 impl FetchSpec {
     fn log(&self, level: LogLevel, message: std::fmt::Arguments<'_>, address: &str) {
-        let upstream = format!(", upstream: \"fastcgi://{address}\"");
-        let context = format!("{}{upstream}", self.log.text);
-        error_log::write(
-            &self.runtime,
-            &self.log.logs,
-            level,
-            self.log.connection,
-            message,
-            &context,
-        );
+        self.log.write(&self.runtime, level, message, address);
     }
 }
 
@@ -85,6 +114,8 @@ pub struct Fetched {
     pub reason: Bytes,
     pub fields: Vec<(Bytes, Bytes)>,
     pub content_length: Option<u64>,
+    /// The connection is a tunnel from here on.
+    pub is_upgrade: bool,
     pub body: UpstreamBody,
 }
 
@@ -99,6 +130,8 @@ pub enum FetchError {
     NoLiveUpstreams,
     /// The queue is full or the wait in it too long.
     Overloaded,
+    /// The last of several answered with a status that `*_next_upstream` names.
+    Status(u16),
     /// The client's body was at fault; it gets this status.
     Client(u16),
 }
@@ -109,14 +142,14 @@ impl FetchError {
             FetchError::Error | FetchError::InvalidHeader | FetchError::NoLiveUpstreams => 502,
             FetchError::Timeout => 504,
             FetchError::Overloaded => 503,
-            FetchError::Client(status) => status,
+            FetchError::Status(status) | FetchError::Client(status) => status,
         }
     }
 }
 
 /// Asks until there is a response to pass on or nobody is left to ask.
 pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
-    let exchange = &spec.fastcgi.exchange;
+    let exchange = &spec.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
     let max_tries = match exchange.next_tries {
         0 => spec.group.tries(),
@@ -144,13 +177,19 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
                 let may_go_on = attempt < max_tries && spec.streaming.is_none();
                 if !failed
                     || !may_go_on
-                    || !(spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent)
+                    || !(spec.is_idempotent || spec.pass.exchange.next_non_idempotent)
                 {
                     return Ok(fetched);
                 }
-                fetched.body.give_up(Outcome::Failure);
+                // What is not there, or not allowed, is no fault of the server's.
+                let outcome = match fetched.status {
+                    403 | 404 => Outcome::Neutral,
+                    _ => Outcome::Failure,
+                };
+                let status = fetched.status;
+                fetched.body.give_up(outcome);
                 Failure {
-                    error: FetchError::Error,
+                    error: FetchError::Status(status),
                     sent: true,
                     retry_own: false,
                     is_named: true,
@@ -171,7 +210,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
                 _ => false,
             };
         let repeatable =
-            !failure.sent || spec.is_idempotent || spec.fastcgi.exchange.next_non_idempotent;
+            !failure.sent || spec.is_idempotent || spec.pass.exchange.next_non_idempotent;
         let in_time = next_timeout.is_zero()
             || clock::now().saturating_sub(started)
                 < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
@@ -285,44 +324,30 @@ async fn attempt_once(
         if is_streaming {
             spec.body = RequestBody::Streamed;
         }
-        let request = RequestSpec {
-            params: spec.params.clone(),
-            keep_conn: spec.fastcgi.keep_conn,
-            head_request: spec.is_head,
-            head_limit_bytes: usize::try_from(spec.fastcgi.exchange.head_bytes)
-                .unwrap_or(usize::MAX),
-        };
-        let mut upstream = UpstreamBody {
-            exchange: Some(fastcgi::Exchange::start(connection.stream, request, body)),
-            lease: Some(lease),
-            requests,
-            born,
-            runtime: spec.runtime.clone(),
-            fastcgi: spec.fastcgi.clone(),
-            trace: spec.trace.clone(),
-            log: spec.log.clone(),
-            address: address.clone(),
-            received: 0,
-            expected: None,
-            pending: None,
-            ended: false,
-            rate: spec.rate,
-            reading_since: None,
-        };
+        let head_limit = usize::try_from(spec.pass.exchange.head_bytes).unwrap_or(usize::MAX);
+        let exchange = spec
+            .asking
+            .start(connection.stream, spec.is_head, head_limit, body);
+        let mut upstream =
+            UpstreamBody::new(spec, exchange, lease, (requests, born), address.clone());
         match read_head(&mut upstream).await {
             Ok(head) => {
                 spec.trace.lock().head(head.status, &head.fields);
-                upstream.expected = head.content_length;
                 return Ok(Fetched {
                     status: head.status,
                     reason: head.reason,
                     fields: head.fields,
                     content_length: head.content_length,
+                    is_upgrade: head.is_upgrade,
                     body: upstream,
                 });
             }
-            Err(HeadFailure::Php(error))
-                if is_reused && allow_reused && !is_streaming && error.before_first_byte() =>
+            Err(HeadFailure::Exchange(error))
+                if is_reused
+                    && allow_reused
+                    && !is_streaming
+                    && error.before_first_byte()
+                    && may_repeat(spec) =>
             {
                 // The server closed an idle connection as we took it.
                 allow_reused = false;
@@ -334,6 +359,15 @@ async fn attempt_once(
             Err(failure) => return Err(head_failed(spec, upstream, failure, &address)),
         }
     }
+}
+
+/// May a request be sent again over a new connection when a kept one ended before
+/// a byte of the answer? A FastCGI server closes only what it has not begun with;
+/// an HTTP server may have (RFC 9110 §9.2.2).
+fn may_repeat(spec: &FetchSpec) -> bool {
+    matches!(spec.asking, Asking::FastCgi { .. })
+        || spec.is_idempotent
+        || spec.pass.exchange.next_non_idempotent
 }
 
 /// Shows an I/O error as nginx does: `111: Connection refused`.
@@ -358,9 +392,9 @@ async fn connect(
     lease: &mut Lease,
     allow_reused: bool,
 ) -> io::Result<upstream::Connection> {
-    let limit = spec.fastcgi.exchange.connect_timeout;
+    let limit = spec.pass.exchange.connect_timeout;
     if allow_reused
-        && spec.fastcgi.keep_conn
+        && spec.asking.keeps_connection()
         && let Some(connection) = lease.take_idle(clock::now())
     {
         return Ok(connection);
@@ -381,7 +415,9 @@ async fn connect(
 }
 
 enum HeadFailure {
-    Php(fastcgi::Error),
+    Exchange(exchange::Error),
+    /// It ended where a head should have been.
+    Closed,
     Timeout {
         sent: bool,
     },
@@ -389,14 +425,12 @@ enum HeadFailure {
     CaughtStderr,
 }
 
-async fn read_head(upstream: &mut UpstreamBody) -> Result<fastcgi::ResponseHead, HeadFailure> {
+async fn read_head(upstream: &mut UpstreamBody) -> Result<Head, HeadFailure> {
     loop {
-        let settings = upstream.fastcgi.exchange.clone();
         let Some(exchange) = &mut upstream.exchange else {
-            return Err(HeadFailure::Php(fastcgi::Error::Closed {
-                before_first_byte: true,
-            }));
+            return Err(HeadFailure::Closed);
         };
+        let settings = &upstream.pass.exchange;
         let limit = if exchange.is_request_sent() {
             settings.read_timeout
         } else {
@@ -408,23 +442,23 @@ async fn read_head(upstream: &mut UpstreamBody) -> Result<fastcgi::ResponseHead,
                     sent: exchange.is_request_sent(),
                 });
             }
-            Ok(Err(error)) => return Err(HeadFailure::Php(error)),
+            Ok(Err(error)) => return Err(HeadFailure::Exchange(error)),
             Ok(Ok(Some(Event::Head(head)))) => return Ok(head),
+            Ok(Ok(Some(Event::Interim(_)))) => {}
             Ok(Ok(Some(Event::Stderr(text)))) => {
                 upstream.log_stderr(&text, "reading response header from upstream");
-                if upstream
-                    .fastcgi
-                    .catch_stderr
-                    .iter()
-                    .any(|caught| contains(&text, caught))
-                {
+                let caught = upstream.pass.fastcgi().is_some_and(|fastcgi| {
+                    fastcgi
+                        .catch_stderr
+                        .iter()
+                        .any(|caught| contains(&text, caught))
+                });
+                if caught {
                     return Err(HeadFailure::CaughtStderr);
                 }
             }
-            Ok(Ok(Some(Event::Data(_) | Event::End { .. }) | None)) => {
-                return Err(HeadFailure::Php(fastcgi::Error::Closed {
-                    before_first_byte: false,
-                }));
+            Ok(Ok(Some(Event::Data(_) | Event::Trailers(_) | Event::End(_)) | None)) => {
+                return Err(HeadFailure::Closed);
             }
         }
     }
@@ -454,18 +488,17 @@ fn head_failed(
             );
             (FetchError::Timeout, true, 504, false)
         }
-        HeadFailure::Php(fastcgi::Error::RequestBody(error)) => {
-            let status = client_status(&error);
-            spec.log(LogLevel::Info, format_args!("{error}"), address);
-            upstream.abandon(Outcome::Neutral, Some(status));
-            return Failure::new(FetchError::Client(status), true);
-        }
-        HeadFailure::Php(error) => {
-            let kind = match &error {
-                fastcgi::Error::Malformed(_)
-                | fastcgi::Error::InvalidHead(_)
-                | fastcgi::Error::HeadTooLarge { .. } => FetchError::InvalidHeader,
-                _ => FetchError::Error,
+        HeadFailure::Closed => (FetchError::Error, true, 502, false),
+        HeadFailure::Exchange(error) => {
+            if let Some(error) = error.of_request_body() {
+                let status = client_status(error);
+                spec.log(LogLevel::Info, format_args!("{error}"), address);
+                upstream.abandon(Outcome::Neutral, Some(status));
+                return Failure::new(FetchError::Client(status), true);
+            }
+            let kind = match error.is_invalid_head() {
+                true => FetchError::InvalidHeader,
+                false => FetchError::Error,
             };
             let retry_own =
                 spec.is_idempotent && error.before_first_byte() && kind == FetchError::Error;
@@ -491,178 +524,4 @@ fn client_status(error: &io::Error) -> u16 {
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<ClientFault>())
         .map_or(400, |fault| fault.0.status())
-}
-
-/// A response body that is still at the upstream. Dropping it aborts.
-pub struct UpstreamBody {
-    exchange: Option<fastcgi::Exchange<upstream::Stream, OutgoingBody>>,
-    lease: Option<Lease>,
-    requests: u32,
-    born: u64,
-    runtime: Arc<Runtime>,
-    fastcgi: Arc<FastCgi>,
-    trace: Arc<Mutex<Trace>>,
-    log: LogContext,
-    address: String,
-    received: u64,
-    expected: Option<u64>,
-    pending: Option<Bytes>,
-    ended: bool,
-    /// Bytes read in a second; 0: no limit.
-    rate: u64,
-    /// When the first bytes were read at that rate.
-    reading_since: Option<tokio::time::Instant>,
-}
-
-/// The body ended before it was complete.
-#[derive(Debug)]
-pub struct BrokenOff;
-
-impl UpstreamBody {
-    /// The next bytes; `None` when the response is complete.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, BrokenOff> {
-        if let Some(bytes) = self.pending.take() {
-            return Ok(Some(bytes));
-        }
-        if self.ended {
-            return Ok(None);
-        }
-        if self.rate > 0 {
-            self.keep_to_rate().await;
-        }
-        loop {
-            let Some(exchange) = &mut self.exchange else {
-                return Err(BrokenOff);
-            };
-            let limit = self.fastcgi.exchange.read_timeout;
-            match timeout(limit, exchange.next()).await {
-                Ok(Ok(Some(Event::Data(bytes)))) => {
-                    self.received += bytes.len() as u64;
-                    return Ok(Some(bytes));
-                }
-                Ok(Ok(Some(Event::Stderr(text)))) => {
-                    self.log_stderr(&text, "reading upstream");
-                }
-                Ok(Ok(Some(Event::Head(_)))) => {}
-                Ok(Ok(Some(Event::End { .. }) | None)) => {
-                    self.end();
-                    return Ok(None);
-                }
-                Ok(Err(error)) => {
-                    self.report(format_args!("{error} while reading upstream"));
-                    self.abandon(Outcome::Failure, None);
-                    return Err(BrokenOff);
-                }
-                Err(_) => {
-                    self.report(format_args!(
-                        "upstream timed out (110: Connection timed out) while reading upstream"
-                    ));
-                    self.abandon(Outcome::Failure, None);
-                    return Err(BrokenOff);
-                }
-            }
-        }
-    }
-
-    /// Waits while more was read than `*_limit_rate` lets through; the second
-    /// that has begun counts as a whole one.
-    async fn keep_to_rate(&mut self) {
-        let since = *self
-            .reading_since
-            .get_or_insert_with(tokio::time::Instant::now);
-        let earned_at = self.received.saturating_mul(1000) / self.rate;
-        let wait_until = since + Duration::from_millis(earned_at.saturating_sub(1000));
-        tokio::time::sleep_until(wait_until).await;
-    }
-
-    /// All bytes that were promised are there, though PHP may still be at work.
-    pub fn has_whole_length(&self) -> bool {
-        self.ended
-            || self
-                .exchange
-                .as_ref()
-                .is_some_and(fastcgi::Exchange::has_whole_length)
-    }
-
-    pub fn settings(&self) -> &site::Exchange {
-        &self.fastcgi.exchange
-    }
-
-    fn report(&self, message: std::fmt::Arguments<'_>) {
-        let context = format!(
-            "{}, upstream: \"fastcgi://{}\"",
-            self.log.text, self.address
-        );
-        error_log::write(
-            &self.runtime,
-            &self.log.logs,
-            LogLevel::Error,
-            self.log.connection,
-            message,
-            &context,
-        );
-    }
-
-    fn log_stderr(&self, text: &[u8], doing: &str) {
-        let text = String::from_utf8_lossy(text.trim_ascii_end());
-        self.report(format_args!(
-            "FastCGI sent in stderr: \"{text}\" while {doing}"
-        ));
-    }
-
-    /// The response is complete: the connection may serve the next request.
-    fn end(&mut self) {
-        self.ended = true;
-        self.finish_trace(None);
-        let now = clock::now();
-        let Some(mut lease) = self.lease.take() else {
-            return;
-        };
-        if let Some(stream) = self
-            .exchange
-            .take()
-            .and_then(fastcgi::Exchange::into_stream)
-        {
-            let connection = upstream::Connection {
-                stream,
-                requests: self.requests,
-                born: self.born,
-            };
-            lease.keep(connection, now);
-        }
-        lease.report(Outcome::Success, now);
-    }
-
-    fn abandon(&mut self, outcome: Outcome, status: Option<u16>) {
-        self.finish_trace(status);
-        self.exchange = None;
-        if let Some(lease) = self.lease.take() {
-            lease.report(outcome, clock::now());
-        }
-    }
-
-    /// Ends the exchange in favour of another server.
-    pub fn give_up(mut self, outcome: Outcome) {
-        self.abandon(outcome, None);
-    }
-
-    fn finish_trace(&self, status: Option<u16>) {
-        let mut trace = self.trace.lock();
-        if let Some(exchange) = &self.exchange {
-            trace.count(
-                exchange.sent_bytes(),
-                exchange.received_bytes(),
-                self.received,
-            );
-        }
-        trace.end_try(status);
-    }
-}
-
-impl Drop for UpstreamBody {
-    fn drop(&mut self) {
-        if self.lease.is_some() {
-            self.abandon(Outcome::Neutral, None);
-        }
-    }
 }

@@ -22,7 +22,7 @@ use crate::respond;
 use crate::rewrite::{self, Rewritten};
 use crate::route::{self, Located};
 use crate::serve::slice::{self, Slicing};
-use crate::serve::{fastcgi, files};
+use crate::serve::{files, pass};
 use crate::{access, error_log, gate, limit_conn, limit_req, mirror, variable};
 
 /// How often `rewrite ... last` may start the search for a location over.
@@ -128,6 +128,7 @@ fn begin_internal(request: &mut Request) {
     request.path_info = None;
     request.path_changed = false;
     request.slicing = Slicing::None;
+    request.target_changed = true;
     request.enter(Server::ROOT);
 }
 
@@ -277,7 +278,10 @@ fn settle_location(
         let location = match given.take() {
             Some(location) => location,
             None => match route::locate(request) {
-                Located::Location(location) => location,
+                Located::Location(location) => {
+                    request.path_changed = false;
+                    location
+                }
                 Located::AddSlash => return Err(respond::add_slash(request)),
             },
         };
@@ -447,14 +451,14 @@ pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled 
     let settings = request.settings.clone();
     let handled = match &settings.content {
         Content::Files => files::serve(request).await,
-        Content::FastCgi(fastcgi) => {
-            let fastcgi: Arc<site::FastCgi> = fastcgi.clone();
+        Content::Pass(pass) => {
+            let pass: Arc<site::Pass> = pass.clone();
             // A hit needs no waiting; whatever does is a large future, which only
             // those who wait pay for.
-            match fastcgi::at_once(request, &fastcgi) {
-                fastcgi::AtOnce::Handled(handled) => handled,
-                fastcgi::AtOnce::Must(plan) => {
-                    Box::pin(fastcgi::serve(request, fastcgi, plan, client)).await
+            match pass::at_once(request, &pass) {
+                pass::AtOnce::Handled(handled) => handled,
+                pass::AtOnce::Must(plan) => {
+                    Box::pin(pass::serve(request, pass, plan, client)).await
                 }
             }
         }

@@ -8,7 +8,7 @@ use http_cache::{
     IgnoreFields, Methods, Policy, RequestFields, StatusSet, UseStale, ValidRule, VaryRules, Zone,
 };
 use http1::RequestHead;
-use site::{CacheRules, CacheZoneChoice, FastCgi};
+use site::{CacheRules, CacheZoneChoice, Pass};
 
 use crate::request::{Method, Request};
 use crate::variable;
@@ -48,8 +48,8 @@ pub struct Plan {
 }
 
 /// Decides what the cache may do. A purge condition needs no cacheable method.
-pub fn plan(request: &mut Request, fastcgi: &FastCgi) -> CachePlan {
-    let Some(rules) = &fastcgi.cache else {
+pub fn plan(request: &mut Request, pass: &Pass) -> CachePlan {
+    let Some(rules) = &pass.cache else {
         return CachePlan::Off;
     };
     if request.method.is_write()

@@ -144,6 +144,10 @@ pub struct Request {
     pub redirects_left: u8,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
+    /// Path or arguments are no longer those of the target that was received.
+    pub target_changed: bool,
+    /// What a `proxy_pass` with variables leads to.
+    pub proxy_url: Option<Box<crate::serve::proxy::ProxyUrl>>,
     /// `try_files` found a file below an `alias` that stands for a whole path.
     pub adds_path_to_alias: bool,
     /// An error page is being made for this status.
@@ -300,6 +304,9 @@ impl Request {
         copy.is_internal = true;
         copy.is_subrequest = true;
         copy.redirects_left = self.redirects_left;
+        copy.path_changed = self.path_changed;
+        copy.target_changed = self.target_changed;
+        copy.proxy_url = self.proxy_url.clone();
         copy
     }
 
@@ -340,6 +347,8 @@ impl Request {
             is_subrequest: false,
             redirects_left: MAX_INTERNAL_REDIRECTS,
             path_changed: false,
+            target_changed: false,
+            proxy_url: None,
             adds_path_to_alias: false,
             error_status: None,
             forced_status: None,

@@ -187,6 +187,7 @@ fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
         }
     }
     request.path_changed = true;
+    request.target_changed = true;
     request.path_info = None;
 }
 
@@ -198,7 +199,10 @@ fn set(request: &mut Request, target: &SetTarget, value: &Template) {
 /// Gives a variable its value.
 pub fn assign(request: &mut Request, target: &SetTarget, value: Vec<u8>) {
     match target {
-        SetTarget::Args => request.args = value,
+        SetTarget::Args => {
+            request.args = value;
+            request.target_changed = true;
+        }
         SetTarget::LimitRate => request.limit_rate = parse_rate(&value),
         SetTarget::Slot(slot) => {
             if let Some(place) = request.slots.get_mut(slot.0) {

@@ -301,7 +301,7 @@ fn private_limits(site: &Site) -> Option<GroupLimits> {
         .flat_map(|server| &server.locations);
     settings
         .filter_map(|location| match &location.settings.content {
-            Content::FastCgi(fastcgi) => fastcgi.cache.as_ref()?.private.as_ref(),
+            Content::Pass(pass) => pass.cache.as_ref()?.private.as_ref(),
             _ => None,
         })
         .map(|private| GroupLimits {

@@ -23,6 +23,9 @@ pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<
     let id = *request.request_id.get_or_insert_with(random::bytes16);
     let mut made = request.internal();
     made.request_id = Some(id);
+    made.path_info = None;
+    made.path_changed = false;
+    made.target_changed = true;
     made.path = target.path.to_vec();
     made.args = target.args.as_deref().unwrap_or(args).to_vec();
     made

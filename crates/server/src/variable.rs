@@ -10,7 +10,7 @@ use crate::clock;
 use crate::pattern;
 use crate::policy;
 use crate::request::{LocalAddress, Request, View};
-use crate::serve::files;
+use crate::serve::{files, proxy};
 
 /// Versions of nginx whose language and behaviour this server speaks.
 pub const NGINX_VERSION: &str = "1.31.5";
@@ -280,7 +280,8 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             }
         }
         B::ProxyAddXForwardedFor => write_forwarded_for(request, out),
-        B::ProxyHost | B::ProxyPort => false,
+        B::ProxyHost => proxy::write_host(request, false, out),
+        B::ProxyPort => proxy::write_host(request, true, out),
         B::Connection => put_number(request.connection.serial, out),
         B::ConnectionRequests => put_number(request.nth_on_connection, out),
         B::ConnectionTime => put_seconds(
@@ -592,7 +593,8 @@ fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
     out.extend_from_slice(&request.path);
     let settings = request.settings.clone();
     if request.path.last() == Some(&b'/')
-        && let site::Content::FastCgi(fastcgi) = &settings.content
+        && let site::Content::Pass(pass) = &settings.content
+        && let Some(fastcgi) = pass.fastcgi()
         && let Some(index) = &fastcgi.index
     {
         out.extend_from_slice(index);
@@ -615,10 +617,13 @@ fn write_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
 /// Runs `fastcgi_split_path_info` once for the current path.
 fn split_path_info(request: &mut Request) {
     let settings = request.settings.clone();
-    let site::Content::FastCgi(fastcgi) = &settings.content else {
+    let site::Content::Pass(pass) = &settings.content else {
         return;
     };
-    let Some(pattern) = &fastcgi.split_path_info else {
+    let Some(pattern) = pass
+        .fastcgi()
+        .and_then(|fastcgi| fastcgi.split_path_info.as_ref())
+    else {
         return;
     };
     if request

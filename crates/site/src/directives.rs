@@ -2,8 +2,8 @@
 //!
 //! One entry for each directive feeds the checker, `mayfly check --explain`,
 //! and the reference page, so that behaviour and documentation cannot drift.
-//! A name that begins with `*` stands for a family: `*_cache_valid` is
-//! `fastcgi_cache_valid` for now, and later the same of other protocols.
+//! A name that begins with `*` stands for a family: `*_cache_valid` is both
+//! `fastcgi_cache_valid` and `proxy_cache_valid`.
 //! What nginx has and Mayfly lacks is listed in `unsupported`.
 
 mod access;
@@ -17,6 +17,7 @@ mod http;
 mod limits;
 mod logs;
 mod php_pool;
+mod proxy;
 mod rewrite;
 mod unsupported;
 mod upstream;
@@ -24,7 +25,7 @@ mod upstream;
 pub use unsupported::{advice_for_unsupported, unsupported_names};
 
 /// Protocols towards upstreams: what `*` at the start of a name stands for.
-pub const PREFIXES: &[&str] = &["fastcgi"];
+pub const PREFIXES: &[&str] = &["fastcgi", "proxy"];
 
 /// Where a directive stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,6 +106,8 @@ pub struct Directive {
     pub syntax: &'static str,
     pub ending: Ending,
     pub inheritance: Inheritance,
+    /// Prefixes that a family has beside [`PREFIXES`].
+    pub more_prefixes: &'static [&'static str],
     /// May stand more than once at one level.
     pub repeats: bool,
     /// As the reference shows it; `None`: there is none.
@@ -129,6 +132,7 @@ impl Directive {
             syntax: "",
             ending: Ending::Semicolon,
             inheritance: Inheritance::None,
+            more_prefixes: &[],
             repeats: false,
             default: None,
             since: "0.1",
@@ -200,6 +204,7 @@ impl Directive {
         match self.name.strip_prefix('*') {
             Some(rest) => PREFIXES
                 .iter()
+                .chain(self.more_prefixes)
                 .map(|prefix| format!("{prefix}{rest}"))
                 .collect(),
             None => vec![self.name.to_owned()],
@@ -211,7 +216,7 @@ impl Directive {
         match self.name.strip_prefix('*') {
             Some(rest) => name
                 .strip_suffix(rest)
-                .is_some_and(|prefix| PREFIXES.contains(&prefix)),
+                .is_some_and(|it| PREFIXES.contains(&it) || self.more_prefixes.contains(&it)),
             None => self.name == name,
         }
     }
@@ -223,7 +228,8 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("PHP pools", php_pool::TABLE),
     ("Servers and locations", http::TABLE),
     ("Rewriting and variables", rewrite::TABLE),
-    ("FastCGI", fastcgi::TABLE),
+    ("FastCGI and what all upstreams share", fastcgi::TABLE),
+    ("HTTP upstreams", proxy::TABLE),
     ("The cache", cache::TABLE),
     ("Upstream groups", upstream::TABLE),
     ("Access logs", logs::TABLE),

@@ -23,7 +23,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_split_clients_module", true),
     ("http_referer_module", true),
     ("http_rewrite_module", true),
-    ("http_proxy_module", false),
+    ("http_proxy_module", true),
     ("http_fastcgi_module", true),
     ("http_uwsgi_module", false),
     ("http_scgi_module", false),

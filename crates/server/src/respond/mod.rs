@@ -24,7 +24,7 @@ use crate::variable;
 
 use addition::Around;
 
-pub use pages::{add_slash, local_redirect, redirect, status_page};
+pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 pub use send::{SendError, Sender};
 
 /// What happens to the connection once the response is out.

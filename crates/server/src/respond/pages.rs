@@ -42,18 +42,22 @@ fn title(code: u16) -> Option<String> {
 
 /// A redirect to `location`, made absolute as the directives say.
 pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> Handled {
-    let location = if location.first() == Some(&b'/') && request.settings.redirects.absolute {
-        let mut absolute = origin(request);
-        absolute.extend_from_slice(&location);
-        absolute
-    } else {
-        location
-    };
+    let location = absolute(request, location);
     let mut fields = http1::Fields::new();
     if !location.is_empty() {
         fields.append("Location", Bytes::from(location));
     }
     Handled::StatusWith(code, fields)
+}
+
+/// A path of this site with the origin before it, where the directives say so.
+pub fn absolute(request: &Request, location: Vec<u8>) -> Vec<u8> {
+    if location.first() != Some(&b'/') || !request.settings.redirects.absolute {
+        return location;
+    }
+    let mut absolute = origin(request);
+    absolute.extend_from_slice(&location);
+    absolute
 }
 
 /// A redirect within this site; `target` is an escaped path with arguments.

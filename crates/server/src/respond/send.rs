@@ -108,7 +108,7 @@ impl<'a> Sender<'a> {
             started: Instant::now(),
         });
         let by_directive = match &settings.content {
-            site::Content::FastCgi(fastcgi) => fastcgi.exchange.buffering,
+            site::Content::Pass(pass) => pass.exchange.buffering,
             _ => true,
         };
         Sender {

@@ -3,6 +3,8 @@
 pub mod autoindex;
 pub mod fastcgi;
 pub mod files;
+pub mod pass;
+pub mod proxy;
 pub mod slice;
 pub mod small;
 pub mod through_cache;

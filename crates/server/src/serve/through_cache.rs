@@ -24,7 +24,7 @@ use http_cache::{
     ResponseHead, Served, StaleInfo, StaleReason, Storable, StoredHead, StoredResponse, Zone,
     may_serve_stale,
 };
-use site::{FastCgi, LogLevel};
+use site::{LogLevel, Pass};
 use tokio::sync::oneshot;
 
 use crate::client::ClientSide;
@@ -35,7 +35,7 @@ use crate::pipeline::Handled;
 use crate::policy::{self, Fields, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
-use crate::serve::fastcgi::{self as fcgi, Asked};
+use crate::serve::pass::{self as passed, Asked};
 use crate::serve::slice::Slicing;
 
 /// How long it is remembered that a page may not be shared, so that private
@@ -51,7 +51,7 @@ const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 /// Answers through the cache.
 pub async fn serve(
     request: &mut Request,
-    fastcgi: Arc<FastCgi>,
+    pass: Arc<Pass>,
     plan: Plan,
     client: &mut ClientSide,
 ) -> Handled {
@@ -59,17 +59,17 @@ pub async fn serve(
         request.cache.reason = plan.bypass;
         request.cache.outcome = Some(forwarded(Forward::Bypass));
         if plan.never_store || plan.bypass.is_none() {
-            return fcgi::direct(request, fastcgi, client).await;
+            return passed::direct(request, pass, client).await;
         }
-        return go_alone(request, &fastcgi, &plan, client).await;
+        return go_alone(request, &pass, &plan, client).await;
     }
     for _ in 0..MAX_ROUNDS {
-        match round(request, &fastcgi, &plan, client).await {
+        match round(request, &pass, &plan, client).await {
             Round::Done(handled) => return handled,
             Round::Again => request.now = clock::now(),
         }
     }
-    go_alone(request, &fastcgi, &plan, client).await
+    go_alone(request, &pass, &plan, client).await
 }
 
 /// The answer, where memory has a fresh one.
@@ -115,7 +115,7 @@ fn is_beyond_range_offset(request: &Request, plan: &Plan) -> bool {
 
 async fn round(
     request: &mut Request,
-    fastcgi: &Arc<FastCgi>,
+    pass: &Arc<Pass>,
     plan: &Plan,
     client: &mut ClientSide,
 ) -> Round {
@@ -126,7 +126,7 @@ async fn round(
     match plan.zone.lookup(&key, &Fields(&request.head), now) {
         Lookup::Fresh(stored) => return Round::Done(hit(request, stored)),
         Lookup::Stale(stored, info) => {
-            if let Some(handled) = serve_while_refreshing(request, fastcgi, plan, &stored, &info) {
+            if let Some(handled) = serve_while_refreshing(request, pass, plan, &stored, &info) {
                 return Round::Done(handled);
             }
             stale = Some((stored, info));
@@ -138,14 +138,14 @@ async fn round(
                 no_store: Some(why),
                 ..forwarded(Forward::Miss)
             });
-            return Round::Done(go_alone(request, fastcgi, plan, client).await);
+            return Round::Done(go_alone(request, pass, plan, client).await);
         }
         Lookup::VaryMiss => reason = Forward::VaryMiss,
         Lookup::Miss => {}
     }
     request.cache.outcome = Some(forwarded(reason));
     if !plan.rules.lock && stale.is_none() {
-        return Round::Done(go_alone(request, fastcgi, plan, client).await);
+        return Round::Done(go_alone(request, pass, plan, client).await);
     }
     let joined = plan.zone.join(&JoinRequest {
         key,
@@ -158,15 +158,15 @@ async fn round(
         Join::Fresh(stored) => Round::Done(hit(request, stored)),
         Join::Alone(Alone::NotShareable(why)) => {
             request.cache.reason = Some(why.word());
-            Round::Done(go_alone(request, fastcgi, plan, client).await)
+            Round::Done(go_alone(request, pass, plan, client).await)
         }
         Join::Alone(Alone::TooManyFlights) => {
-            Round::Done(go_alone(request, fastcgi, plan, client).await)
+            Round::Done(go_alone(request, pass, plan, client).await)
         }
         Join::Lead(leader) => {
-            Round::Done(lead_for(request, fastcgi, plan, client, leader, stale).await)
+            Round::Done(lead_for(request, pass, plan, client, leader, stale).await)
         }
-        Join::Follow(follower) => follow(request, fastcgi, plan, client, follower, stale).await,
+        Join::Follow(follower) => follow(request, pass, plan, client, follower, stale).await,
     }
 }
 
@@ -174,7 +174,7 @@ async fn round(
 /// refresh where nobody has.
 fn serve_while_refreshing(
     request: &mut Request,
-    fastcgi: &Arc<FastCgi>,
+    pass: &Arc<Pass>,
     plan: &Plan,
     stored: &Arc<StoredResponse>,
     info: &StaleInfo,
@@ -183,7 +183,7 @@ fn serve_while_refreshing(
     let is_full = plan
         .rules
         .queue_stale
-        .is_some_and(|bound| fcgi_queue_length(request, fastcgi) > bound);
+        .is_some_and(|bound| queue_length(request, pass) > bound);
     if is_full && may_serve_stale(StaleReason::QueueFull, &allowed, info) {
         return Some(from_memory(request, stored.clone(), Served::StaleError));
     }
@@ -202,7 +202,7 @@ fn serve_while_refreshing(
     });
     let served = match leader {
         Some(leader) => {
-            if let Ok((spec, store)) = prepare(request, fastcgi, plan, leader.stale()) {
+            if let Ok((spec, store)) = prepare(request, pass, plan, leader.stale()) {
                 tokio::spawn(lead(leader, spec, store, None));
             }
             Served::StaleRefreshing
@@ -212,8 +212,8 @@ fn serve_while_refreshing(
     Some(from_memory(request, stored.clone(), served))
 }
 
-fn fcgi_queue_length(request: &Request, fastcgi: &FastCgi) -> usize {
-    match &fastcgi.target {
+fn queue_length(request: &Request, pass: &Pass) -> usize {
+    match &pass.target {
         site::PassTarget::Group(id) => request.runtime.groups[id.0].queue_length(),
         site::PassTarget::Variable(_) => 0,
     }
@@ -293,23 +293,23 @@ enum Led {
 
 async fn lead_for(
     request: &mut Request,
-    fastcgi: &Arc<FastCgi>,
+    pass: &Arc<Pass>,
     plan: &Plan,
     client: &mut ClientSide,
     leader: Leader,
     stale: Option<(Arc<StoredResponse>, StaleInfo)>,
 ) -> Handled {
-    if let Err(status) = fcgi::take_body(request, fastcgi, client).await {
+    if let Err(status) = passed::take_body(request, pass, client).await {
         return Handled::Status(status);
     }
-    let (spec, store) = match prepare(request, fastcgi, plan, leader.stale()) {
+    let (spec, store) = match prepare(request, pass, plan, leader.stale()) {
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
     };
     let (to_client, led) = oneshot::channel();
     tokio::spawn(lead(leader, spec, store, Some(to_client)));
     let led = match client.stream() {
-        Some(stream) if !fastcgi.exchange.ignore_client_abort => {
+        Some(stream) if !pass.exchange.ignore_client_abort => {
             tokio::select! {
                 biased;
                 led = led => led,
@@ -338,15 +338,15 @@ async fn lead_for(
         }
         Ok(Led::Private(fetched, why)) => {
             note_not_stored(request, why);
-            fcgi::into_handled(request, fastcgi, *fetched)
+            passed::into_handled(request, pass, *fetched)
         }
         Ok(Led::BadStatus(fetched)) => match may_stand_in(StaleReason::Status(fetched.status)) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
-            None => fcgi::into_handled(request, fastcgi, *fetched),
+            None => passed::into_handled(request, pass, *fetched),
         },
         Ok(Led::Failed(error)) => match may_stand_in(stale_reason(error)) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
-            None => fcgi::failed(error),
+            None => passed::failed(error),
         },
         // The task was dropped: the server is stopping.
         Err(_) => Handled::Status(502),
@@ -365,6 +365,7 @@ fn stale_reason(error: FetchError) -> StaleReason {
         FetchError::Timeout => StaleReason::Timeout,
         FetchError::InvalidHeader => StaleReason::InvalidHeader,
         FetchError::Overloaded => StaleReason::QueueFull,
+        FetchError::Status(status) => StaleReason::Status(status),
         FetchError::Error | FetchError::NoLiveUpstreams | FetchError::Client(_) => {
             StaleReason::Error
         }
@@ -373,7 +374,7 @@ fn stale_reason(error: FetchError) -> StaleReason {
 
 async fn follow(
     request: &mut Request,
-    fastcgi: &Arc<FastCgi>,
+    pass: &Arc<Pass>,
     plan: &Plan,
     client: &mut ClientSide,
     mut follower: http_cache::Follower,
@@ -404,7 +405,7 @@ async fn follow(
         Ok(Followed::Complete(stored)) => Round::Done(hit(request, stored)),
         Ok(Followed::NotShareable(why)) => {
             note_not_stored(request, why);
-            Round::Done(go_alone(request, fastcgi, plan, client).await)
+            Round::Done(go_alone(request, pass, plan, client).await)
         }
         Ok(Followed::VaryMismatch) => Round::Again,
         Ok(Followed::Failed(status)) => match stale {
@@ -412,18 +413,18 @@ async fn follow(
                 Round::Done(from_memory(request, stored, Served::StaleError))
             }
             // What the leader could not get, its followers do not ask for again.
-            _ if status == 503 => Round::Done(fcgi::failed(FetchError::Overloaded)),
+            _ if status == 503 => Round::Done(passed::failed(FetchError::Overloaded)),
             _ => Round::Done(Handled::Status(status)),
         },
         // `*_cache_lock_timeout`: fetch, but leave storing to the leader.
-        Err(_) => Round::Done(fcgi::direct(request, fastcgi.clone(), client).await),
+        Err(_) => Round::Done(passed::direct(request, pass.clone(), client).await),
     }
 }
 
 /// Fetches without waiting for others; what may be shared is stored.
 async fn go_alone(
     request: &mut Request,
-    fastcgi: &Arc<FastCgi>,
+    pass: &Arc<Pass>,
     plan: &Plan,
     client: &mut ClientSide,
 ) -> Handled {
@@ -434,7 +435,7 @@ async fn go_alone(
         lock_age: None,
         group: plan.session,
     });
-    lead_for(request, fastcgi, plan, client, leader, None).await
+    lead_for(request, pass, plan, client, leader, None).await
 }
 
 /// What the storing side of a fetch needs to know; outlives the client.
@@ -445,7 +446,7 @@ struct StorePlan {
     head: http1::RequestHead,
     method: &'static [u8],
     uses: u32,
-    fastcgi: Arc<FastCgi>,
+    pass: Arc<Pass>,
     allowed: http_cache::UseStale,
     is_private: bool,
     removes_set_cookie: bool,
@@ -502,7 +503,7 @@ impl StorePlan {
 
 fn prepare(
     request: &mut Request,
-    fastcgi: &Arc<FastCgi>,
+    pass: &Arc<Pass>,
     plan: &Plan,
     stale: Option<&Arc<StoredResponse>>,
 ) -> Result<(FetchSpec, StorePlan), u16> {
@@ -514,7 +515,7 @@ fn prepare(
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
     };
-    let spec = fcgi::spec(request, fastcgi, &asked)?;
+    let spec = passed::spec(request, pass, &asked)?;
     let conditions = (!plan.rules.no_cache.is_empty()).then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
@@ -527,7 +528,7 @@ fn prepare(
             key: KeyRef::new(&plan.key).to_owned(),
             policy: Policy {
                 stores_partial: request.slicing != Slicing::None,
-                ..policy::storing_policy(&plan.rules, &fastcgi.exchange)
+                ..policy::storing_policy(&plan.rules, &pass.exchange)
             },
             head: request.head.clone(),
             method: if request.method == Method::Post {
@@ -536,7 +537,7 @@ fn prepare(
                 b"GET"
             },
             uses: uses(request, plan),
-            fastcgi: fastcgi.clone(),
+            pass: pass.clone(),
             allowed: policy::use_stale(&plan.rules),
             is_private: plan.session.is_some(),
             removes_set_cookie: plan.rules.stores_set_cookie,
@@ -613,7 +614,7 @@ async fn lead(
 }
 
 fn is_kept(name: &[u8], store: &StorePlan) -> bool {
-    fcgi::is_sent(name, &store.fastcgi.exchange)
+    passed::is_sent(name, &store.pass.exchange)
         && !(store.removes_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
 }
 
@@ -680,10 +681,10 @@ fn request_facts<'a>(
 }
 
 fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, NoStore> {
-    if fcgi::accel_redirect(&fetched.fields, &store.fastcgi.exchange).is_some() {
+    if passed::accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(NoStore::Condition);
     }
-    let condition = match (&mut store.request, &store.fastcgi.cache) {
+    let condition = match (&mut store.request, &store.pass.cache) {
         (Some(request), Some(rules)) => {
             let rules = rules.clone();
             request.view = crate::request::View::Cache(rules.clone());

@@ -331,12 +331,6 @@ pub(super) const TABLE: &[Directive] = &[
         .short("wait for enough to send")
         .long("Small pieces are joined in any case. The line has no effect.")
         .example("postpone_output 1460;"),
-    Directive::new("proxy_temp_path", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 4, "PATH [LEVEL ...]").inherited()
-        .ignored("there are no HTTP upstreams yet")
-        .short("temporary files of HTTP upstreams")
-        .long("There are no such upstreams yet. The line is accepted, because packages write it.")
-        .example("proxy_temp_path /var/lib/nginx/proxy;"),
     Directive::new("read_ahead", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("0")

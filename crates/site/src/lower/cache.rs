@@ -6,7 +6,7 @@ use std::time::Duration;
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::exchange::Protocol;
+use super::exchange::Prefix;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, parameter, seconds, to_u32, to_usize};
@@ -117,7 +117,7 @@ impl Lowering<'_> {
     pub fn cache_rules(
         &mut self,
         level: &Level<'_>,
-        protocol: &Protocol,
+        protocol: &Prefix,
         exchange: &Exchange,
         purge: &Purge,
         is_handled: bool,
@@ -129,7 +129,7 @@ impl Lowering<'_> {
             zone: CacheZoneChoice::Variable(Template::default()),
             key: self
                 .optional_template(level, &name("_cache_key"))
-                .unwrap_or_else(default_key),
+                .unwrap_or_else(|| default_key(protocol)),
             valid: self.valid_rules(level, &name("_cache_valid")),
             methods: self.cache_methods(level, &name("_cache_methods")),
             min_uses: to_u32(self.number(level, &name("_cache_min_uses"), 1)),
@@ -171,7 +171,7 @@ impl Lowering<'_> {
         Some(rules)
     }
 
-    fn cache_choice(&mut self, level: &Level<'_>, protocol: &Protocol) -> Option<CacheZoneChoice> {
+    fn cache_choice(&mut self, level: &Level<'_>, protocol: &Prefix) -> Option<CacheZoneChoice> {
         let node = level.find(&protocol.name("_cache"))?;
         let word = node.arg(0);
         if word.text == "off" {
@@ -198,7 +198,7 @@ impl Lowering<'_> {
     fn refuse_storing_every_cookie(
         &mut self,
         level: &Level<'_>,
-        protocol: &Protocol,
+        protocol: &Prefix,
         exchange: &Exchange,
         rules: &CacheRules,
     ) {
@@ -316,7 +316,7 @@ impl Lowering<'_> {
     }
 
     /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.
-    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &Protocol) -> Purge {
+    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &Prefix) -> Purge {
         let mut conditions = Vec::new();
         for node in level.all(&protocol.name("_cache_purge")).to_vec() {
             let args = node.args();
@@ -426,10 +426,15 @@ impl Lowering<'_> {
     }
 }
 
-/// `$scheme$host$request_uri`: what a page differs by on nearly every site.
-/// nginx demands the directive.
-fn default_key() -> Template {
-    let builtins = [Builtin::Scheme, Builtin::Host, Builtin::RequestUri];
+/// What a page differs by: `$scheme$proxy_host$request_uri` for `proxy_pass`, as
+/// nginx has it, and `$scheme$host$request_uri` for `fastcgi_pass`, where nginx
+/// demands the directive.
+fn default_key(protocol: &Prefix) -> Template {
+    let host = match protocol.prefix {
+        "proxy" => Builtin::ProxyHost,
+        _ => Builtin::Host,
+    };
+    let builtins = [Builtin::Scheme, host, Builtin::RequestUri];
     Template {
         parts: builtins
             .map(|it| Part::Variable(Variable::Builtin(it)))

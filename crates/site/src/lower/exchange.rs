@@ -1,6 +1,6 @@
 //! What every protocol towards upstreams shares: timeouts, buffers, retries,
-//! fields. One file for all prefixes: `fastcgi_read_timeout` now, the same of
-//! other protocols later.
+//! fields. One file for all prefixes: `fastcgi_read_timeout` and
+//! `proxy_read_timeout` are one.
 
 use nginx_conf::Word;
 
@@ -9,14 +9,14 @@ use super::level::Level;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
 use crate::model::*;
 
-/// A protocol: the prefix of its directives and what it never sends on.
-pub(crate) struct Protocol {
+/// A protocol's spelling: the prefix of its directives, and what it never sends on.
+pub(crate) struct Prefix {
     pub prefix: &'static str,
     /// Fields of responses that are for the server alone.
     pub hidden: &'static [&'static str],
 }
 
-impl Protocol {
+impl Prefix {
     /// The directive's whole name: `_cache_valid` is `fastcgi_cache_valid`.
     pub fn name(&self, rest: &str) -> String {
         format!("{}{rest}", self.prefix)
@@ -24,7 +24,7 @@ impl Protocol {
 }
 
 impl Lowering<'_> {
-    pub fn exchange(&mut self, level: &Level<'_>, protocol: &Protocol) -> Exchange {
+    pub fn exchange(&mut self, level: &Level<'_>, protocol: &Prefix) -> Exchange {
         let name = |rest: &str| protocol.name(rest);
         let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
         let (next_upstream, next_non_idempotent) =
@@ -117,7 +117,7 @@ impl Lowering<'_> {
         self.unknown_parameter(word, word, name, &known);
     }
 
-    fn ignored_fields(&mut self, level: &Level<'_>, protocol: &Protocol) -> IgnoredFields {
+    fn ignored_fields(&mut self, level: &Level<'_>, protocol: &Prefix) -> IgnoredFields {
         let mut ignored = IgnoredFields::default();
         let name = protocol.name("_ignore_headers");
         let nodes = level.all(&name).to_vec();
@@ -155,7 +155,7 @@ impl Lowering<'_> {
 }
 
 /// The protocol's own, plus `*_hide_header`, less `*_pass_header`.
-fn hidden_fields(level: &Level<'_>, protocol: &Protocol) -> Vec<Box<[u8]>> {
+fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
     // Both lists are inherited together, as in nginx.
     let (hide, pass) = (protocol.name("_hide_header"), protocol.name("_pass_header"));
     let passed: Vec<Box<[u8]>> = level

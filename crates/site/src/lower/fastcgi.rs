@@ -6,14 +6,14 @@ use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::cache::Purge;
-use super::exchange::Protocol;
+use super::exchange::Prefix;
 use super::level::Level;
 use super::location_tree::Place;
 use super::template::has_variables;
 use super::values::bytes;
 use crate::model::*;
 
-pub(crate) const FASTCGI: Protocol = Protocol {
+pub(crate) const FASTCGI: Prefix = Prefix {
     prefix: "fastcgi",
     hidden: &[
         "status",
@@ -54,15 +54,13 @@ const USUAL_PARAMS: [(&str, &str); 22] = [
 
 impl Lowering<'_> {
     /// FastCGI where this level passes requests on; every value is read anyway.
-    pub fn fastcgi(&mut self, level: &Level<'_>, place: Place) -> Option<FastCgi> {
+    pub fn fastcgi(&mut self, level: &Level<'_>, place: Place) -> Option<Pass> {
         let target = self.fastcgi_target(level);
         let purge = self.cache_purge(level, &FASTCGI);
         let exchange = self.exchange(level, &FASTCGI);
         let is_handled = target.is_some() && place != Place::Http;
         let cache = self.cache_rules(level, &FASTCGI, &exchange, &purge, is_handled);
-        let mut fastcgi = FastCgi {
-            // Never asked: a location that only purges has no other answer.
-            target: PassTarget::Variable(Template::default()),
+        let fastcgi = FastCgi {
             params: self.fastcgi_params(level),
             index: level.find("fastcgi_index").map(|node| bytes(node.arg(0))),
             split_path_info: self.split_path_info(level),
@@ -72,15 +70,21 @@ impl Lowering<'_> {
                 .iter()
                 .map(|node| bytes(node.arg(0)))
                 .collect(),
+        };
+        let target = match (target, purge) {
+            (Some(target), _) => target,
+            // Never asked: a location that only purges has no other answer.
+            (None, Purge::Handler { .. }) if place == Place::Location => {
+                PassTarget::Variable(Template::default())
+            }
+            _ => return None,
+        };
+        Some(Pass {
+            target,
             exchange,
             cache: cache.map(Arc::new),
-        };
-        match (target, purge) {
-            (Some(target), _) => fastcgi.target = target,
-            (None, Purge::Handler { .. }) if place == Place::Location => {}
-            _ => return None,
-        }
-        Some(fastcgi)
+            protocol: Protocol::FastCgi(fastcgi),
+        })
     }
 
     fn fastcgi_target(&mut self, level: &Level<'_>) -> Option<PassTarget> {

@@ -2,6 +2,7 @@
 
 use super::Lowering;
 use super::level::Level;
+use super::location::Matcher;
 use super::location_tree::Place;
 use crate::check::Node;
 use crate::model::*;
@@ -14,7 +15,7 @@ impl Lowering<'_> {
         self.upstream_groups(level);
         self.variables_from_others(level);
         // Reads every value of this level, whether or not a server inherits it.
-        self.settings(level, Place::Http, None);
+        self.settings(level, Place::Http, &Matcher::server_level(), None);
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
         let lowered = servers
             .iter()

@@ -46,7 +46,12 @@ impl Lowering<'_> {
             methods.push("HEAD");
         }
         let inner = Level::new(&node.children, Some(level));
-        let mut settings = self.settings(&inner, Place::LocationIf, Some(&around.settings));
+        let mut settings = self.settings(
+            &inner,
+            Place::LocationIf,
+            &around.matcher,
+            Some(&around.settings),
+        );
         settings.files.try_files = around.settings.files.try_files.clone();
         let rewrite = self.rewrite_ops(&inner, None);
         let location = gathered.add(Location {

@@ -49,9 +49,10 @@ impl Gathered {
 impl Lowering<'_> {
     /// All locations of a server, its own level first, and the tree's top.
     pub fn location_tree(&mut self, server: &Level<'_>) -> (Vec<Location>, Locations) {
-        let settings = Arc::new(self.settings(server, Place::Server, None));
+        let matcher = Matcher::server_level();
+        let settings = Arc::new(self.settings(server, Place::Server, &matcher, None));
         let root = Enclosing {
-            matcher: Matcher::server_level(),
+            matcher,
             settings: settings.clone(),
             prefix_bytes: Some(0),
             is_pattern: false,
@@ -120,7 +121,7 @@ impl Lowering<'_> {
         gathered: &mut Gathered,
     ) -> LocationId {
         let level = Level::new(&node.children, Some(around));
-        let settings = Arc::new(self.settings(&level, Place::Location, None));
+        let settings = Arc::new(self.settings(&level, Place::Location, matcher, None));
         let own_files = level.own("root").first().or(level.own("alias").first());
         self.check_alias(&level, matcher);
         let (prefix_bytes, is_pattern) = match own_files {
@@ -188,7 +189,12 @@ impl Lowering<'_> {
         let settings = if sets_nothing && outer.settings.files.try_files.is_none() {
             outer.settings.clone()
         } else {
-            Arc::new(self.settings(level, Place::LocationIf, Some(&outer.settings)))
+            Arc::new(self.settings(
+                level,
+                Place::LocationIf,
+                &outer.matcher,
+                Some(&outer.settings),
+            ))
         };
         let own_root = !level.own("root").is_empty();
         gathered.add(Location {

@@ -28,6 +28,7 @@ mod maps;
 mod pattern;
 mod php_pool;
 mod process;
+mod proxy;
 mod rewrite;
 mod server_names;
 mod settings;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Lowering;
 use super::level::Level;
+use super::location::Matcher;
 use super::location_tree::Place;
 use super::values::seconds;
 use crate::model::*;
@@ -15,10 +16,11 @@ impl Lowering<'_> {
         &mut self,
         level: &Level<'_>,
         place: Place,
+        matcher: &Matcher,
         outer: Option<&Arc<Settings>>,
     ) -> Settings {
         Settings {
-            content: self.content(level, place, outer),
+            content: self.content(level, place, matcher, outer),
             files: self.file_settings(level, place),
             body: self.body_settings(level),
             connection: self.connection_settings(level),
@@ -65,12 +67,14 @@ impl Lowering<'_> {
         &mut self,
         level: &Level<'_>,
         place: Place,
+        matcher: &Matcher,
         outer: Option<&Arc<Settings>>,
     ) -> Content {
         // Read at every level, so that every value is; used where there is a target.
         let fastcgi = self.fastcgi(level, place);
-        if let Some(fastcgi) = fastcgi {
-            return Content::FastCgi(Arc::new(fastcgi));
+        let proxy = self.proxy(level, place, matcher);
+        if let Some(pass) = proxy.or(fastcgi) {
+            return Content::Pass(Arc::new(pass));
         }
         if !level.own("empty_gif").is_empty() {
             return Content::EmptyGif;

@@ -52,7 +52,8 @@ pub struct Settings {
 pub enum Content {
     /// Files below `root` or `alias`, index files, listings.
     Files,
-    FastCgi(Arc<FastCgi>),
+    /// Passed on: `fastcgi_pass`, `proxy_pass`.
+    Pass(Arc<Pass>),
     /// `empty_gif`
     EmptyGif,
     /// `stub_status`

@@ -1,5 +1,5 @@
-//! Requests that go on to somebody else: groups of servers, FastCGI, and what
-//! all protocols towards upstreams have in common.
+//! Requests that go on to somebody else: groups of servers, what all protocols
+//! towards upstreams have in common, and what is FastCGI's and HTTP's own.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -71,10 +71,59 @@ pub enum PassTarget {
     Variable(Template),
 }
 
-/// `fastcgi_pass` and everything that steers it.
+/// A `*_pass` and everything that steers it: what all protocols share, and what
+/// is one protocol's own.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    pub target: PassTarget,
+    pub exchange: Exchange,
+    pub cache: Option<Arc<CacheRules>>,
+    pub protocol: Protocol,
+}
+
+/// What is spoken to the upstream.
+#[derive(Debug, Clone)]
+pub enum Protocol {
+    FastCgi(FastCgi),
+    Http(Box<Proxy>),
+}
+
+impl Pass {
+    /// The directive that leads there, for messages.
+    pub fn directive(&self) -> &'static str {
+        match self.protocol {
+            Protocol::FastCgi(_) => "fastcgi_pass",
+            Protocol::Http(_) => "proxy_pass",
+        }
+    }
+
+    /// What log lines put before an upstream's address.
+    pub fn scheme(&self) -> &'static str {
+        match &self.protocol {
+            Protocol::FastCgi(_) => "fastcgi",
+            Protocol::Http(proxy) if proxy.is_tls => "https",
+            Protocol::Http(_) => "http",
+        }
+    }
+
+    pub fn fastcgi(&self) -> Option<&FastCgi> {
+        match &self.protocol {
+            Protocol::FastCgi(fastcgi) => Some(fastcgi),
+            Protocol::Http(_) => None,
+        }
+    }
+
+    pub fn proxy(&self) -> Option<&Proxy> {
+        match &self.protocol {
+            Protocol::Http(proxy) => Some(proxy),
+            Protocol::FastCgi(_) => None,
+        }
+    }
+}
+
+/// What only `fastcgi_*` says.
 #[derive(Debug, Clone)]
 pub struct FastCgi {
-    pub target: PassTarget,
     pub params: Vec<FastCgiParam>,
     /// `fastcgi_index`
     pub index: Option<Box<[u8]>>,
@@ -82,8 +131,92 @@ pub struct FastCgi {
     pub keep_conn: bool,
     /// `fastcgi_catch_stderr`
     pub catch_stderr: Vec<Box<[u8]>>,
-    pub exchange: Exchange,
-    pub cache: Option<Arc<CacheRules>>,
+}
+
+/// What only `proxy_*` says.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    /// `https://`
+    pub is_tls: bool,
+    pub version: ProxyVersion,
+    /// How the request target is made.
+    pub uri: ProxyUri,
+    /// `$proxy_host` and `$proxy_port`, where `proxy_pass` has no variables.
+    pub host: Box<[u8]>,
+    pub port: Box<[u8]>,
+    /// `proxy_set_header`, with the defaults that it does not name: these fields
+    /// are sent, and of their names none of the client's.
+    pub fields: Vec<SetField>,
+    /// `proxy_method`
+    pub method: Option<Template>,
+    /// `proxy_set_body`
+    pub body: Option<Template>,
+    /// `proxy_redirect`, in order.
+    pub redirects: Vec<Replacement>,
+    /// `proxy_cookie_domain`
+    pub cookie_domains: Vec<Replacement>,
+    /// `proxy_cookie_path`
+    pub cookie_paths: Vec<Replacement>,
+    /// `proxy_cookie_flags`
+    pub cookie_flags: Vec<CookieFlags>,
+    /// `proxy_pass_trailers`
+    pub pass_trailers: bool,
+}
+
+impl Proxy {
+    /// Is any field of responses written anew?
+    pub fn rewrites_fields(&self) -> bool {
+        !(self.redirects.is_empty()
+            && self.cookie_domains.is_empty()
+            && self.cookie_paths.is_empty()
+            && self.cookie_flags.is_empty())
+    }
+}
+
+/// `proxy_http_version`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyVersion {
+    Http10,
+    Http11,
+}
+
+/// What becomes of the request's path on its way to the upstream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProxyUri {
+    /// `proxy_pass` has none: the target as received, or the path as changed.
+    Kept,
+    /// Stands in for so many bytes at the beginning of the path: the location's prefix.
+    Replaces { uri: Box<[u8]>, prefix_bytes: usize },
+    /// `proxy_pass` has variables: what follows host and port there, if anything.
+    OfTarget,
+}
+
+/// `proxy_set_header NAME VALUE`; a field with an empty value is not sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetField {
+    /// As written.
+    pub name: Box<[u8]>,
+    pub value: Template,
+}
+
+/// A text to be found and what stands in for it: `proxy_redirect` and the like.
+#[derive(Debug, Clone)]
+pub struct Replacement {
+    pub matching: Matching,
+    pub replacement: Template,
+}
+
+#[derive(Debug, Clone)]
+pub enum Matching {
+    Text(Template),
+    Pattern(Arc<Pattern>),
+}
+
+/// `proxy_cookie_flags COOKIE FLAG ...`
+#[derive(Debug, Clone)]
+pub struct CookieFlags {
+    pub cookie: Matching,
+    pub flags: Vec<Template>,
 }
 
 #[derive(Debug, Clone)]
@@ -93,7 +226,7 @@ pub struct FastCgiParam {
     pub if_not_empty: bool,
 }
 
-/// Settings that `fastcgi_*` and later `proxy_*` share.
+/// Settings that `fastcgi_*` and `proxy_*` share.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub connect_timeout: Duration,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use site::{Content, FastCgi, Locations, Settings, Site};
+use site::{Content, Locations, Pass, Protocol, Settings, Site};
 
 /// Texts instead of bytes, templates as they are written.
 fn readable(debug: &str) -> String {
@@ -108,7 +108,7 @@ macro_rules! fields {
 
 fn facts_of(settings: &Settings) -> Vec<(String, String)> {
     let mut facts = match &settings.content {
-        Content::FastCgi(fastcgi) => fastcgi_facts(fastcgi),
+        Content::Pass(pass) => pass_facts(pass),
         other => vec![("content".to_owned(), format!("{other:?}"))],
     };
     facts.extend(fields!(settings; access, auth, satisfy, error_pages,
@@ -149,17 +149,23 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
     facts
 }
 
-fn fastcgi_facts(fastcgi: &FastCgi) -> Vec<(String, String)> {
-    let mut facts =
-        fields!(fastcgi; target, params, index, split_path_info, keep_conn, catch_stderr);
+fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
+    let mut facts = fields!(pass; target);
+    facts.extend(match &pass.protocol {
+        Protocol::FastCgi(fastcgi) => {
+            fields!(fastcgi; params, index, split_path_info, keep_conn, catch_stderr)
+        }
+        Protocol::Http(proxy) => fields!(proxy; is_tls, version, uri, host, port, fields, method,
+            body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers),
+    });
     facts.extend(
-        fields!(fastcgi, exchange: connect_timeout, send_timeout, read_timeout,
+        fields!(pass, exchange: connect_timeout, send_timeout, read_timeout,
         buffering, head_bytes, buffer_bytes, max_temp_file_bytes, temp_path, request_buffering,
         ignore_client_abort, intercept_errors, pass_request_headers, pass_request_body,
         limit_rate, force_ranges, next_upstream, next_non_idempotent, next_tries, next_timeout,
         hidden_fields, ignored_fields),
     );
-    if let Some(cache) = &fastcgi.cache {
+    if let Some(cache) = &pass.cache {
         facts.extend(
             fields!(cache; zone, key, valid, methods, min_uses, bypass, no_cache, use_stale, lock,
                 lock_timeout, lock_age, background_update, revalidate, max_range_offset,

@@ -1,0 +1,169 @@
+//! What can go wrong in an exchange, and whose doing it was.
+//!
+//! A caller decides three things from an [`Error`]: what the client is told,
+//! what the log says, and whether another server may be asked. The facts for
+//! the last are here ([`Error::before_first_byte`]); the decision is not. The
+//! words are nginx's where its error log has them; what was being done ("while
+//! reading response header from upstream") is the caller's to add.
+
+use std::fmt;
+use std::io;
+
+use http1::ResponseError;
+use http1::chunked::ChunkedError;
+
+/// A failed exchange. The connection is never reusable after one.
+#[derive(Debug)]
+pub enum Error {
+    /// The caller's body source failed or did not keep to the length that the
+    /// request's head promises: the client's doing, not the upstream's.
+    RequestBody(io::Error),
+    /// The upstream spoke before it was asked: no answer to this request.
+    Unsolicited,
+    /// The stream failed before the response head was complete.
+    Io {
+        side: Side,
+        /// True when no byte of the response had arrived.
+        before_first_byte: bool,
+        source: io::Error,
+    },
+    /// The upstream closed before the response head was complete.
+    Closed { before_first_byte: bool },
+    /// A response head that is none, or with more than one reading.
+    InvalidHead(ResponseError),
+    /// A response head, interim or final, above the limit that the caller gave.
+    HeadTooLarge { limit_bytes: usize },
+    /// More than [`crate::MAX_INTERIM_RESPONSES`] before the final one.
+    TooManyInterimResponses,
+    /// A chunked body that is none.
+    InvalidChunk {
+        fault: ChunkedError,
+        received_bytes: u64,
+    },
+    /// The body ended early, after the head was delivered.
+    Truncated {
+        received_bytes: u64,
+        /// What `Content-Length` promised; `None` for a chunked body, and for
+        /// one without a length whose stream failed.
+        expected_bytes: Option<u64>,
+        /// What the stream failed with; `None` when the upstream closed.
+        source: Option<io::Error>,
+    },
+}
+
+/// Which direction of the stream failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// While sending the request.
+    Write,
+    /// While receiving the response.
+    Read,
+}
+
+impl Error {
+    /// Whether nothing of a response had arrived, so that the upstream may not
+    /// have begun to work: a reused connection that was closed while idle
+    /// looks like this. Whether to ask again is the caller's decision (a
+    /// request that is not idempotent may have been executed all the same).
+    pub fn before_first_byte(&self) -> bool {
+        match self {
+            Error::Io {
+                before_first_byte, ..
+            }
+            | Error::Closed { before_first_byte } => *before_first_byte,
+            // Nothing of the request was sent.
+            Error::Unsolicited => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the upstream answered with what is no valid response head
+    /// (`invalid_header` of `proxy_next_upstream`).
+    pub fn is_invalid_head(&self) -> bool {
+        matches!(
+            self,
+            Error::InvalidHead(_) | Error::HeadTooLarge { .. } | Error::TooManyInterimResponses
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::RequestBody(source) => write!(f, "cannot read the request body: {source}"),
+            Error::Unsolicited => f.write_str("upstream sent data before the request"),
+            Error::Io { side, source, .. } => {
+                let call = match side {
+                    Side::Write => "writev()",
+                    Side::Read => "recv()",
+                };
+                write!(f, "{call} failed ({})", Os(source))
+            }
+            Error::Closed { .. } => f.write_str("upstream prematurely closed connection"),
+            Error::InvalidHead(fault) => fault.fmt(f),
+            Error::HeadTooLarge { limit_bytes } => write!(
+                f,
+                "upstream sent too big header: more than {limit_bytes} bytes"
+            ),
+            Error::TooManyInterimResponses => {
+                f.write_str("upstream sent too many informational responses")
+            }
+            Error::InvalidChunk {
+                fault,
+                received_bytes,
+            } => write!(
+                f,
+                "upstream sent invalid chunked response: {fault} after {received_bytes} bytes"
+            ),
+            Error::Truncated {
+                received_bytes,
+                expected_bytes,
+                source,
+            } => {
+                match source {
+                    Some(source) => write!(f, "recv() failed ({})", Os(source))?,
+                    None => f.write_str("upstream prematurely closed connection")?,
+                }
+                write!(f, " after {received_bytes}")?;
+                if let Some(expected) = expected_bytes {
+                    write!(f, " of {expected}")?;
+                }
+                f.write_str(" bytes of the response body")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::RequestBody(source) | Error::Io { source, .. } => Some(source),
+            Error::InvalidHead(fault) => Some(fault),
+            Error::InvalidChunk { fault, .. } => Some(fault),
+            Error::Truncated { source, .. } => source
+                .as_ref()
+                .map(|source| source as &dyn std::error::Error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ResponseError> for Error {
+    fn from(fault: ResponseError) -> Error {
+        Error::InvalidHead(fault)
+    }
+}
+
+/// As nginx shows an I/O error: `104: Connection reset by peer`.
+struct Os<'a>(&'a io::Error);
+
+impl fmt::Display for Os<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        match self.0.raw_os_error() {
+            Some(code) => write!(f, "{code}: {text}"),
+            None => f.write_str(text),
+        }
+    }
+}

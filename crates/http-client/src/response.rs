@@ -1,0 +1,459 @@
+//! Bytes into the events of a response, without I/O.
+//!
+//! Here the body is counted. The promise: an [`Event::End`] means that the
+//! response is complete. A body shorter than its `Content-Length`, or a
+//! chunked one without its last chunk, ends in an error, never in `End`. Data
+//! beyond the end is dropped and told ([`Surplus`]), as nginx does.
+//!
+//! ```text
+//! Head ─(1xx)─ Head ─ Body ─ Ended
+//!        101, asked for └─ Upgraded
+//! ```
+
+use std::fmt;
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http1::chunked::{ChunkedDecoder, Decoded};
+use http1::{Fields, ResponseFraming, Version, parse_response, response_framing};
+
+use crate::error::Error;
+
+/// Interim responses before the final one: two or three are usual (100, 103),
+/// so this is ample, and an upstream cannot keep us busy with them.
+pub const MAX_INTERIM_RESPONSES: u32 = 32;
+
+/// `HTTP/1.`, after which a status line can be told from anything else.
+const STATUS_LINE_START_BYTES: usize = 7;
+
+/// What happens in a response, in order: any number of `Interim`, one `Head`,
+/// any number of `Data`, perhaps `Trailers`, one `End`. After the `Head` of an
+/// upgrade nothing follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An interim response (RFC 9110 §15.2) other than 100 and 101, such as
+    /// 103 Early Hints.
+    Interim(ResponseHead),
+    /// The final response's head, or that of a 101.
+    Head(ResponseHead),
+    /// A part of the body; never empty. A slice of the read buffer: copy what
+    /// is kept for long.
+    Data(Bytes),
+    /// What followed the last chunk; never empty.
+    Trailers(Vec<(Bytes, Bytes)>),
+    /// The response is complete.
+    End {
+        /// Whether the connection may carry another request.
+        reusable: bool,
+        /// Bytes beyond the end of the response, for the log.
+        surplus: Option<Surplus>,
+    },
+}
+
+/// The head of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// HTTP/1.0 or HTTP/1.1.
+    pub version: Version,
+    /// From 100 to 999.
+    pub status: u16,
+    /// What followed the status; may be empty.
+    pub reason: Bytes,
+    /// All fields, in order and as spelled, those of the connection included:
+    /// the server hides them by name. Slices of one buffer that holds nothing
+    /// else.
+    pub fields: Vec<(Bytes, Bytes)>,
+    /// The value of `Content-Length`, also where no body follows (HEAD, 304).
+    pub content_length: Option<u64>,
+    /// A 101 that was asked for: [`crate::Exchange::into_tunnel`] comes next.
+    /// A 101 without this has no body; nobody asked for it.
+    pub is_upgrade: bool,
+}
+
+/// How an upstream sent more than its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surplus {
+    /// After as many bytes as `Content-Length` says.
+    AfterLength,
+    /// After the last chunk.
+    AfterLastChunk,
+    /// After a head that no body follows.
+    AfterHead,
+}
+
+impl fmt::Display for Surplus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Surplus::AfterLength => {
+                "upstream sent more data than specified in \"Content-Length\" header"
+            }
+            Surplus::AfterLastChunk => "upstream sent data after final chunk",
+            Surplus::AfterHead => "upstream sent a body with a response that has none",
+        })
+    }
+}
+
+/// What a response is read against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    pub(crate) head_limit_bytes: usize,
+    pub(crate) head_request: bool,
+    pub(crate) allow_upgrade: bool,
+}
+
+/// Bytes in, events out.
+#[derive(Debug)]
+pub(crate) struct ResponseReader {
+    expected: Expected,
+    is_request_sent: bool,
+    buffer: BytesMut,
+    stage: Stage,
+    /// The response's version and `Connection` allow another request.
+    keep_alive: bool,
+    body_bytes: u64,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Head {
+        /// How much of the buffer was looked at for the end of a line.
+        searched: usize,
+        interim: u32,
+    },
+    /// No body follows.
+    Empty,
+    Length {
+        left: u64,
+    },
+    Chunked(ChunkedDecoder),
+    UntilClose,
+    Upgraded,
+    Ended,
+}
+
+impl ResponseReader {
+    pub(crate) fn new(expected: Expected, buffer: BytesMut) -> ResponseReader {
+        ResponseReader {
+            expected,
+            is_request_sent: true,
+            buffer,
+            stage: Stage::Head {
+                searched: 0,
+                interim: 0,
+            },
+            keep_alive: false,
+            body_bytes: 0,
+        }
+    }
+
+    /// Where bytes from the upstream are appended.
+    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    /// What is left in the buffer after an upgrade.
+    pub(crate) fn into_buffer(self) -> Bytes {
+        self.buffer.freeze()
+    }
+
+    /// Before the whole request is out, a 101 makes no tunnel.
+    pub(crate) fn set_request_sent(&mut self, is_sent: bool) {
+        self.is_request_sent = is_sent;
+    }
+
+    pub(crate) fn is_upgraded(&self) -> bool {
+        matches!(self.stage, Stage::Upgraded)
+    }
+
+    /// Whether no more of the body is to come.
+    pub(crate) fn has_whole_length(&self) -> bool {
+        match &self.stage {
+            Stage::Length { left } => *left == 0,
+            Stage::Chunked(decoder) => decoder.is_done(),
+            Stage::Empty | Stage::Ended => true,
+            Stage::Head { .. } | Stage::UntilClose | Stage::Upgraded => false,
+        }
+    }
+
+    /// The next event, or `None` when more bytes are needed, or none are.
+    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        match &mut self.stage {
+            Stage::Head { .. } => self.next_head(false),
+            Stage::Empty => Ok(Some(self.end(Surplus::AfterHead))),
+            Stage::Length { left: 0 } => Ok(Some(self.end(Surplus::AfterLength))),
+            Stage::Length { left } => {
+                let room = usize::try_from(*left).unwrap_or(usize::MAX);
+                let data = take(&mut self.buffer, room);
+                *left -= data.len() as u64;
+                Ok(self.data(data))
+            }
+            Stage::UntilClose => {
+                let data = take(&mut self.buffer, usize::MAX);
+                Ok(self.data(data))
+            }
+            Stage::Chunked(_) => self.next_chunk(),
+            Stage::Upgraded | Stage::Ended => Ok(None),
+        }
+    }
+
+    /// The stream has ended: the last event, or what is missing.
+    /// `before_first_byte` of [`Error::Closed`] is the caller's to correct.
+    pub(crate) fn end_of_input(&mut self) -> Result<Event, Error> {
+        match &self.stage {
+            Stage::Head { .. } => {
+                // A line that nothing ends may still be at fault.
+                self.next_head(true)?;
+                Err(Error::Closed {
+                    before_first_byte: false,
+                })
+            }
+            Stage::UntilClose => {
+                self.stage = Stage::Ended;
+                Ok(Event::End {
+                    reusable: false,
+                    surplus: None,
+                })
+            }
+            _ => Err(self.truncated(None)),
+        }
+    }
+
+    /// The error for a body that stops here.
+    pub(crate) fn truncated(&self, source: Option<io::Error>) -> Error {
+        let expected_bytes = match &self.stage {
+            Stage::Length { left } => Some(self.body_bytes.saturating_add(*left)),
+            _ => None,
+        };
+        Error::Truncated {
+            received_bytes: self.body_bytes,
+            expected_bytes,
+            source,
+        }
+    }
+
+    /// Parses a head once a line has ended, not with each byte that dribbles
+    /// in; `at_once` whatever has come. Loops over swallowed heads.
+    fn next_head(&mut self, at_once: bool) -> Result<Option<Event>, Error> {
+        while let Stage::Head { searched, interim } = &mut self.stage {
+            let news = self.buffer.get(*searched..).unwrap_or_default();
+            let limit_bytes = self.expected.head_limit_bytes;
+            let worth_parsing = at_once
+                || *searched < STATUS_LINE_START_BYTES
+                || self.buffer.len() >= limit_bytes
+                || memchr::memchr(b'\n', news).is_some();
+            *searched = self.buffer.len();
+            if !worth_parsing || self.buffer.is_empty() {
+                return Ok(None);
+            }
+            let within_limit = self.buffer.get(..limit_bytes).unwrap_or(&self.buffer);
+            let Some((head, head_bytes)) = parse_response(within_limit)? else {
+                return match self.buffer.len() >= limit_bytes {
+                    true => Err(Error::HeadTooLarge { limit_bytes }),
+                    false => Ok(None),
+                };
+            };
+            self.buffer.advance(head_bytes);
+            *searched = 0;
+            if matches!(head.status, 100 | 102..=199) {
+                *interim += 1;
+                if *interim > MAX_INTERIM_RESPONSES {
+                    return Err(Error::TooManyInterimResponses);
+                }
+                // 100 says that we may send the body, which we do anyway.
+                if head.status == 100 {
+                    continue;
+                }
+                return Ok(Some(Event::Interim(finish_head(head, false))));
+            }
+            return self.final_head(head).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn final_head(&mut self, head: http1::ResponseHead) -> Result<Event, Error> {
+        let method: &[u8] = match self.expected.head_request {
+            true => b"HEAD",
+            false => b"GET",
+        };
+        let is_upgrade = head.status == 101 && self.expected.allow_upgrade && self.is_request_sent;
+        self.stage = match response_framing(&head, method)? {
+            _ if is_upgrade => Stage::Upgraded,
+            ResponseFraming::None => Stage::Empty,
+            ResponseFraming::Length(left) => Stage::Length { left },
+            ResponseFraming::Chunked => Stage::Chunked(ChunkedDecoder::keeping_trailers()),
+            ResponseFraming::UntilClose => Stage::UntilClose,
+        };
+        self.keep_alive = head.status != 101 && keeps_alive(&head);
+        Ok(Event::Head(finish_head(head, is_upgrade)))
+    }
+
+    fn next_chunk(&mut self) -> Result<Option<Event>, Error> {
+        let Stage::Chunked(decoder) = &mut self.stage else {
+            return Ok(None);
+        };
+        if decoder.is_done() {
+            return Ok(Some(self.end(Surplus::AfterLastChunk)));
+        }
+        let decoded = decoder.decode(&self.buffer);
+        match decoded {
+            Ok(Decoded::Data { data, .. }) => {
+                self.buffer.advance(data.start);
+                let data = take(&mut self.buffer, data.len());
+                Ok(self.data(data))
+            }
+            Ok(Decoded::NeedMore) => {
+                self.buffer.clear();
+                Ok(None)
+            }
+            Ok(Decoded::Done { consumed }) => {
+                self.buffer.advance(consumed);
+                if decoder.trailers().is_empty() {
+                    return Ok(Some(self.end(Surplus::AfterLastChunk)));
+                }
+                let trailers = decoder.trailers().as_slice().to_vec();
+                Ok(Some(Event::Trailers(trailers)))
+            }
+            Err(fault) => Err(Error::InvalidChunk {
+                fault,
+                received_bytes: self.body_bytes,
+            }),
+        }
+    }
+
+    fn data(&mut self, data: Bytes) -> Option<Event> {
+        self.body_bytes += data.len() as u64;
+        (!data.is_empty()).then_some(Event::Data(data))
+    }
+
+    fn end(&mut self, kind: Surplus) -> Event {
+        self.stage = Stage::Ended;
+        let surplus = (!self.buffer.is_empty()).then_some(kind);
+        Event::End {
+            reusable: self.keep_alive && surplus.is_none(),
+            surplus,
+        }
+    }
+}
+
+/// Up to `most` bytes from the front of `buffer`, without copying.
+fn take(buffer: &mut BytesMut, most: usize) -> Bytes {
+    buffer.split_to(buffer.len().min(most)).freeze()
+}
+
+fn finish_head(head: http1::ResponseHead, is_upgrade: bool) -> ResponseHead {
+    let content_length = head
+        .fields
+        .get("content-length")
+        .and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
+    ResponseHead {
+        version: head.version,
+        status: head.status,
+        reason: head.reason.unwrap_or_default(),
+        content_length,
+        is_upgrade,
+        fields: head.fields.into_iter().collect(),
+    }
+}
+
+/// RFC 9112 §9.3; and after a coding in HTTP/1.0 the framing is in doubt
+/// (§6.1).
+fn keeps_alive(head: &http1::ResponseHead) -> bool {
+    let says = |option: &[u8]| says_connection(&head.fields, option);
+    match head.version {
+        Version::Http11 => !says(b"close"),
+        _ => says(b"keep-alive") && !says(b"close") && !head.fields.contains("transfer-encoding"),
+    }
+}
+
+fn says_connection(fields: &Fields, option: &[u8]) -> bool {
+    fields
+        .get_all(b"connection")
+        .flat_map(|value| value.split(|&byte| byte == b','))
+        .any(|said| said.trim_ascii().eq_ignore_ascii_case(option))
+}
+
+/// Reads `data`, whose first byte says how, in pieces and whole.
+pub(crate) fn fuzz(data: &[u8]) {
+    let Some((&how, wire)) = data.split_first() else {
+        return;
+    };
+    let expected = Expected {
+        // Small, so that the fuzzer meets the limit.
+        head_limit_bytes: 256,
+        head_request: how & 1 == 1,
+        allow_upgrade: how & 2 == 2,
+    };
+    let whole = read(wire, expected, wire.len().max(1));
+    for piece_bytes in [1, usize::from(how / 4).max(2)] {
+        let pieces = read(wire, expected, piece_bytes);
+        assert_eq!(whole, pieces, "in pieces of {piece_bytes}");
+    }
+}
+
+/// All that came of a response, however it was cut.
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    heads: Vec<ResponseHead>,
+    body: Vec<u8>,
+    trailers: Vec<(Bytes, Bytes)>,
+    is_complete: bool,
+    fault: Option<String>,
+}
+
+fn read(wire: &[u8], expected: Expected, piece_bytes: usize) -> Seen {
+    let mut reader = ResponseReader::new(expected, BytesMut::new());
+    let mut seen = Seen::default();
+    let mut pieces = wire.chunks(piece_bytes);
+    loop {
+        let event = match reader.next_event() {
+            Ok(None) if reader.is_upgraded() => return seen,
+            Ok(None) => match pieces.next() {
+                Some(piece) => {
+                    reader.buffer().extend_from_slice(piece);
+                    continue;
+                }
+                None => reader.end_of_input(),
+            },
+            Ok(Some(event)) => Ok(event),
+            Err(error) => Err(error),
+        };
+        match event {
+            Ok(Event::Interim(head)) => {
+                assert!(matches!(head.status, 102..=199), "{head:?}");
+                seen.heads.push(head);
+            }
+            Ok(Event::Head(head)) => {
+                assert!(matches!(head.status, 101 | 200..=999), "{head:?}");
+                seen.heads.push(head);
+            }
+            Ok(Event::Data(data)) => {
+                assert!(!data.is_empty());
+                seen.body.extend_from_slice(&data);
+            }
+            Ok(Event::Trailers(trailers)) => {
+                assert!(!trailers.is_empty());
+                seen.trailers = trailers;
+            }
+            Ok(Event::End { reusable, surplus }) => {
+                assert!(!(reusable && surplus.is_some()));
+                check_end(&seen, expected);
+                seen.is_complete = true;
+                return seen;
+            }
+            Err(error) => {
+                seen.fault = Some(error.to_string());
+                return seen;
+            }
+        }
+    }
+}
+
+/// An `End` comes after a final head and as much body as that promised.
+fn check_end(seen: &Seen, expected: Expected) {
+    let head = seen.heads.last().expect("a head before the end");
+    let has_body = !expected.head_request && !matches!(head.status, 101 | 204 | 304);
+    match head.content_length {
+        Some(length) if has_body => assert_eq!(seen.body.len() as u64, length),
+        _ => assert!(has_body || seen.body.is_empty()),
+    }
+}

@@ -1,0 +1,241 @@
+//! One request and its response, whatever is spoken: the events and errors of
+//! FastCGI and HTTP under one name each. What differs is said by the protocol's
+//! own crate; what a fetch does about it is the same.
+
+use bytes::Bytes;
+use fastcgi::Params;
+use upstream::Stream;
+
+use crate::body::OutgoingBody;
+
+/// A request in its protocol's own terms, ready to be sent as often as it must.
+pub enum Asking {
+    FastCgi { params: Params, keep_conn: bool },
+    Http(HttpAsking),
+}
+
+/// A rendered request.
+pub struct HttpAsking {
+    /// Request line, fields and empty line.
+    pub head: Bytes,
+    /// The request target, for log lines.
+    pub target: Bytes,
+    pub framing: http_client::BodyFraming,
+    pub keep_alive: bool,
+    pub allow_upgrade: bool,
+}
+
+impl Asking {
+    /// May the connection be one that served before, and serve again?
+    pub fn keeps_connection(&self) -> bool {
+        match self {
+            Asking::FastCgi { keep_conn, .. } => *keep_conn,
+            Asking::Http(asking) => asking.keep_alive,
+        }
+    }
+
+    /// Sends it over `stream`.
+    pub fn start(
+        &self,
+        stream: Stream,
+        head_request: bool,
+        head_limit_bytes: usize,
+        body: OutgoingBody,
+    ) -> Exchange {
+        match self {
+            Asking::FastCgi { params, keep_conn } => {
+                let spec = fastcgi::RequestSpec {
+                    params: params.clone(),
+                    keep_conn: *keep_conn,
+                    head_request,
+                    head_limit_bytes,
+                };
+                Exchange::FastCgi(Box::new(fastcgi::Exchange::start(stream, spec, body)))
+            }
+            Asking::Http(asking) => {
+                let spec = http_client::RequestSpec {
+                    head: asking.head.clone(),
+                    body: asking.framing,
+                    head_request,
+                    keep_alive: asking.keep_alive,
+                    allow_upgrade: asking.allow_upgrade,
+                    head_limit_bytes,
+                };
+                Exchange::Http(Box::new(http_client::Exchange::start(stream, spec, body)))
+            }
+        }
+    }
+}
+
+/// A request under way.
+pub enum Exchange {
+    FastCgi(Box<fastcgi::Exchange<Stream, OutgoingBody>>),
+    Http(Box<http_client::Exchange<Stream, OutgoingBody>>),
+}
+
+/// What happens in a response, in order.
+pub enum Event {
+    /// An interim response such as 103.
+    Interim(Head),
+    Head(Head),
+    Data(Bytes),
+    /// What a script wrote to its error stream.
+    Stderr(Bytes),
+    Trailers(Vec<(Bytes, Bytes)>),
+    /// The response is complete; what came beyond it, for the log.
+    End(Option<http_client::Surplus>),
+}
+
+pub struct Head {
+    pub status: u16,
+    pub reason: Bytes,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub content_length: Option<u64>,
+    /// The connection is a tunnel from here on.
+    pub is_upgrade: bool,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Error {
+    FastCgi(fastcgi::Error),
+    Http(http_client::Error),
+}
+
+impl Exchange {
+    /// The next event; `None` once nothing follows. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+        match self {
+            Exchange::FastCgi(exchange) => match exchange.next().await {
+                Ok(event) => Ok(event.map(from_fastcgi)),
+                Err(error) => Err(Error::FastCgi(error)),
+            },
+            Exchange::Http(exchange) => match exchange.next().await {
+                Ok(event) => Ok(event.map(from_http)),
+                Err(error) => Err(Error::Http(error)),
+            },
+        }
+    }
+
+    pub fn is_request_sent(&self) -> bool {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.is_request_sent(),
+            Exchange::Http(exchange) => exchange.is_request_sent(),
+        }
+    }
+
+    pub fn has_whole_length(&self) -> bool {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.has_whole_length(),
+            Exchange::Http(exchange) => exchange.has_whole_length(),
+        }
+    }
+
+    pub fn sent_bytes(&self) -> u64 {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.sent_bytes(),
+            Exchange::Http(exchange) => exchange.sent_bytes(),
+        }
+    }
+
+    pub fn received_bytes(&self) -> u64 {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.received_bytes(),
+            Exchange::Http(exchange) => exchange.received_bytes(),
+        }
+    }
+
+    /// The connection for the next request, if the exchange left it clean.
+    pub fn into_stream(self) -> Option<Stream> {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.into_stream(),
+            Exchange::Http(exchange) => exchange.into_stream(),
+        }
+    }
+
+    /// The connection and what was read ahead, after the head of an upgrade.
+    pub fn into_tunnel(self) -> Option<(Stream, Bytes)> {
+        match self {
+            Exchange::FastCgi(_) => None,
+            Exchange::Http(exchange) => exchange.into_tunnel(),
+        }
+    }
+}
+
+fn from_fastcgi(event: fastcgi::Event) -> Event {
+    match event {
+        fastcgi::Event::Head(head) => Event::Head(Head {
+            status: head.status,
+            reason: head.reason,
+            fields: head.fields,
+            content_length: head.content_length,
+            is_upgrade: false,
+        }),
+        fastcgi::Event::Data(bytes) => Event::Data(bytes),
+        fastcgi::Event::Stderr(text) => Event::Stderr(text),
+        fastcgi::Event::End { .. } => Event::End(None),
+    }
+}
+
+fn from_http(event: http_client::Event) -> Event {
+    match event {
+        http_client::Event::Interim(head) => Event::Interim(head.into()),
+        http_client::Event::Head(head) => Event::Head(head.into()),
+        http_client::Event::Data(bytes) => Event::Data(bytes),
+        http_client::Event::Trailers(trailers) => Event::Trailers(trailers),
+        http_client::Event::End { surplus, .. } => Event::End(surplus),
+    }
+}
+
+impl From<http_client::ResponseHead> for Head {
+    fn from(head: http_client::ResponseHead) -> Head {
+        Head {
+            status: head.status,
+            reason: head.reason,
+            fields: head.fields,
+            content_length: head.content_length,
+            is_upgrade: head.is_upgrade,
+        }
+    }
+}
+
+impl Error {
+    /// Nothing of a response had arrived.
+    pub fn before_first_byte(&self) -> bool {
+        match self {
+            Error::FastCgi(error) => error.before_first_byte(),
+            Error::Http(error) => error.before_first_byte(),
+        }
+    }
+
+    /// What came is no response head.
+    pub fn is_invalid_head(&self) -> bool {
+        match self {
+            Error::FastCgi(error) => matches!(
+                error,
+                fastcgi::Error::Malformed(_)
+                    | fastcgi::Error::InvalidHead(_)
+                    | fastcgi::Error::HeadTooLarge { .. }
+            ),
+            Error::Http(error) => error.is_invalid_head(),
+        }
+    }
+
+    /// The request's body could not be had.
+    pub fn of_request_body(&self) -> Option<&std::io::Error> {
+        match self {
+            Error::FastCgi(fastcgi::Error::RequestBody(error))
+            | Error::Http(http_client::Error::RequestBody(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::FastCgi(error) => error.fmt(f),
+            Error::Http(error) => error.fmt(f),
+        }
+    }
+}

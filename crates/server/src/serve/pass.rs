@@ -1,0 +1,440 @@
+//! Requests that an upstream answers, whatever is spoken to it: `fastcgi_pass`,
+//! `proxy_pass`. Reads the body as the directives say, has the request put
+//! together by its protocol's file (`fastcgi`, `proxy`), and turns what came back
+//! into a reply.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget, StoredResponse};
+use http1::Fields;
+use site::{LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
+use upstream::Group;
+
+use crate::body::RequestBody;
+use crate::client::ClientSide;
+use crate::error_log;
+use crate::fetch::{self, Asking, FetchError, FetchSpec, Fetched, LogContext};
+use crate::pipeline::Handled;
+use crate::policy::{self, CachePlan};
+use crate::reply::{Body, Reply, ReplyHead};
+use crate::request::{Method, Request};
+use crate::serve::{fastcgi, proxy, through_cache};
+use crate::variable;
+
+/// What can be said without waiting for anybody.
+pub enum AtOnce {
+    Handled(Handled),
+    /// Somebody has to be asked.
+    Must(CachePlan),
+}
+
+/// Plans, and answers if memory has a fresh answer.
+pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
+    if let Protocol::Http(proxy) = &pass.protocol {
+        proxy::settle_url(request, &pass.target, proxy);
+    }
+    match policy::plan(request, pass) {
+        CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, &zone, &key)),
+        CachePlan::Use(plan) => match through_cache::fresh(request, &plan) {
+            Some(handled) => {
+                request.cache.key = plan.key;
+                AtOnce::Handled(of_cache(request, pass, handled))
+            }
+            None => AtOnce::Must(CachePlan::Use(plan)),
+        },
+        plan => AtOnce::Must(plan),
+    }
+}
+
+/// Answers with what the upstream says, through the cache where there is one.
+pub async fn serve(
+    request: &mut Request,
+    pass: Arc<Pass>,
+    plan: CachePlan,
+    client: &mut ClientSide,
+) -> Handled {
+    match plan {
+        CachePlan::Off => direct(request, pass, client).await,
+        CachePlan::Purge { zone, key } => purge(request, &zone, &key),
+        CachePlan::Invalidate { zone, key } => {
+            let handled = direct(request, pass, client).await;
+            if let Handled::Reply(reply) = &handled
+                && (200..400).contains(&reply.head.status)
+            {
+                let now = Millis(crate::clock::now());
+                zone.purge(PurgeTarget::Key(KeyRef::new(&key)), PurgeMode::Hard, now);
+            }
+            handled
+        }
+        CachePlan::Use(plan) => {
+            request.cache.key.clone_from(&plan.key);
+            let handled = through_cache::serve(request, pass.clone(), *plan, client).await;
+            of_cache(request, &pass, handled)
+        }
+    }
+}
+
+/// What the cache gave, with the fields that are written anew for each client.
+fn of_cache(request: &mut Request, pass: &Pass, mut handled: Handled) -> Handled {
+    if let Handled::Reply(reply) = &mut handled
+        && reply.head.stored.is_some()
+    {
+        rewrite_fields(request, pass, &mut reply.head);
+    }
+    handled
+}
+
+fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
+    let target = match key.strip_suffix(b"*") {
+        Some(prefix) => PurgeTarget::Prefix(prefix),
+        None => PurgeTarget::Key(KeyRef::new(key)),
+    };
+    let purged = zone.purge(target, PurgeMode::Hard, Millis(request.now));
+    if purged.responses == 0 {
+        return Handled::Status(404);
+    }
+    let body = format!(
+        "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
+         <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
+        String::from_utf8_lossy(&http1::escape::escape_html(key))
+    );
+    Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
+}
+
+/// Fetches for this client alone.
+pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientSide) -> Handled {
+    if let Err(status) = take_body(request, &pass, client).await {
+        return Handled::Status(status);
+    }
+    let mut spec = match spec(request, &pass, &Asked::default()) {
+        Ok(spec) => spec,
+        Err(status) => return Handled::Status(status),
+    };
+    if matches!(request.body, RequestBody::Streamed) {
+        spec.streaming = client.lend_input();
+    }
+    let watch = !pass.exchange.ignore_client_abort && spec.streaming.is_none();
+    let fetched = match client.stream() {
+        Some(stream) if watch => {
+            tokio::select! {
+                biased;
+                fetched = fetch::fetch(&mut spec) => fetched,
+                () = stream.closed() => {
+                    spec.trace.lock().end_try(Some(499));
+                    return Handled::ClientGone;
+                }
+            }
+        }
+        _ => fetch::fetch(&mut spec).await,
+    };
+    match fetched {
+        Ok(fetched) => into_handled(request, &pass, fetched),
+        Err(error) => failed(error),
+    }
+}
+
+/// No response: what the client is told.
+pub fn failed(error: FetchError) -> Handled {
+    match error {
+        FetchError::Overloaded => {
+            let mut fields = Fields::new();
+            fields.append("Retry-After", "1");
+            Handled::StatusWith(503, fields)
+        }
+        error => Handled::Status(error.status()),
+    }
+}
+
+/// Sees to the request's body: reads all of it, or leaves it to be streamed.
+pub async fn take_body(
+    request: &mut Request,
+    pass: &Pass,
+    client: &mut ClientSide,
+) -> Result<(), u16> {
+    if !matches!(request.body, RequestBody::Unread) || !pass.exchange.pass_request_body {
+        return Ok(());
+    }
+    let body = &request.settings.body;
+    // HTTP/1.0 has no way to send a body whose length is not known yet.
+    let needs_length = pass
+        .proxy()
+        .is_some_and(|proxy| proxy.version == ProxyVersion::Http10)
+        && request.head.field("content-length").is_none();
+    if !pass.exchange.request_buffering
+        && !needs_length
+        && !request.is_subrequest
+        // One that is here already can be sent again and read by `$request_body`.
+        && !client.input().is_some_and(|input| input.is_at_hand(body))
+    {
+        client.begin_body(request).await;
+        request.body = RequestBody::Streamed;
+        return Ok(());
+    }
+    client.read_body(request).await
+}
+
+/// How a fetch differs from the client's own request.
+#[derive(Default)]
+pub struct Asked<'a> {
+    /// For the cache: the client's conditions and ranges stay away.
+    pub for_cache: bool,
+    /// HEAD becomes GET, so that there is a body to store.
+    pub as_get: bool,
+    /// Validate this stored response.
+    pub validating: Option<&'a StoredResponse>,
+}
+
+/// Fields of the client's request that would make the response one for this
+/// client alone.
+pub const NOT_FOR_CACHE: [&str; 6] = [
+    "if-modified-since",
+    "if-unmodified-since",
+    "if-none-match",
+    "if-match",
+    "range",
+    "if-range",
+];
+
+/// Puts everything together that a fetch needs.
+pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Result<FetchSpec, u16> {
+    let group = group(request, pass)?;
+    let method = (request.method, request.method_override);
+    if asked.as_get && request.method == Method::Head {
+        request.method = Method::Get;
+        request.method_override = Some("GET");
+    }
+    let is_idempotent = request.method.is_idempotent();
+    let mut body = match &request.body {
+        _ if !pass.exchange.pass_request_body => RequestBody::None,
+        body => body.share(),
+    };
+    let mut is_head = request.method == Method::Head;
+    let asking = match &pass.protocol {
+        Protocol::FastCgi(fastcgi) => {
+            let params = fastcgi::params(request, fastcgi, &pass.exchange, asked);
+            let keep_conn = fastcgi.keep_conn;
+            params.map(|params| Asking::FastCgi { params, keep_conn })
+        }
+        Protocol::Http(proxy) => {
+            let rendered = proxy::render(request, proxy, &pass.exchange, asked);
+            if let Some(bytes) = rendered.body {
+                body = RequestBody::Memory(bytes);
+            }
+            is_head = rendered.is_head;
+            Ok(Asking::Http(rendered.asking))
+        }
+    };
+    (request.method, request.method_override) = method;
+    let asking = asking.map_err(|error| {
+        error_log::request(request, LogLevel::Error, format_args!("{error}"));
+        500u16
+    })?;
+    let target = match &asking {
+        Asking::FastCgi { .. } => Bytes::new(),
+        Asking::Http(asking) => asking.target.clone(),
+    };
+    let hash_key = request
+        .runtime
+        .hash_key(&group)
+        .map(|key| variable::evaluate(request, &key));
+    let exchange = &pass.exchange;
+    let rate = match exchange.limit_rate.is_empty() || !exchange.buffering {
+        true => 0,
+        false => {
+            let rate = variable::evaluate(request, &exchange.limit_rate);
+            crate::rewrite::parse_rate(&rate).unwrap_or(0)
+        }
+    };
+    Ok(FetchSpec {
+        rate,
+        runtime: request.runtime.clone(),
+        own_pool: request.runtime.is_own_pool(&group),
+        group,
+        pass: pass.clone(),
+        asking,
+        is_head,
+        is_idempotent,
+        body,
+        streaming: None,
+        hash_key,
+        client: request.client_ip(),
+        trace: request.trace().clone(),
+        log: LogContext {
+            logs: request.settings.error_logs.clone().into(),
+            connection: request.connection.serial,
+            text: error_log::context(request).into(),
+            scheme: pass.scheme(),
+            target,
+        },
+    })
+}
+
+fn group(request: &mut Request, pass: &Pass) -> Result<Arc<Group>, u16> {
+    match &pass.target {
+        PassTarget::Group(id) => Ok(request.runtime.groups[id.0].clone()),
+        PassTarget::Variable(template) => {
+            let name = match (&pass.protocol, &request.proxy_url) {
+                (Protocol::Http(_), Some(url)) => url.group.clone(),
+                // The URL was none; that is in the log already.
+                (Protocol::Http(_), None) => return Err(500),
+                (Protocol::FastCgi(_), _) => {
+                    let name = variable::evaluate(request, template);
+                    String::from_utf8_lossy(&name).into_owned()
+                }
+            };
+            request.runtime.group_named(&name).map_err(|error| {
+                error_log::request(
+                    request,
+                    LogLevel::Error,
+                    format_args!(
+                        "invalid upstream \"{name}\" in \"{}\": {error}",
+                        pass.directive()
+                    ),
+                );
+                500
+            })
+        }
+    }
+}
+
+/// A response for this client alone, as the directives want it sent.
+pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) -> Handled {
+    let exchange = &pass.exchange;
+    if let Some(target) = accel_redirect(&fetched.fields, exchange) {
+        let target = target.to_vec();
+        return redirect_internally(request, fetched, &target);
+    }
+    if exchange.intercept_errors && fetched.status >= 300 && request.may_intercept(fetched.status) {
+        let mut kept = Fields::new();
+        for (name, value) in &fetched.fields {
+            if fetched.status == 401 && name.eq_ignore_ascii_case(b"www-authenticate") {
+                kept.append(name.clone(), value.clone());
+            }
+        }
+        return Handled::StatusWith(fetched.status, kept);
+    }
+    let mut head = ReplyHead::new(fetched.status);
+    head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
+    head.content_length = fetched.content_length;
+    apply_accel(request, &mut head, &fetched.fields, exchange);
+    for (name, value) in fetched.fields.drain(..) {
+        if is_sent(&name, exchange) {
+            head.fields.append(name, value);
+        }
+    }
+    head.last_modified = head
+        .fields
+        .get("last-modified")
+        .and_then(http1::date::parse);
+    head.accepts_ranges = exchange.force_ranges;
+    rewrite_fields(request, pass, &mut head);
+    Handled::Reply(Box::new(Reply {
+        head,
+        body: Body::Upstream(Box::new(fetched.body)),
+    }))
+}
+
+/// What the protocol changes in a response's fields for this client.
+pub fn rewrite_fields(request: &mut Request, pass: &Pass, head: &mut ReplyHead) {
+    if let Protocol::Http(proxy) = &pass.protocol {
+        proxy::rewrite_fields(request, proxy, head);
+    }
+}
+
+/// X-Accel-Redirect, unless it is to be ignored.
+pub fn accel_redirect<'f>(
+    fields: &'f [(Bytes, Bytes)],
+    exchange: &site::Exchange,
+) -> Option<&'f [u8]> {
+    if exchange.ignored_fields.x_accel_redirect {
+        return None;
+    }
+    let (_, value) = fields
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(b"x-accel-redirect"))?;
+    Some(value)
+}
+
+/// Fields that come along when the response's place is taken by another
+/// location's: nginx copies these.
+const KEPT_ON_REDIRECT: [&str; 6] = [
+    "content-type",
+    "content-disposition",
+    "accept-ranges",
+    "set-cookie",
+    "cache-control",
+    "expires",
+];
+
+fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -> Handled {
+    let mut kept = Fields::new();
+    for (name, value) in &fetched.fields {
+        if KEPT_ON_REDIRECT
+            .iter()
+            .any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
+        {
+            kept.append(name.clone(), value.clone());
+        }
+    }
+    request.carried = kept;
+    request.become_get();
+    fetched.body.give_up(upstream::Outcome::Success);
+    if target.first() == Some(&b'@') {
+        return Handled::Named(target.to_vec());
+    }
+    let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
+    let (path, args) = target.split_at(mark);
+    let path = match http1::Target::parse(path, true) {
+        Ok(target) => target.path.into_owned(),
+        Err(_) => return Handled::Status(500),
+    };
+    Handled::Redirect {
+        path,
+        args: args.get(1..).unwrap_or_default().to_vec(),
+    }
+}
+
+fn apply_accel(
+    request: &mut Request,
+    head: &mut ReplyHead,
+    fields: &[(Bytes, Bytes)],
+    exchange: &site::Exchange,
+) {
+    for (name, value) in fields {
+        if name.eq_ignore_ascii_case(b"x-accel-limit-rate")
+            && !exchange.ignored_fields.x_accel_limit_rate
+        {
+            request.limit_rate = crate::rewrite::parse_rate(value);
+        } else if name.eq_ignore_ascii_case(b"x-accel-charset")
+            && !exchange.ignored_fields.x_accel_charset
+        {
+            if value.eq_ignore_ascii_case(b"off") {
+                head.keeps_charset = true;
+            } else {
+                request.accel_charset = Some(value.to_vec());
+            }
+        } else if name.eq_ignore_ascii_case(b"x-accel-buffering")
+            && !exchange.ignored_fields.x_accel_buffering
+        {
+            request.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
+        }
+    }
+}
+
+/// Fields that are written anew for each response, or that concern only the
+/// connection to the upstream.
+const NOT_PASSED: [&str; 5] = [
+    "connection",
+    "keep-alive",
+    "transfer-encoding",
+    "content-length",
+    "trailer",
+];
+
+/// Does a field of the upstream's response go on to clients?
+pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
+    let is = |field: &[u8]| name.eq_ignore_ascii_case(field);
+    !NOT_PASSED.iter().any(|field| is(field.as_bytes()))
+        && !exchange.hidden_fields.iter().any(|field| is(field))
+}
