@@ -24,7 +24,7 @@ use crate::error_log;
 use crate::runtime::Runtime;
 
 pub use arriving::{BrokenOff, UpstreamBody};
-pub use exchange::{Asking, HttpAsking};
+pub use exchange::{Asking, HttpAsking, MemcachedAsking};
 pub use trace::{Trace, Try};
 
 use exchange::{Event, Head};
@@ -333,6 +333,16 @@ async fn attempt_once(
         match read_head(&mut upstream).await {
             Ok(head) => {
                 spec.trace.lock().head(head.status, &head.fields);
+                if let (Asking::Memcached(asking), 404) = (&spec.asking, head.status) {
+                    let key = String::from_utf8_lossy(&asking.key);
+                    spec.log(
+                        LogLevel::Info,
+                        format_args!("key: \"{key}\" was not found by memcached"),
+                        &address,
+                    );
+                    // Its end is here as well: the connection may serve again.
+                    let _ = upstream.next().await;
+                }
                 return Ok(Fetched {
                     status: head.status,
                     reason: head.reason,
@@ -365,7 +375,7 @@ async fn attempt_once(
 /// a byte of the answer? A FastCGI server closes only what it has not begun with;
 /// an HTTP server may have (RFC 9110 §9.2.2).
 fn may_repeat(spec: &FetchSpec) -> bool {
-    matches!(spec.asking, Asking::FastCgi { .. })
+    matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_))
         || spec.is_idempotent
         || spec.pass.exchange.next_non_idempotent
 }

@@ -16,6 +16,7 @@ mod headers;
 mod http;
 mod limits;
 mod logs;
+mod memcached;
 mod php_pool;
 mod proxy;
 mod rewrite;
@@ -230,6 +231,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Rewriting and variables", rewrite::TABLE),
     ("FastCGI and what all upstreams share", fastcgi::TABLE),
     ("HTTP upstreams", proxy::TABLE),
+    ("memcached", memcached::TABLE),
     ("The cache", cache::TABLE),
     ("Upstream groups", upstream::TABLE),
     ("Access logs", logs::TABLE),

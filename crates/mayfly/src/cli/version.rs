@@ -29,7 +29,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_scgi_module", false),
     ("http_grpc_module", false),
     ("http_tunnel_module", false),
-    ("http_memcached_module", false),
+    ("http_memcached_module", true),
     ("http_limit_conn_module", true),
     ("http_limit_req_module", true),
     ("http_empty_gif_module", true),

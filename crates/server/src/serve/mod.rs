@@ -3,6 +3,7 @@
 pub mod autoindex;
 pub mod fastcgi;
 pub mod files;
+pub mod memcached;
 pub mod pass;
 pub mod proxy;
 pub mod slice;

@@ -25,6 +25,7 @@ mod location;
 mod location_tree;
 mod logs;
 mod maps;
+mod memcached;
 mod pattern;
 mod php_pool;
 mod process;

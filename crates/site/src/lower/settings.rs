@@ -73,7 +73,8 @@ impl Lowering<'_> {
         // Read at every level, so that every value is; used where there is a target.
         let fastcgi = self.fastcgi(level, place);
         let proxy = self.proxy(level, place, matcher);
-        if let Some(pass) = proxy.or(fastcgi) {
+        let memcached = self.memcached(level);
+        if let Some(pass) = proxy.or(fastcgi).or(memcached) {
             return Content::Pass(Arc::new(pass));
         }
         if !level.own("empty_gif").is_empty() {

@@ -41,7 +41,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("uid_", "userid is not there yet"),
     ("http2", "there is no HTTP/2 yet"),
     ("http3", "there is no HTTP/3 yet"),
-    ("memcached_key", "there are no memcached upstreams yet"),
     ("modern_browser", "use `map $http_user_agent`"),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("msie", "use `map $http_user_agent`"),
