@@ -29,7 +29,7 @@ use crate::respond::{self, After, SendError};
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
 use crate::worker::Shared;
-use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route};
+use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route, tunnel};
 
 /// How much is read at once while waiting for a head.
 const READ_BYTES: usize = 8 * 1024;
@@ -392,15 +392,25 @@ impl Connection {
         let may_keep_alive = refused.is_none()
             && self.may_keep_alive(&request, &settings)
             && !client.expects_continue;
-        let after = match reply {
-            Some(reply) => {
+        let mut tunnel = None;
+        let mut after = match reply {
+            Some(mut reply) => {
                 let stream = self.stream.clone();
+                tunnel = reply.take_tunnel();
                 respond::send(&mut request, reply, &stream, may_keep_alive).await
             }
             None => Ok(After::Close),
         };
         if let Some(input) = client.into_input() {
             self.input = input;
+        }
+        if let (Some(upstream), Ok(_)) = (tunnel, &after) {
+            let ahead = std::mem::take(&mut self.input.buffer);
+            let until = self.shared.outlived(request.runtime.clone());
+            let moved = Box::pin(tunnel::run(&self.stream, ahead, *upstream, until)).await;
+            request.bytes_sent += moved.to_client;
+            request.received_bytes += moved.to_upstream;
+            after = Ok(After::Close);
         }
         if let Err(error) = &after {
             self.log_send_error(&request, error);

@@ -331,7 +331,8 @@ async fn attempt_once(
         let mut upstream =
             UpstreamBody::new(spec, exchange, lease, (requests, born), address.clone());
         match read_head(&mut upstream).await {
-            Ok(head) => {
+            Ok(mut head) => {
+                keep_first(&mut head.fields, b"expires");
                 spec.trace.lock().head(head.status, &head.fields);
                 if let (Asking::Memcached(asking), 404) = (&spec.asking, head.status) {
                     let key = String::from_utf8_lossy(&asking.key);
@@ -369,6 +370,18 @@ async fn attempt_once(
             Err(failure) => return Err(head_failed(spec, upstream, failure, &address)),
         }
     }
+}
+
+/// Drops repetitions of a field that may stand only once: two answers to one
+/// question, of which the first holds.
+fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
+    let mut seen = false;
+    fields.retain(|(field, _)| {
+        let is_it = field.eq_ignore_ascii_case(name);
+        let is_repeated = seen && is_it;
+        seen |= is_it;
+        !is_repeated
+    });
 }
 
 /// May a request be sent again over a new connection when a kept one ended before

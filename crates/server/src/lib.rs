@@ -42,5 +42,6 @@ pub mod serve;
 pub mod spool;
 pub mod stream;
 pub mod subrequest;
+mod tunnel;
 pub mod variable;
 pub mod worker;

@@ -32,6 +32,8 @@ pub enum CachePlan {
         key: Vec<u8>,
     },
     Use(Box<Plan>),
+    /// `*_cache` with variables came to the name of no zone.
+    UnknownZone(String),
 }
 
 /// Look up, and store what comes.
@@ -45,6 +47,8 @@ pub struct Plan {
     pub never_store: bool,
     /// A copy for one session: the group it counts against.
     pub session: Option<u64>,
+    /// How often the key was asked for; counted only where that matters.
+    pub uses: u32,
 }
 
 /// Decides what the cache may do. A purge condition needs no cacheable method.
@@ -57,8 +61,10 @@ pub fn plan(request: &mut Request, pass: &Pass) -> CachePlan {
     {
         request.cache.marks_writer = Some(lifetime);
     }
-    let Some(zone) = zone(request, rules) else {
-        return CachePlan::Off;
+    let zone = match zone(request, rules) {
+        Ok(Some(zone)) => zone,
+        Ok(None) => return CachePlan::Off,
+        Err(name) => return CachePlan::UnknownZone(name),
     };
     request.view = crate::request::View::Cache(rules.clone());
     let plan = plan_with(request, rules, zone);
@@ -102,6 +108,7 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
         bypass,
         never_store: writer,
         session,
+        uses: 1,
     }))
 }
 
@@ -113,15 +120,22 @@ fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
     key
 }
 
-fn zone(request: &mut Request, rules: &CacheRules) -> Option<Arc<Zone>> {
+/// The zone; none where variables came to `off` or nothing; the name of one that
+/// is not there.
+fn zone(request: &mut Request, rules: &CacheRules) -> Result<Option<Arc<Zone>>, String> {
     match &rules.zone {
-        CacheZoneChoice::Zone(id) => Some(request.runtime.zones[id.0].clone()),
+        CacheZoneChoice::Zone(id) => Ok(Some(request.runtime.zones[id.0].clone())),
         CacheZoneChoice::Variable(template) => {
             let name = variable::evaluate(request, template);
             let runtime = request.runtime.clone();
             let names = &runtime.site.http.cache_zones;
-            let index = names.iter().position(|zone| zone.name.as_bytes() == name)?;
-            Some(runtime.zones[index].clone())
+            if name.is_empty() || name == b"off" {
+                return Ok(None);
+            }
+            match names.iter().position(|zone| zone.name.as_bytes() == name) {
+                Some(index) => Ok(Some(runtime.zones[index].clone())),
+                None => Err(String::from_utf8_lossy(&name).into_owned()),
+            }
         }
     }
 }

@@ -17,6 +17,10 @@ use crate::request::Request;
 /// Statuses whose bodies are worth compressing, as in nginx.
 const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
 
+/// What a piece of compressed output has at least, the last apart: the ten bytes of
+/// gzip's own head are not worth a chunk.
+const LEAST_GIVEN_BYTES: usize = 64;
+
 /// A body being recoded, piece by piece.
 pub enum Recoder {
     Gzip {
@@ -43,6 +47,9 @@ impl Recoder {
             } => {
                 encoder.write_all(bytes)?;
                 *taken += bytes.len() as u64;
+                if encoder.get_ref().len() < LEAST_GIVEN_BYTES {
+                    return Ok(Bytes::new());
+                }
                 let out = std::mem::take(encoder.get_mut());
                 *given += out.len() as u64;
                 Ok(out.into())

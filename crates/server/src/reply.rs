@@ -34,6 +34,9 @@ pub struct ReplyHead {
     pub last_modified: Option<i64>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
+    /// `Date` and `Server` are the upstream's own, or not there.
+    pub passes_date: bool,
+    pub passes_server: bool,
     /// The upstream decided on a charset already (X-Accel-Charset: off).
     pub keeps_charset: bool,
     /// Size before and after compression, once it is done.
@@ -167,6 +170,14 @@ pub enum Body {
     Sliced(Box<crate::serve::slice::Slices>),
     /// A response for this request alone.
     Upstream(Box<UpstreamBody>),
+    /// What follows a 101: bytes both ways, until one side ends.
+    Tunnel(Box<UpstreamBody>),
+    /// A part of a body that is still arriving.
+    Window {
+        body: Box<Body>,
+        start: u64,
+        end: u64,
+    },
 }
 
 /// A piece of a body.
@@ -263,6 +274,17 @@ impl Segment {
 }
 
 impl Reply {
+    /// The tunnel that begins behind the head, if one does.
+    pub fn take_tunnel(&mut self) -> Option<Box<UpstreamBody>> {
+        match std::mem::replace(&mut self.body, Body::Empty) {
+            Body::Tunnel(upstream) => Some(upstream),
+            body => {
+                self.body = body;
+                None
+            }
+        }
+    }
+
     pub fn new(status: u16, content_type: &[u8], body: impl Into<Bytes>) -> Reply {
         let body = body.into();
         let mut head = ReplyHead::new(status);

@@ -131,6 +131,21 @@ impl Shared {
         }
     }
 
+    /// Resolves when what began under `runtime` has had its time after a reload:
+    /// `worker_shutdown_timeout`. Never, where that is not given.
+    pub async fn outlived(&self, runtime: Arc<Runtime>) {
+        let mut replaced = self.sockets.subscribe();
+        while Arc::ptr_eq(&self.runtime(), &runtime) {
+            if replaced.changed().await.is_err() {
+                break;
+            }
+        }
+        match self.runtime().site.process.shutdown_timeout {
+            Some(timeout) => tokio::time::sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    }
+
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Acquire)
     }

@@ -14,7 +14,7 @@ use super::write_config::{
 const PROXY: Spelling = Spelling {
     prefix: "proxy",
     maker: "the upstream",
-    exempts: " $http_upgrade",
+    exempts: " $websocket",
     failures: "error timeout invalid_header http_500 http_502 http_503 http_504",
 };
 
@@ -113,10 +113,14 @@ pub fn write_upstream_config(
         "$http_x_forwarded_proto $forwarded_proto",
         &[("default", given), ("''", "$scheme")],
     );
-    conf.note("WebSocket and the like go through; other connections are kept.");
+    conf.note("WebSocket goes through; other connections are kept.");
     conf.map(
-        "$http_upgrade $connection_upgrade",
-        &[("default", "upgrade"), ("''", "''")],
+        "$http_upgrade $websocket",
+        &[("default", "''"), ("websocket", "websocket")],
+    );
+    conf.map(
+        "$websocket $connection",
+        &[("default", "''"), ("websocket", "upgrade")],
     );
     conf.open("upstream site");
     conf.line(&format!("server {};", word(&upstream.address)?));
@@ -167,13 +171,43 @@ const FIELDS: [(&str, &str); 6] = [
     ("X-Real-IP", "$remote_addr"),
     ("X-Forwarded-For", "$proxy_add_x_forwarded_for"),
     ("X-Forwarded-Proto", "$forwarded_proto"),
-    ("Upgrade", "$http_upgrade"),
-    ("Connection", "$connection_upgrade"),
+    ("Upgrade", "$websocket"),
+    ("Connection", "$connection"),
 ];
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    fn golden(name: &str, upstream: &str, options: &ServeOptions) {
+        let upstream = UpstreamUrl::parse(upstream).unwrap();
+        let text = write_upstream_config(&upstream, options).unwrap();
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("src/serve/golden")
+            .join(name);
+        if std::env::var_os("MAYFLY_REWRITE_GOLDEN").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}");
+    }
+
+    #[test]
+    fn configurations_for_upstreams_are_the_golden_ones() {
+        let plain = ServeOptions::default();
+        golden("upstream.conf", "http://127.0.0.1:8081", &plain);
+        let uncached = ServeOptions {
+            ttl: Duration::ZERO,
+            user: Some("www-data".to_owned()),
+            ..plain
+        };
+        golden(
+            "upstream_uncached.conf",
+            "http://unix:/run/app.sock",
+            &uncached,
+        );
+    }
 
     #[test]
     fn urls_name_a_server_and_nothing_else() {

@@ -139,6 +139,11 @@ impl UpstreamBody {
                 .is_some_and(Exchange::has_whole_length)
     }
 
+    /// `*_limit_rate`, in bytes per second; 0: no limit.
+    pub fn set_rate(&mut self, rate: u64) {
+        self.rate = rate;
+    }
+
     pub fn settings(&self) -> &site::Exchange {
         &self.pass.exchange
     }

@@ -101,14 +101,16 @@ impl Trace {
         found
     }
 
-    /// Appends `$upstream_cookie_NAME`: the value in the last Set-Cookie of it.
+    /// Appends `$upstream_cookie_NAME`: the value in the first Set-Cookie of it.
     pub fn write_cookie(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        let found = self.fields.iter().rev().find_map(|(field, value)| {
+        let found = self.fields.iter().find_map(|(field, value)| {
             if !field.eq_ignore_ascii_case(b"set-cookie") {
                 return None;
             }
-            let rest = value.strip_prefix(name)?.strip_prefix(b"=")?;
-            rest.split(|&byte| byte == b';').next()
+            let rest = value.strip_prefix(name)?.trim_ascii_start();
+            let rest = rest.strip_prefix(b"=")?;
+            let value = rest.split(|&byte| byte == b';').next()?;
+            Some(value.trim_ascii_start())
         });
         if let Some(value) = found {
             out.extend_from_slice(value);

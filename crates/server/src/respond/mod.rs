@@ -72,7 +72,11 @@ pub async fn send(
         head: mut reply_head,
         body,
     } = reply;
-    reply_head.sent_connection = if closes { "close" } else { "keep-alive" };
+    reply_head.sent_connection = match reply_head.status {
+        101 => "upgrade",
+        _ if closes => "close",
+        _ => "keep-alive",
+    };
     reply_head.sent_chunked = framing == BodyFraming::Chunked;
     let keep_alive = request.settings.connection.keepalive_header;
     reply_head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
@@ -312,6 +316,7 @@ fn write_head(
     // they can only come from variables, and no response may be split by them.
     let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
     match &request.settings.headers.server_tokens {
+        _ if reply.passes_server => {}
         ServerTokens::On | ServerTokens::Build => {
             let _ = writer.put_field("Server", concat!("mayfly/", env!("CARGO_PKG_VERSION")));
         }
@@ -325,17 +330,21 @@ fn write_head(
         }
     }
     let out = writer.into_inner();
-    out.extend_from_slice(b"Date: ");
-    clock::put_http_date(request.now, out);
+    if !reply.passes_date {
+        out.extend_from_slice(b"Date: ");
+        clock::put_http_date(request.now, out);
+        out.extend_from_slice(b"\r\n");
+    }
     match framing {
         BodyFraming::Length(length) => {
-            out.extend_from_slice(b"\r\nContent-Length: ");
+            out.extend_from_slice(b"Content-Length: ");
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            out.extend_from_slice(b"\r\n");
         }
-        BodyFraming::Chunked => out.extend_from_slice(b"\r\nTransfer-Encoding: chunked"),
+        BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyFraming::None | BodyFraming::UntilClose => {}
     }
-    out.extend_from_slice(b"\r\nConnection: ");
+    out.extend_from_slice(b"Connection: ");
     out.extend_from_slice(reply.sent_connection.as_bytes());
     if let Some(seconds) = reply.sent_keep_alive {
         out.extend_from_slice(b"\r\nKeep-Alive: timeout=");

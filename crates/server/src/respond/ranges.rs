@@ -43,9 +43,7 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
         }
         Ranges::Satisfiable(ranges) if ranges.len() == 1 => {
             let (start, end) = ranges.first().copied().unwrap_or((0, length));
-            if !single(reply, start, end) {
-                return;
-            }
+            single(reply, start, end);
             partial(reply, end - start);
             reply.head.fields.set(
                 "Content-Range",
@@ -74,14 +72,10 @@ fn partial(reply: &mut Reply, length: u64) {
     reply.head.content_length = Some(length);
 }
 
-/// Cuts the body to one range; false where its bytes are not at hand.
-fn single(reply: &mut Reply, start: u64, end: u64) -> bool {
+/// Cuts the body to one range, now or while it arrives.
+fn single(reply: &mut Reply, start: u64, end: u64) {
     if let Body::Sliced(slices) = &mut reply.body {
-        slices.cut(start, end);
-        return true;
-    }
-    if !reply.body.is_at_hand() {
-        return false;
+        return slices.cut(start, end);
     }
     reply.body = match std::mem::replace(&mut reply.body, Body::Empty) {
         Body::Stored {
@@ -93,9 +87,13 @@ fn single(reply: &mut Reply, start: u64, end: u64) -> bool {
             start: from + start,
             end: from + end,
         },
-        body => Body::Segments(body.part(start, end)),
+        body if body.is_at_hand() => Body::Segments(body.part(start, end)),
+        body => Body::Window {
+            body: Box::new(body),
+            start,
+            end,
+        },
     };
-    true
 }
 
 fn multiple(reply: &mut Reply, ranges: &[(u64, u64)], length: u64) {

@@ -72,6 +72,26 @@ pub struct Sender<'a> {
     held: VecDeque<Bytes>,
     /// Bytes of a small body that were put behind the head.
     joined: usize,
+    window: Option<Window>,
+}
+
+/// The part that is wanted of a body that is still arriving.
+struct Window {
+    skip: u64,
+    left: u64,
+}
+
+impl Window {
+    /// What of the next bytes is wanted.
+    fn cut(&mut self, bytes: Bytes) -> Bytes {
+        let length = bytes.len() as u64;
+        let start = self.skip.min(length);
+        let end = length.min(start + self.left);
+        self.skip -= start;
+        self.left -= end - start;
+        let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+        bytes.slice(at(start)..at(end))
+    }
 }
 
 /// How much of an upstream's response is taken off its hands before the
@@ -125,6 +145,7 @@ impl<'a> Sender<'a> {
             sendfile: settings.files.sendfile,
             held: VecDeque::new(),
             joined: 0,
+            window: None,
         }
     }
 
@@ -145,6 +166,16 @@ impl<'a> Sender<'a> {
         if self.recoder.is_some() && body.is_at_hand() {
             return self.write_recoded(body, framing).await;
         }
+        let body = match body {
+            Body::Window { body, start, end } => {
+                self.window = Some(Window {
+                    skip: start,
+                    left: end - start,
+                });
+                *body
+            }
+            body => body,
+        };
         match body {
             Body::Empty if framing == BodyFraming::Chunked => Ok(()),
             Body::Empty => self.write(&mut VecDeque::new()).await,
@@ -169,6 +200,8 @@ impl<'a> Sender<'a> {
             Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
             Body::Sliced(slices) => Box::pin(self.write_slices(*slices, framing)).await,
             Body::Upstream(upstream) => Box::pin(self.write_upstream(*upstream, framing)).await,
+            // A tunnel begins once the head is out; windows do not nest.
+            Body::Tunnel(_) | Body::Window { .. } => Ok(()),
         }
     }
 
@@ -319,7 +352,7 @@ impl<'a> Sender<'a> {
                     None => break,
                 }
             }
-            if ended {
+            if ended || self.has_all_wanted() {
                 return self.finish(pieces, framing, left).await;
             }
             if pieces.is_empty() && self.head_written == self.head.len() {
@@ -418,6 +451,9 @@ impl<'a> Sender<'a> {
             Some(recoder) => recoder.push(bytes.as_slice())?,
             None => bytes.to_bytes(),
         };
+        if let Some(window) = &mut self.window {
+            bytes = window.cut(bytes);
+        }
         if let Some(left) = left {
             let keep = usize::try_from(*left)
                 .unwrap_or(usize::MAX)
@@ -550,6 +586,11 @@ impl<'a> Sender<'a> {
             frame(pieces, recoder.flush()?, framing);
         }
         Ok(())
+    }
+
+    /// Nothing that is still to come belongs to the part that is wanted.
+    fn has_all_wanted(&self) -> bool {
+        self.window.as_ref().is_some_and(|window| window.left == 0)
     }
 
     fn head_left(&self) -> usize {

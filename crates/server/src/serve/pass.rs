@@ -40,6 +40,11 @@ pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
     }
     match policy::plan(request, pass) {
         CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, &zone, &key)),
+        CachePlan::UnknownZone(name) => {
+            let message = format_args!("cache \"{name}\" not found");
+            error_log::request(request, LogLevel::Error, message);
+            AtOnce::Handled(Handled::Status(500))
+        }
         CachePlan::Use(plan) => match through_cache::fresh(request, &plan) {
             Some(handled) => {
                 request.cache.key = plan.key;
@@ -60,6 +65,7 @@ pub async fn serve(
 ) -> Handled {
     match plan {
         CachePlan::Off => direct(request, pass, client).await,
+        CachePlan::UnknownZone(_) => Handled::Status(500),
         CachePlan::Purge { zone, key } => purge(request, &zone, &key),
         CachePlan::Invalidate { zone, key } => {
             let handled = direct(request, pass, client).await;
@@ -84,9 +90,28 @@ fn of_cache(request: &mut Request, pass: &Pass, mut handled: Handled) -> Handled
     if let Handled::Reply(reply) = &mut handled
         && reply.head.stored.is_some()
     {
+        let status = reply.head.status;
+        if intercepts(request, pass, status) {
+            return intercepted(status, reply.head.field("www-authenticate"));
+        }
+        reply.head.passes_date = pass.exchange.passes_date;
+        reply.head.passes_server = pass.exchange.passes_server;
         rewrite_fields(request, pass, &mut reply.head);
     }
     handled
+}
+
+/// `*_intercept_errors`: does an error page take the response's place?
+fn intercepts(request: &Request, pass: &Pass, status: u16) -> bool {
+    pass.exchange.intercept_errors && status >= 300 && request.may_intercept(status)
+}
+
+fn intercepted(status: u16, challenge: Option<&[u8]>) -> Handled {
+    let mut kept = Fields::new();
+    if let Some(challenge) = challenge.filter(|_| status == 401) {
+        kept.append("WWW-Authenticate", Bytes::copy_from_slice(challenge));
+    }
+    Handled::StatusWith(status, kept)
 }
 
 fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
@@ -245,16 +270,12 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         .runtime
         .hash_key(&group)
         .map(|key| variable::evaluate(request, &key));
-    let exchange = &pass.exchange;
-    let rate = match exchange.limit_rate.is_empty() || !exchange.buffering {
-        true => 0,
-        false => {
-            let rate = variable::evaluate(request, &exchange.limit_rate);
-            crate::rewrite::parse_rate(&rate).unwrap_or(0)
-        }
-    };
     Ok(FetchSpec {
-        rate,
+        rate: match pass.exchange.limit_rate.as_constant() {
+            Some(_) => rate(request, pass),
+            // It may depend on the response.
+            None => 0,
+        },
         runtime: request.runtime.clone(),
         own_pool: request.runtime.is_own_pool(&group),
         group,
@@ -275,6 +296,16 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             target,
         },
     })
+}
+
+/// `*_limit_rate`, in bytes per second; 0: no limit.
+pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
+    let exchange = &pass.exchange;
+    if exchange.limit_rate.is_empty() || !exchange.buffering {
+        return 0;
+    }
+    let rate = variable::evaluate(request, &exchange.limit_rate);
+    crate::rewrite::parse_rate(&rate).unwrap_or(0)
 }
 
 fn group(request: &mut Request, pass: &Pass) -> Result<Arc<Group>, u16> {
@@ -312,19 +343,20 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
         let target = target.to_vec();
         return redirect_internally(request, fetched, &target);
     }
-    if exchange.intercept_errors && fetched.status >= 300 && request.may_intercept(fetched.status) {
-        let mut kept = Fields::new();
-        for (name, value) in &fetched.fields {
-            if fetched.status == 401 && name.eq_ignore_ascii_case(b"www-authenticate") {
-                kept.append(name.clone(), value.clone());
-            }
-        }
-        return Handled::StatusWith(fetched.status, kept);
+    if intercepts(request, pass, fetched.status) {
+        let challenge = fetched
+            .fields
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
+        return intercepted(fetched.status, challenge.map(|(_, value)| &value[..]));
     }
     if fetched.status == 404 && matches!(pass.protocol, Protocol::Memcached(_)) {
         return Handled::Status(404);
     }
+    fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);
+    head.passes_date = exchange.passes_date;
+    head.passes_server = exchange.passes_server;
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
     head.content_length = fetched.content_length;
     apply_accel(request, &mut head, &fetched.fields, exchange);
@@ -339,9 +371,13 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
         .and_then(http1::date::parse);
     head.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
+    let body = Box::new(fetched.body);
     Handled::Reply(Box::new(Reply {
         head,
-        body: Body::Upstream(Box::new(fetched.body)),
+        body: match fetched.is_upgrade {
+            true => Body::Tunnel(body),
+            false => Body::Upstream(body),
+        },
     }))
 }
 
@@ -395,9 +431,13 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     }
     let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, args) = target.split_at(mark);
+    // Whoever wrote it does not mean to leave a folder that way: refused, as in nginx.
+    let leaves_folder = http1::escape::unescape(path)
+        .split(|&byte| byte == b'/')
+        .any(|segment| segment == b"..");
     let path = match http1::Target::parse(path, true) {
-        Ok(target) => target.path.into_owned(),
-        Err(_) => return Handled::Status(500),
+        Ok(target) if !leaves_folder => target.path.into_owned(),
+        _ => return Handled::Status(404),
     };
     Handled::Redirect {
         path,

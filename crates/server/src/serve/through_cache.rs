@@ -26,6 +26,7 @@ use http_cache::{
 };
 use site::{LogLevel, Pass};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use crate::client::ClientSide;
 use crate::clock;
@@ -52,7 +53,7 @@ const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 pub async fn serve(
     request: &mut Request,
     pass: Arc<Pass>,
-    plan: Plan,
+    mut plan: Plan,
     client: &mut ClientSide,
 ) -> Handled {
     if plan.bypass.is_some() || is_beyond_range_offset(request, &plan) {
@@ -63,8 +64,21 @@ pub async fn serve(
         }
         return go_alone(request, &pass, &plan, client).await;
     }
+    if plan.rules.min_uses > 1 {
+        let uses = plan
+            .zone
+            .count_use(&KeyRef::new(&plan.key), Millis(request.now));
+        plan.uses = uses;
+        if uses < plan.rules.min_uses && is_unknown(request, &plan) {
+            // Not to be stored, so there is nothing for others in it.
+            request.cache.outcome = Some(forwarded(Forward::UriMiss));
+            request.cache.reason = Some(NoStore::MinUses.word());
+            return passed::direct(request, pass, client).await;
+        }
+    }
+    let began = Instant::now();
     for _ in 0..MAX_ROUNDS {
-        match round(request, &pass, &plan, client).await {
+        match round(request, &pass, &plan, client, began).await {
             Round::Done(handled) => return handled,
             Round::Again => request.now = clock::now(),
         }
@@ -85,6 +99,13 @@ pub fn fresh(request: &mut Request, plan: &Plan) -> Option<Handled> {
         Lookup::Fresh(stored) => Some(hit(request, stored)),
         _ => None,
     }
+}
+
+/// Is nothing stored under the key?
+fn is_unknown(request: &Request, plan: &Plan) -> bool {
+    let (key, now) = (KeyRef::new(&plan.key), Millis(request.now));
+    let found = plan.zone.lookup(&key, &Fields(&request.head), now);
+    matches!(found, Lookup::Miss | Lookup::VaryMiss)
 }
 
 enum Round {
@@ -110,7 +131,7 @@ fn is_beyond_range_offset(request: &Request, plan: &Plan) -> bool {
         let digits = spec.split(|&byte| byte == b'-').next()?;
         std::str::from_utf8(digits).ok()?.trim().parse::<u64>().ok()
     });
-    start.is_none_or(|start| start > limit)
+    start.is_none_or(|start| start >= limit)
 }
 
 async fn round(
@@ -118,6 +139,7 @@ async fn round(
     pass: &Arc<Pass>,
     plan: &Plan,
     client: &mut ClientSide,
+    began: Instant,
 ) -> Round {
     let now = Millis(request.now);
     let key = KeyRef::new(&plan.key);
@@ -166,7 +188,7 @@ async fn round(
         Join::Lead(leader) => {
             Round::Done(lead_for(request, pass, plan, client, leader, stale).await)
         }
-        Join::Follow(follower) => follow(request, pass, plan, client, follower, stale).await,
+        Join::Follow(follower) => follow(request, pass, plan, client, follower, stale, began).await,
     }
 }
 
@@ -272,7 +294,8 @@ fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
 /// A response that is arriving, read by this client like by all others.
 fn reading(request: &mut Request, reader: Reader) -> Handled {
     let stored = reader.head().clone();
-    let head = stored_reply_head(StoredFrom::Arriving(stored));
+    let mut head = stored_reply_head(StoredFrom::Arriving(stored));
+    head.accepts_ranges = true;
     request.cache.age = Some(0);
     Handled::Reply(Box::new(Reply {
         head,
@@ -379,6 +402,7 @@ async fn follow(
     client: &mut ClientSide,
     mut follower: http_cache::Follower,
     stale: Option<(Arc<StoredResponse>, StaleInfo)>,
+    began: Instant,
 ) -> Round {
     let allowed = policy::use_stale(&plan.rules);
     if let Some((stored, info)) = &stale
@@ -386,9 +410,12 @@ async fn follow(
     {
         return Round::Done(from_memory(request, stored.clone(), Served::StaleUpdating));
     }
+    // After `*_cache_lock_age` somebody else may lead; we look whether we may.
+    let out_of_patience = began + plan.rules.lock_timeout;
+    let patience = out_of_patience.min(Instant::now() + plan.rules.lock_age);
     let followed = {
         let fields = Fields(&request.head);
-        tokio::time::timeout(plan.rules.lock_timeout, follower.wait(&fields)).await
+        timeout_at(patience, follower.wait(&fields)).await
     };
     drop(follower);
     request.now = clock::now();
@@ -416,6 +443,7 @@ async fn follow(
             _ if status == 503 => Round::Done(passed::failed(FetchError::Overloaded)),
             _ => Round::Done(Handled::Status(status)),
         },
+        Err(_) if Instant::now() < out_of_patience => Round::Again,
         // `*_cache_lock_timeout`: fetch, but leave storing to the leader.
         Err(_) => Round::Done(passed::direct(request, pass.clone(), client).await),
     }
@@ -479,16 +507,6 @@ impl StorePlan {
     }
 }
 
-/// How often the key was asked for; counted only where that matters.
-fn uses(request: &Request, plan: &Plan) -> u32 {
-    match plan.rules.min_uses {
-        0 | 1 => 1,
-        _ => plan
-            .zone
-            .count_use(&KeyRef::new(&plan.key), Millis(request.now)),
-    }
-}
-
 impl StorePlan {
     /// How long a refusal counts for everybody's requests of the same key: not
     /// at all where the reason is this very request. Otherwise one visitor who
@@ -509,6 +527,7 @@ fn prepare(
 ) -> Result<(FetchSpec, StorePlan), u16> {
     let validating = stale
         .filter(|_| plan.rules.revalidate)
+        .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
     let asked = Asked {
         for_cache: true,
@@ -516,7 +535,10 @@ fn prepare(
         validating: validating.map(|stored| &**stored),
     };
     let spec = passed::spec(request, pass, &asked)?;
-    let conditions = (!plan.rules.no_cache.is_empty()).then(|| {
+    // What is asked once the response is there.
+    let asks_later = !plan.rules.no_cache.is_empty()
+        || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
+    let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
         copy
@@ -536,7 +558,7 @@ fn prepare(
             } else {
                 b"GET"
             },
-            uses: uses(request, plan),
+            uses: plan.uses,
             pass: pass.clone(),
             allowed: policy::use_stale(&plan.rules),
             is_private: plan.session.is_some(),
@@ -574,6 +596,9 @@ async fn lead(
             return tell(Led::Failed(error));
         }
     };
+    if let Some(request) = &mut store.request {
+        fetched.body.set_rate(passed::rate(request, &store.pass));
+    }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
         return freshen(leader, fetched, &store, now, tell);

@@ -26,6 +26,8 @@ impl Prefix {
 impl Lowering<'_> {
     pub fn exchange(&mut self, level: &Level<'_>, protocol: &Prefix) -> Exchange {
         let name = |rest: &str| protocol.name(rest);
+        let passed = passed_fields(level, protocol);
+        let passes = |name: &str| passed.iter().any(|it| it.as_ref() == name.as_bytes());
         let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
         let (next_upstream, next_non_idempotent) = match protocol.prefix {
             "memcached" => (self.memcached_failures(level), false),
@@ -56,6 +58,8 @@ impl Lowering<'_> {
             next_non_idempotent,
             next_tries: to_usize(self.number(level, &name("_next_upstream_tries"), 0)),
             next_timeout: self.duration(level, &name("_next_upstream_timeout"), seconds(0)),
+            passes_date: passes("date"),
+            passes_server: passes("server"),
             hidden_fields: hidden_fields(level, protocol),
             ignored_fields: self.ignored_fields(level, protocol),
         }
@@ -158,15 +162,9 @@ impl Lowering<'_> {
 
 /// The protocol's own, plus `*_hide_header`, less `*_pass_header`.
 fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
-    // Both lists are inherited together, as in nginx.
-    let (hide, pass) = (protocol.name("_hide_header"), protocol.name("_pass_header"));
-    let passed: Vec<Box<[u8]>> = level
-        .all_of(&[&pass, &hide])
-        .iter()
-        .map(|node| lower_bytes(node.arg(0)))
-        .collect();
+    let passed = passed_fields(level, protocol);
     let mut hidden: Vec<Box<[u8]>> = protocol.hidden.iter().map(|name| bytes(name)).collect();
-    for node in level.all_of(&[&hide, &pass]) {
+    for node in level.all(&protocol.name("_hide_header")) {
         let name = lower_bytes(node.arg(0));
         if !hidden.contains(&name) {
             hidden.push(name);
@@ -174,4 +172,12 @@ fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
     }
     hidden.retain(|name| !passed.contains(name));
     hidden
+}
+
+fn passed_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
+    level
+        .all(&protocol.name("_pass_header"))
+        .iter()
+        .map(|node| lower_bytes(node.arg(0)))
+        .collect()
 }

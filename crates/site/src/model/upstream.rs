@@ -271,6 +271,9 @@ pub struct Exchange {
     /// Fields of the upstream's response not sent on, in lower case:
     /// the defaults of the protocol, plus `*_hide_header`, less `*_pass_header`.
     pub hidden_fields: Vec<Box<[u8]>>,
+    /// `*_pass_header` names `Date`, or `Server`: ours is not sent.
+    pub passes_date: bool,
+    pub passes_server: bool,
     /// `*_ignore_headers`
     pub ignored_fields: IgnoredFields,
 }
