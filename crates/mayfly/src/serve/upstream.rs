@@ -119,7 +119,7 @@ pub fn write_upstream_config(
         &[("default", "''"), ("websocket", "websocket")],
     );
     conf.map(
-        "$websocket $connection",
+        "$websocket $to_upstream",
         &[("default", "''"), ("websocket", "upgrade")],
     );
     conf.open("upstream site");
@@ -172,7 +172,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("X-Forwarded-For", "$proxy_add_x_forwarded_for"),
     ("X-Forwarded-Proto", "$forwarded_proto"),
     ("Upgrade", "$websocket"),
-    ("Connection", "$connection"),
+    ("Connection", "$to_upstream"),
 ];
 
 #[cfg(test)]
