@@ -60,7 +60,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
     ("spdy_*", "leave it out"),
-    ("ssi*", "let the application put pages together"),
     (
         "ssl",
         "there is no TLS yet; put a TLS terminator in front and use `listen 80`",

@@ -30,6 +30,7 @@ impl Lowering<'_> {
             split_clients: std::mem::take(&mut self.split_clients),
             charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.slot_names(),
+            made_variables: self.made_variables(),
             groups: std::mem::take(&mut self.groups),
             cache_zones: std::mem::take(&mut self.cache_zones),
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),

@@ -35,6 +35,7 @@ pub struct Settings {
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
     pub addition: AdditionSettings,
+    pub ssi: SsiSettings,
     pub charset: CharsetSettings,
     /// `limit_rate`, bytes per second; empty or 0: no limit.
     pub limit_rate: Template,
@@ -308,6 +309,18 @@ pub struct SubrequestTarget {
     pub path: Box<[u8]>,
     /// Behind a `?`; `None` where there is none.
     pub args: Option<Box<[u8]>>,
+}
+
+/// `ssi*`
+#[derive(Debug, Clone)]
+pub struct SsiSettings {
+    pub enabled: bool,
+    pub types: Arc<MediaTypes>,
+    /// `ssi_last_modified`
+    pub last_modified: bool,
+    pub silent_errors: bool,
+    /// `subrequest_output_buffer_size`
+    pub output_buffer_bytes: usize,
 }
 
 /// `gzip_proxied` and the like: flags as written.
