@@ -25,7 +25,7 @@ use crate::naming::Lookup;
 use crate::runtime::Runtime;
 
 pub use arriving::{BrokenOff, UpstreamBody};
-pub use exchange::{Asking, Event, HttpAsking};
+pub use exchange::{Asking, Event, HttpAsking, MemcachedAsking};
 pub use trace::{Trace, Try};
 
 use exchange::Head;
@@ -357,6 +357,16 @@ async fn attempt_once(
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 spec.trace.lock().head(head.status, &head.fields);
+                if let (Asking::Memcached(asking), 404) = (&spec.asking, head.status) {
+                    let key = String::from_utf8_lossy(&asking.key);
+                    spec.log(
+                        LogLevel::Info,
+                        format_args!("key: \"{key}\" was not found by memcached"),
+                        &address,
+                    );
+                    // Its end is here as well: the connection may serve again.
+                    let _ = upstream.next().await;
+                }
                 return Ok(Fetched {
                     status: head.status,
                     reason: head.reason,
@@ -401,7 +411,7 @@ fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
 /// a byte of the answer? A FastCGI server closes only what it has not begun with;
 /// an HTTP server may have (RFC 9110 §9.2.2).
 fn may_repeat(spec: &FetchSpec) -> bool {
-    matches!(spec.asking, Asking::FastCgi { .. })
+    matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_))
         || spec.is_idempotent
         || spec.pass.exchange.next_non_idempotent
 }

@@ -356,6 +356,8 @@ fn asking(check: &HealthCheck, pass: &Pass) -> Option<Asking> {
             })
         }
         Protocol::Http(proxy) => Some(Asking::Http(http_asking(check, proxy))),
+        // Refused when the configuration is read.
+        Protocol::Memcached(_) => None,
     }
 }
 

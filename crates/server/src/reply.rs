@@ -172,6 +172,8 @@ pub enum Body {
     Segments(VecDeque<Segment>),
     /// A response that is being stored while it arrives.
     Filling(Box<http_cache::Reader>),
+    /// One slice after the other.
+    Sliced(Box<crate::serve::slice::Slices>),
     /// A response for this request alone.
     Upstream(Box<UpstreamBody>),
     /// What follows a 101: bytes both ways, until one side ends.

@@ -20,6 +20,7 @@ use crate::fetch::Trace;
 use crate::pattern::Captures;
 use crate::reply::Reply;
 use crate::runtime::Runtime;
+use crate::serve::slice::Slicing;
 
 /// How often a request may be redirected internally (nginx: 10).
 const MAX_INTERNAL_REDIRECTS: u8 = 10;
@@ -179,6 +180,8 @@ pub struct Request {
     /// Connections counted by `limit_conn` until the request ends.
     pub limit_guards: Vec<crate::limit_conn::Guard>,
     pub path_info: Option<PathInfo>,
+    /// Set once `$slice_range` was asked for.
+    pub slicing: Slicing,
     pub view: View,
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
     pub carried: http1::Fields,
@@ -373,6 +376,7 @@ impl Request {
             limit_conn_status: "",
             limit_guards: Vec::new(),
             path_info: None,
+            slicing: Slicing::None,
             view: View::Plain,
             carried: http1::Fields::new(),
             carried_error: http1::Fields::new(),

@@ -334,6 +334,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
         B::RequestLength => put_number(request.received_bytes, out),
         B::RequestId => write_request_id(request, out),
+        B::SliceRange => match crate::serve::slice::range(request) {
+            Some(range) => put(Some(range.as_bytes()), out),
+            None => false,
+        },
         B::RequestCompletion => put(
             if request.is_complete {
                 Some(b"OK")

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::request::LocalAddress;
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
-use crate::{access_log, background, clock, connection, error_log};
+use crate::{access_log, background, clock, connection, error_log, mirror};
 
 /// How long accepting pauses when the process has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
@@ -342,10 +342,11 @@ async fn pause(error: io::Error, failed: &impl Fn(io::Error)) {
     }
 }
 
-/// Waits until the last connection of the process has ended.
+/// Waits until the last connection of the process, and the last mirrored
+/// request, has ended.
 async fn drained(shared: &Arc<Shared>) {
     // Bounded by the program's own deadline (`worker_shutdown_timeout`).
-    while shared.connections() > 0 {
+    while shared.connections() > 0 || mirror::in_flight() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

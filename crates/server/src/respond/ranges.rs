@@ -72,6 +72,9 @@ fn partial(reply: &mut Reply, length: u64) {
 
 /// Cuts the body to one range, now or while it arrives.
 fn single(reply: &mut Reply, start: u64, end: u64) {
+    if let Body::Sliced(slices) = &mut reply.body {
+        return slices.cut(start, end);
+    }
     reply.body = match std::mem::replace(&mut reply.body, Body::Empty) {
         Body::Stored {
             response,

@@ -21,6 +21,7 @@ use crate::recode::Recoder;
 use crate::reply::{Body, Segment};
 use crate::request::Request;
 use crate::rewrite::parse_rate;
+use crate::serve::slice::Slices;
 use crate::spool::Spool;
 use crate::stream::ClientStream;
 use crate::variable;
@@ -32,6 +33,9 @@ const MAX_SLICES: usize = 16;
 const READ_BYTES: usize = 64 * 1024;
 /// A body up to this long is sent from the head's buffer.
 const JOINED_BYTES: usize = 2048;
+/// Slices are written once they come to this much (nginx's `postpone_output`):
+/// where they are tiny, a client sees all of them or an error.
+const LEAST_WRITE_BYTES: usize = 1460;
 /// What one `sendfile` takes, so that one client cannot keep the thread.
 const FILE_PIECE_BYTES: usize = 512 * 1024;
 
@@ -264,6 +268,7 @@ impl<'a> Sender<'a> {
             }
             Body::Segments(segments) => self.write_segments(segments).await,
             Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
+            Body::Sliced(slices) => Box::pin(self.write_slices(*slices, framing)).await,
             Body::Upstream(upstream) => Box::pin(self.write_upstream(*upstream, framing)).await,
             // A tunnel begins once the head is out; windows do not nest.
             Body::Tunnel(_) | Body::Window { .. } => Ok(()),
@@ -402,6 +407,31 @@ impl<'a> Sender<'a> {
                 }
             }
             self.write(&mut pieces).await?;
+        }
+    }
+
+    /// One slice after the other, each asked for when the one before is out.
+    async fn write_slices(
+        &mut self,
+        mut slices: Slices,
+        framing: BodyFraming,
+    ) -> Result<(), SendError> {
+        let mut pieces = VecDeque::new();
+        let mut held_bytes = 0;
+        let mut left = declared(framing);
+        loop {
+            match slices.next().await {
+                Ok(Some(bytes)) => {
+                    held_bytes += bytes.len();
+                    self.add_piece(&mut pieces, &bytes, framing, &mut left)?;
+                }
+                Ok(None) => return self.finish(pieces, framing, left).await,
+                Err(BrokenOff) => return Err(SendError::BrokenOff),
+            }
+            if held_bytes >= LEAST_WRITE_BYTES {
+                held_bytes = 0;
+                self.write(&mut pieces).await?;
+            }
         }
     }
 

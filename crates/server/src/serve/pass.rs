@@ -1,6 +1,6 @@
 //! Requests that an upstream answers, whatever is spoken to it: `fastcgi_pass`,
 //! `proxy_pass`. Reads the body as the directives say, has the request put
-//! together by its protocol's file (`fastcgi`, `proxy`), and turns what came back
+//! together by its protocol's file (`fastcgi`, `proxy`, `memcached`), and turns what came back
 //! into a reply.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
 use crate::runtime::NameError;
-use crate::serve::{fastcgi, proxy, through_cache};
+use crate::serve::{fastcgi, memcached, proxy, through_cache};
 use crate::variable;
 
 /// What can be said without waiting for anybody.
@@ -33,8 +33,12 @@ pub enum AtOnce {
 
 /// Plans, and answers if memory has a fresh answer.
 pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
-    if let Protocol::Http(proxy) = &pass.protocol {
-        proxy::settle_url(request, &pass.target, proxy);
+    match &pass.protocol {
+        Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
+        Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
+            return AtOnce::Handled(Handled::Status(405));
+        }
+        Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }
     match policy::plan(request, pass) {
         CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, &zone, &key)),
@@ -234,9 +238,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
     let is_idempotent = request.method.is_idempotent();
     let mut body = match &request.body {
         _ if !pass.exchange.pass_request_body => RequestBody::None,
-        RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
-        RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
-        _ => RequestBody::None,
+        body => body.share(),
     };
     let mut is_head = request.method == Method::Head;
     let asking = match &pass.protocol {
@@ -253,6 +255,9 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             is_head = rendered.is_head;
             Ok(Asking::Http(rendered.asking))
         }
+        Protocol::Memcached(memcached) => {
+            Ok(Asking::Memcached(memcached::asking(request, memcached)?))
+        }
     };
     (request.method, request.method_override) = method;
     let asking = asking.map_err(|error| {
@@ -260,7 +265,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         500u16
     })?;
     let target = match &asking {
-        Asking::FastCgi { .. } => Bytes::new(),
+        Asking::FastCgi { .. } | Asking::Memcached(_) => Bytes::new(),
         Asking::Http(asking) => asking.target.clone(),
     };
     let hash_key = request
@@ -315,7 +320,7 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
                 // The URL was none; that is in the log already.
                 (Protocol::Http(_), None) => return Err(500),
-                (Protocol::FastCgi(_), _) => {
+                (Protocol::FastCgi(_) | Protocol::Memcached(_), _) => {
                     let name = variable::evaluate(request, template);
                     String::from_utf8_lossy(&name).into_owned()
                 }
@@ -348,6 +353,9 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
         return intercepted(fetched.status, challenge.map(|(_, value)| &value[..]));
+    }
+    if fetched.status == 404 && matches!(pass.protocol, Protocol::Memcached(_)) {
+        return Handled::Status(404);
     }
     fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);

@@ -37,6 +37,7 @@ use crate::policy::{self, Fields, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
 use crate::serve::pass::{self as passed, Asked};
+use crate::serve::slice::Slicing;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -547,7 +548,10 @@ fn prepare(
         StorePlan {
             zone: plan.zone.clone(),
             key: KeyRef::new(&plan.key).to_owned(),
-            policy: policy::storing_policy(&plan.rules, &pass.exchange),
+            policy: Policy {
+                stores_partial: request.slicing != Slicing::None,
+                ..policy::storing_policy(&plan.rules, &pass.exchange)
+            },
             head: request.head.clone(),
             method: if request.method == Method::Post {
                 b"POST"

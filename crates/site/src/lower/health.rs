@@ -148,6 +148,16 @@ impl Lowering<'_> {
                 );
                 continue;
             };
+            if let Content::Pass(pass) = &settings.content
+                && matches!(pass.protocol, Protocol::Memcached(_))
+            {
+                self.report(
+                    Diagnostic::error(node.span(), "\"health_check\" cannot ask memcached")
+                        .label("there is a memcached_pass in this location")
+                        .hint("let `max_fails` and `fail_timeout` watch memcached's servers"),
+                );
+                continue;
+            }
             let mut check = HealthCheck {
                 group,
                 settings: settings.clone(),

@@ -11,6 +11,8 @@ pub struct Location {
     pub name: String,
     pub rewrite: Vec<RewriteOp>,
     pub settings: Arc<Settings>,
+    /// `limit_except`: what holds for other methods.
+    pub limit_except: Option<LimitExcept>,
     /// Locations nested in this one.
     pub inner: Locations,
     /// Length of the matched prefix: what `alias` replaces. `None` for pattern
@@ -25,6 +27,15 @@ pub struct Location {
     pub auto_redirect: bool,
     /// `alias` stands in a location given by a pattern: its value is the whole path.
     pub is_pattern: bool,
+}
+
+/// `limit_except METHOD ... { }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitExcept {
+    /// Methods it leaves alone; HEAD is among them where GET is.
+    pub methods: Vec<&'static str>,
+    /// A location of its own for all other methods.
+    pub location: LocationId,
 }
 
 /// One level of the tree. nginx's order: exact, then the longest prefix, then

@@ -17,6 +17,10 @@ pub struct Settings {
     pub access: Vec<AccessRule>,
     pub auth: Option<AuthBasic>,
     pub satisfy: Satisfy,
+    /// `auth_request`; `None`: off.
+    pub auth_request: Option<Arc<AuthRequest>>,
+    /// `mirror`; `None`: off.
+    pub mirror: Option<Arc<Mirror>>,
     pub limits: Limits,
     /// `error_page`, in order.
     pub error_pages: Vec<ErrorPage>,
@@ -39,6 +43,8 @@ pub struct Settings {
     pub real_ip: RealIp,
     /// `resolver`, `resolver_timeout`
     pub names: NameResolution,
+    /// `slice` in bytes; 0: off.
+    pub slice_bytes: u64,
     /// `valid_referers`; `None` where not given.
     pub valid_referers: Option<ValidReferers>,
 }
@@ -293,6 +299,30 @@ pub struct AdditionSettings {
     pub before: Option<Template>,
     pub after: Option<Template>,
     pub types: Arc<MediaTypes>,
+}
+
+/// `auth_request URI` and `auth_request_set`.
+#[derive(Debug, Clone)]
+pub struct AuthRequest {
+    pub target: SubrequestTarget,
+    /// Variables that take values from the subrequest.
+    pub set: Vec<(SetTarget, Template)>,
+}
+
+/// `mirror URI` and `mirror_request_body`.
+#[derive(Debug, Clone)]
+pub struct Mirror {
+    pub targets: Vec<SubrequestTarget>,
+    /// The body is read first and goes along.
+    pub with_body: bool,
+}
+
+/// A path of this site that the server itself asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubrequestTarget {
+    pub path: Box<[u8]>,
+    /// Behind a `?`; `None` where there is none.
+    pub args: Option<Box<[u8]>>,
 }
 
 /// `ssi*`

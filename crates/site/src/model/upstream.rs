@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CacheRules, GroupId, NameResolution, Pattern, Template};
+use super::{CacheRules, GroupId, NameResolution, Pattern, Template, Variable};
 
 /// `upstream NAME { ... }`, or the group made for a literal address.
 #[derive(Debug, Clone)]
@@ -112,6 +112,7 @@ pub struct Pass {
 pub enum Protocol {
     FastCgi(FastCgi),
     Http(Box<Proxy>),
+    Memcached(Memcached),
 }
 
 impl Pass {
@@ -120,6 +121,7 @@ impl Pass {
         match self.protocol {
             Protocol::FastCgi(_) => "fastcgi_pass",
             Protocol::Http(_) => "proxy_pass",
+            Protocol::Memcached(_) => "memcached_pass",
         }
     }
 
@@ -129,20 +131,21 @@ impl Pass {
             Protocol::FastCgi(_) => "fastcgi",
             Protocol::Http(proxy) if proxy.is_tls => "https",
             Protocol::Http(_) => "http",
+            Protocol::Memcached(_) => "memcached",
         }
     }
 
     pub fn fastcgi(&self) -> Option<&FastCgi> {
         match &self.protocol {
             Protocol::FastCgi(fastcgi) => Some(fastcgi),
-            Protocol::Http(_) => None,
+            Protocol::Http(_) | Protocol::Memcached(_) => None,
         }
     }
 
     pub fn proxy(&self) -> Option<&Proxy> {
         match &self.protocol {
             Protocol::Http(proxy) => Some(proxy),
-            Protocol::FastCgi(_) => None,
+            Protocol::FastCgi(_) | Protocol::Memcached(_) => None,
         }
     }
 }
@@ -157,6 +160,15 @@ pub struct FastCgi {
     pub keep_conn: bool,
     /// `fastcgi_catch_stderr`
     pub catch_stderr: Vec<Box<[u8]>>,
+}
+
+/// What only `memcached_*` says.
+#[derive(Debug, Clone)]
+pub struct Memcached {
+    /// `$memcached_key`
+    pub key: Variable,
+    /// `memcached_gzip_flag`: any of these bits says that a value is compressed.
+    pub gzip_flags: u32,
 }
 
 /// What only `proxy_*` says.

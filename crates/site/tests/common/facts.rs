@@ -113,7 +113,8 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
     };
     facts.extend(fields!(settings; access, auth, satisfy, error_pages,
         recursive_error_pages, access_logs, open_log_file_cache, error_logs, log_not_found,
-        log_subrequests, limit_rate, limit_rate_after, real_ip, names, valid_referers));
+        log_subrequests, limit_rate, limit_rate_after, real_ip, names, valid_referers,
+        auth_request, mirror, slice_bytes));
     facts.extend(
         fields!(settings, files: root, index, try_files, default_type, etag,
         if_modified_since, max_ranges, autoindex, open_file_cache, sendfile, disable_symlinks),
@@ -157,6 +158,7 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
         }
         Protocol::Http(proxy) => fields!(proxy; is_tls, version, uri, host, port, fields, method,
             body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers),
+        Protocol::Memcached(memcached) => fields!(memcached; key, gzip_flags),
     });
     facts.extend(
         fields!(pass, exchange: connect_timeout, send_timeout, read_timeout,
@@ -273,6 +275,9 @@ pub fn facts(site: &Site, plain: &Site) -> String {
                 }
             }
             writeln!(out, " prefix {:?}", location.prefix_bytes).unwrap();
+            if let Some(limit) = &location.limit_except {
+                line(&mut out, "    ", "limit_except", &format!("{limit:?}"));
+            }
             for op in &location.rewrite {
                 line(&mut out, "    ", "rewrite", &format!("{op:?}"));
             }
