@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 
-from harness import report, subject
+from lib import report, subject
 
 MEASUREMENTS = ["flood", "cold_crowd", "hit_cost", "memory", "slow_clients"]
 PAGE = os.path.join(os.path.dirname(report.FOLDER), "docs", "benchmarks.md")

@@ -57,50 +57,91 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-class Server:
-    """`with Server(...) as server: ...`, configured from a template, on a free port."""
+class Daemon:
+    """A program that listens on a free port of 127.0.0.1 and is stopped by its process id.
 
-    def __init__(self, binary, template, folder, core=None, **values):
-        self.kind = kind_of(binary)
+    Its folder, its port and its template are ready when `start` is called; a program
+    that needs another beside it starts that one first, with `also`.
+    """
+
+    def __init__(self, name, folder):
+        self.name = name
         self.port = free_port()
-        self.folder = os.path.join(folder, self.kind + str(self.port))
+        self.folder = os.path.join(folder, f"{name}{self.port}")
         os.makedirs(os.path.join(self.folder, "cache"))
+        self._output = os.path.join(self.folder, "output")
+        self._processes = []
+
+    def configure(self, template, kind, values):
+        """Writes the configuration from a template's path; its path."""
         values = {
             "PORT": self.port,
+            "FOLDER": self.folder,
             "CACHE": os.path.join(self.folder, "cache"),
-            "PAGE": os.path.join(os.path.dirname(TEMPLATES), "php", "page.php"),
             "USER": "user root;" if os.getuid() == 0 else "",
             **values,
         }
-        config = os.path.join(self.folder, "nginx.conf")
-        with open(os.path.join(TEMPLATES, template)) as source, open(config, "w") as file:
-            file.write(render(source.read(), self.kind, values))
-        self._output = os.path.join(self.folder, "output")
-        with open(self._output, "w") as output:
-            command = [os.path.abspath(binary), "-p", self.folder, "-e", "error.log", "-c", config]
-            self._process = process.start(command, core, stdout=output, stderr=output)
+        path = os.path.join(self.folder, os.path.basename(template))
+        with open(template) as source, open(path, "w") as file:
+            file.write(render(source.read(), kind, values))
+        return path
+
+    def start(self, command, core=None):
+        """Starts the program without waiting for it."""
+        with open(self._output, "a") as output:
+            self._processes.append(process.start(command, core, stdout=output, stderr=output))
+
+    def wait(self):
+        """Returns when the port accepts; SystemExit with what the program said if it never does."""
         try:
-            process.wait_until(self._accepts, f"{self.kind} listening on port {self.port}")
+            process.wait_until(self._accepts, f"{self.name} listening on port {self.port}", seconds=20)
         except RuntimeError as error:
-            process.stop(self._process)
+            self.stop()
             with open(self._output) as output:
-                raise SystemExit(f"{error}; it said:\n{output.read()}")
+                raise SystemExit(f"{error}; it said:\n{output.read()[-2000:]}")
 
     def _accepts(self):
-        if self._process.poll() is not None:
-            raise RuntimeError(f"{self.kind} ended with status {self._process.returncode}")
+        for one in self._processes:
+            if one.poll() is not None:
+                raise RuntimeError(f"{self.name} ended with status {one.returncode}")
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        while self._processes:
+            process.stop(self._processes.pop(), signal.SIGTERM)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        process.stop(self._process, signal.SIGTERM)
+        self.stop()
+
+    @property
+    def pids(self):
+        """The roots of everything that belongs to it."""
+        return [one.pid for one in self._processes]
 
     @property
     def pid(self):
-        return self._process.pid
+        return self._processes[0].pid
 
     def url(self, path="/"):
         return f"http://127.0.0.1:{self.port}{path}"
+
+
+class Server(Daemon):
+    """`with Server(...) as server: ...`: Mayfly or nginx, from a template of bench/conf."""
+
+    def __init__(self, binary, template, folder, core=None, **values):
+        self.kind = kind_of(binary)
+        super().__init__(self.kind, folder)
+        values = {"PAGE": os.path.join(os.path.dirname(TEMPLATES), "php", "page.php"), **values}
+        config = self.configure(os.path.join(TEMPLATES, template), self.kind, values)
+        self.start(command_of(binary, self.folder, config), core)
+        self.wait()
+
+
+def command_of(binary, folder, config):
+    """How Mayfly and nginx are started."""
+    return [os.path.abspath(binary), "-p", folder, "-e", "error.log", "-c", config]

@@ -4,7 +4,7 @@ import os
 import subprocess
 import tempfile
 
-from harness import load, report, subject
+from lib import load, report, subject
 
 
 def checks(binary):
@@ -22,14 +22,14 @@ def client_waits_for_chunks():
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     whole = head + b"5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n"
     for end in range(len(whole)):
-        assert load._parse(whole[:end]) is None, f"took {whole[:end]} for whole"
-    assert load._parse(whole)[2] == b"hello world"
+        assert load.parse(whole[:end]) is None, f"took {whole[:end]} for whole"
+    assert load.parse(whole)[2] == b"hello world"
 
 
 def client_waits_for_length():
     whole = b"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n\r\nabc"
-    assert load._parse(whole[:-1]) is None
-    assert load._parse(whole)[0] == 404 and load._parse(whole)[2] == b"abc"
+    assert load.parse(whole[:-1]) is None
+    assert load.parse(whole)[0] == 404 and load.parse(whole)[2] == b"abc"
 
 
 def client_tells_mixed_pages():

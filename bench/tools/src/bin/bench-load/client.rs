@@ -19,8 +19,6 @@ use std::time::{Duration, Instant};
 const EVENTS: usize = 512;
 /// Takes a whole page with one `recv` and a large file in a few.
 const RECEIVE_BYTES: usize = 256 << 10;
-/// How long answers that are under way at the end are waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Broken connections after which there is nothing left to measure.
 const MOST_BROKEN: u64 = 10_000;
 /// Requests that are due and find no free connection; beyond it the server is hopelessly behind.
@@ -196,7 +194,7 @@ impl Run<'_> {
             if is_over && self.under_way == 0 && self.waiting.is_empty() {
                 break;
             }
-            if now > ends + PATIENCE || self.waiting.len() > MOST_WAITING {
+            if now > ends + self.options.patience || self.waiting.len() > MOST_WAITING {
                 self.give_up(now);
                 break;
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 const USAGE: &str = "usage: bench-load PORT TARGET [--connections N] [--idle N] [--seconds S] [--count N] \
     [--rate PER_SECOND] [--per-connection N] [--keys zipf:PAGES | sequence:FIRST] [--method M] \
-    [--field \"Name: value\"]... [--status N] [--bytes N]";
+    [--field \"Name: value\"]... [--status N] [--bytes N] [--patience S]";
 
 /// What to ask, how, and what to expect.
 pub struct Options {
@@ -27,6 +27,8 @@ pub struct Options {
     pub per_connection: Option<u32>,
     pub status: u16,
     pub body_bytes: Option<u64>,
+    /// How long answers that are under way at the end are waited for.
+    pub patience: Duration,
 }
 
 /// Which page is next.
@@ -56,6 +58,7 @@ impl Options {
             per_connection: None,
             status: 200,
             body_bytes: None,
+            patience: Duration::from_secs(10),
         };
         while let Some(name) = words.next() {
             let value = words
@@ -70,11 +73,8 @@ impl Options {
         match name {
             "--connections" => self.connections = number::<usize>(name, &value)?.max(1),
             "--idle" => self.idle = number(name, &value)?,
-            "--seconds" => {
-                let seconds = number(name, &value)?;
-                self.lasts =
-                    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
-            }
+            "--seconds" => self.lasts = seconds(name, &value)?,
+            "--patience" => self.patience = seconds(name, &value)?,
             "--count" => self.count = number(name, &value)?,
             "--rate" => self.rate = Some(number(name, &value)?),
             "--per-connection" => self.per_connection = Some(number(name, &value)?),
@@ -109,6 +109,10 @@ fn key_order(value: &str) -> Result<KeyOrder, String> {
             "--keys {value}: zipf:PAGES or sequence:FIRST\n{USAGE}"
         )),
     }
+}
+
+fn seconds(name: &str, value: &str) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(number(name, value)?).map_err(|error| format!("{name}: {error}"))
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
