@@ -20,8 +20,6 @@ import time
 import scenarios
 from lib import comparison, load, peers, php, process, report, subject
 
-# More than connections ask at once: a connection kept to PHP keeps its worker.
-PHP_WORKERS = 64
 # Page numbers of one phase of a cold scenario; no phase gets through that many.
 COLD_PAGES = 10_000_000
 MB = 1 << 20
@@ -181,8 +179,7 @@ def measure(chosen, scenario):
     print(f"{scenario.title} ...", file=sys.stderr, flush=True)
     with contextlib.ExitStack() as running:
         folder = running.enter_context(subject.Folder())
-        fpm = running.enter_context(php.PhpFpm(folder, PHP_WORKERS, chosen.server_core))
-        site = peers.Site(fpm, make_files(folder), chosen.server_core)
+        site = peers.Site(make_files(folder), chosen.server_core)
         run = Run(chosen, scenario, site, folder, running)
         subjects = run.prepare()
         for number in range(chosen.rounds):

@@ -112,7 +112,7 @@ SCENARIOS = [
     ),
     Scenario(
         "head", "HEAD",
-        "The head alone of a stored page. HAProxy's cache knows GET only: each of these reaches PHP.",
+        "The head alone of a stored page. It was stored by a GET.",
         PAGE % (21 * KB), 0, 1000, method="HEAD",
         goals=(("cpu_us", "nginx", 0.5),),
     ),

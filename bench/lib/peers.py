@@ -12,6 +12,8 @@ import subprocess
 
 from . import php, subject
 
+# More than connections ask PHP at once: a connection that is kept keeps its worker.
+PHP_WORKERS = 64
 TEMPLATES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers")
 
 
@@ -36,15 +38,32 @@ class Peer(subject.Daemon):
     def __init__(self, site, folder, log, gzip):
         super().__init__(type(self).__name__.lower(), folder)
         self.site = site
+        # One each: the connections that a peer keeps to PHP keep workers from others.
+        os.makedirs(os.path.join(self.folder, "php"))
+        self._fpm = php.PhpFpm(os.path.join(self.folder, "php"), PHP_WORKERS, site.core)
         words = {"LOG": self.logs.get(log, ""), "COMPRESSION": self.compression.get(gzip, "")}
-        values = {**site.values(), **words, **self.values(log, gzip)}
+        values = {**self.shared(), **words, **self.values(log, gzip)}
         values = {name: value.format(**values, FOLDER=self.folder) if name in words else value
                   for name, value in values.items()}
         self.config = self.configure(os.path.join(TEMPLATES, self.template), self.name, values)
         self.launch()
 
+    def shared(self):
+        """What every template needs."""
+        return {
+            "SOCKET": self._fpm.socket,
+            "FILES": self.site.files,
+            "SCRIPTS": php.PAGES,
+            "PAGE": os.path.join(php.PAGES, "page.php"),
+            "ONE_LINE": os.path.join(php.PAGES, "one.php"),
+        }
+
+    def stop(self):
+        super().stop()
+        self._fpm.__exit__()
+
     def values(self, log, gzip):
-        """What this peer's template needs beyond what all need."""
+        """What this peer's template needs beyond that."""
         return {}
 
     def launch(self):
@@ -63,19 +82,10 @@ class Peer(subject.Daemon):
 
 
 class Site:
-    """What all peers serve: PHP's socket, its scripts, the folder of files, the core for servers."""
+    """What all peers serve: the folder of files; and the core that servers run on."""
 
-    def __init__(self, fpm, files, core):
-        self.fpm, self.files, self.core = fpm, files, core
-
-    def values(self):
-        return {
-            "SOCKET": self.fpm.socket,
-            "FILES": self.files,
-            "SCRIPTS": php.PAGES,
-            "PAGE": os.path.join(php.PAGES, "page.php"),
-            "ONE_LINE": os.path.join(php.PAGES, "one.php"),
-        }
+    def __init__(self, files, core):
+        self.files, self.core = files, core
 
 
 class _NginxSyntax(Peer):
@@ -120,7 +130,7 @@ class Varnish(Peer):
 
     def launch(self):
         core = self.site.core
-        origin = self.configure(os.path.join(TEMPLATES, "origin.conf"), "nginx", self.site.values())
+        origin = self.configure(os.path.join(TEMPLATES, "origin.conf"), "nginx", self.shared())
         work = os.path.join(self.folder, "work")
         os.makedirs(os.path.join(self.folder, "temp"), exist_ok=True)
         self.start([
@@ -164,7 +174,7 @@ class Apache(Peer):
     title = "Apache"
     template = "apache.conf"
     logs = {
-        "plain": "LoadModule log_config_module {MODULES}/mod_log_config.so\n"
+        "plain": "<IfModule !log_config_module>\nLoadModule log_config_module {MODULES}/mod_log_config.so\n</IfModule>\n"
         'CustomLog {FOLDER}/access.log "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\""',
     }
     logs["buffered"] = logs["plain"] + "\nBufferedLogs On"

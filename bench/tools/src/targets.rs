@@ -5,7 +5,7 @@
 
 /// Page numbers in the order in which they are asked.
 pub enum Keys {
-    /// One target for all.
+    /// Page 0 for all.
     Same,
     /// Each page once, from this number on.
     Sequence(u64),
@@ -59,6 +59,7 @@ impl Keys {
 
 /// The bytes of a request around its page number, made once.
 pub struct Request {
+    has_page: bool,
     before: Vec<u8>,
     after: Vec<u8>,
     after_and_close: Vec<u8>,
@@ -73,6 +74,7 @@ impl Request {
             head += &format!("{field}\r\n");
         }
         Request {
+            has_page: target.contains("{}"),
             before: format!("{method} {left}").into_bytes(),
             after: format!("{head}\r\n").into_bytes(),
             after_and_close: format!("{head}Connection: close\r\n\r\n").into_bytes(),
@@ -80,10 +82,10 @@ impl Request {
     }
 
     /// Writes the request for a page into `out`, which is emptied first.
-    pub fn write(&self, out: &mut Vec<u8>, page: Option<u64>, is_last: bool) {
+    pub fn write(&self, out: &mut Vec<u8>, page: u64, is_last: bool) {
         out.clear();
         out.extend_from_slice(&self.before);
-        if let Some(page) = page {
+        if self.has_page {
             out.extend_from_slice(page.to_string().as_bytes());
         }
         out.extend_from_slice(if is_last {
@@ -129,10 +131,10 @@ mod tests {
     fn a_request_carries_its_page_and_says_when_it_is_the_last() {
         let request = Request::new("GET", "/p/{}?bytes=1", &["A: b".to_owned()]);
         let mut out = vec![1, 2, 3];
-        request.write(&mut out, Some(42), false);
+        request.write(&mut out, 42, false);
         let text = "GET /p/42?bytes=1 HTTP/1.1\r\nHost: bench.example\r\nA: b\r\n\r\n";
         assert_eq!(out, text.as_bytes());
-        request.write(&mut out, Some(7), true);
+        request.write(&mut out, 7, true);
         assert!(out.ends_with(b"A: b\r\nConnection: close\r\n\r\n"));
     }
 }

@@ -93,7 +93,7 @@ impl Crowd {
     /// Asks once and waits for the answer, whatever it is.
     fn first_answer(&mut self, socket: &OwnedFd, options: &Options) -> io::Result<()> {
         let mut out = Vec::new();
-        options.request().write(&mut out, None, false);
+        options.request().write(&mut out, 0, false);
         send(socket, &out, SendFlags::NOSIGNAL)?;
         let mut reader = reader(options);
         loop {
@@ -248,10 +248,7 @@ impl Run<'_> {
     }
 
     fn send(&mut self, number: usize, due: Instant) {
-        let page = match self.keys {
-            Keys::Same => None,
-            _ => Some(self.keys.next_page()),
-        };
+        let page = self.keys.next_page();
         let connection = &mut self.connections[number];
         if connection.socket.is_none() {
             self.opened += 1;
