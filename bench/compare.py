@@ -179,7 +179,7 @@ def measure(chosen, scenario):
     print(f"{scenario.title} ...", file=sys.stderr, flush=True)
     with contextlib.ExitStack() as running:
         folder = running.enter_context(subject.Folder())
-        site = peers.Site(make_files(folder), chosen.server_core)
+        site = peers.Site(folder, chosen.server_core)
         run = Run(chosen, scenario, site, folder, running)
         subjects = run.prepare()
         for number in range(chosen.rounds):
@@ -192,17 +192,6 @@ def measure(chosen, scenario):
 
 def medians(rounds):
     return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
-
-
-def make_files(folder):
-    """The static files that are served; the folder above /files/."""
-    root = os.path.join(folder, "root")
-    os.makedirs(os.path.join(root, "files"))
-    for name, count in (("1k", 1 << 10), ("64k", 64 << 10), ("10m", 10 << 20)):
-        with open(os.path.join(root, "files", name + ".html"), "wb") as file:
-            file.write(b"a file of the benchmark\n" * (count // 24 + 1))
-            file.truncate(count)
-    return root
 
 
 def options(description):

@@ -58,8 +58,8 @@ def _rectangle(x, y, width, height, colour):
 def _bars(left, measured):
     parts = [
         _text(left, 46, "CPU microseconds per request:"),
-        _rectangle(left + 185, 37, 10, 10, COLOURS["user"]), _text(left + 199, 46, "user"),
-        _rectangle(left + 232, 37, 10, 10, COLOURS["system"]), _text(left + 246, 46, "system"),
+        _rectangle(left + 205, 37, 10, 10, COLOURS["user"]), _text(left + 219, 46, "user"),
+        _rectangle(left + 252, 37, 10, 10, COLOURS["system"]), _text(left + 266, 46, "system"),
     ]
     scale = (PANEL - 20) / max(figures["cpu_us"] for _, figures in measured)
     for row, figures in measured:

@@ -262,17 +262,22 @@ def request_bytes(method, target, fields):
 
 
 def ask_once(port, request):
-    """The bytes of one whole answer; HEAD and 304 end with their head."""
+    """The bytes of one whole answer."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(request)
-        received = b""
-        while True:
-            head, separator, _ = received.partition(b"\r\n\r\n")
-            if separator and (request.startswith(b"HEAD") or b" 304 " in head[:14]):
-                return received
-            if separator and parse(received):
-                return received
-            data = connection.recv(1 << 20)
-            if not data:
-                raise RuntimeError(f"closed after {len(received)} bytes: {received[:200]!r}")
-            received += data
+        return receive(connection, request.startswith(b"HEAD"))
+
+
+def receive(connection, is_head_only=False):
+    """The bytes of one whole answer from a socket; one to HEAD and a 304 end with their head."""
+    received = b""
+    while True:
+        head, separator, _ = received.partition(b"\r\n\r\n")
+        if separator and (is_head_only or b" 304 " in head[:14]):
+            return received
+        if separator and parse(received):
+            return received
+        data = connection.recv(1 << 20)
+        if not data:
+            raise RuntimeError(f"closed after {len(received)} bytes: {received[:200]!r}")
+        received += data

@@ -82,10 +82,17 @@ class Peer(subject.Daemon):
 
 
 class Site:
-    """What all peers serve: the folder of files; and the core that servers run on."""
+    """What all peers serve from files, and the core that servers run on."""
 
-    def __init__(self, files, core):
-        self.files, self.core = files, core
+    FILES = {"1k": 1 << 10, "64k": 64 << 10, "10m": 10 << 20}
+
+    def __init__(self, folder, core):
+        self.files, self.core = os.path.join(folder, "root"), core
+        os.makedirs(os.path.join(self.files, "files"))
+        for name, count in self.FILES.items():
+            with open(os.path.join(self.files, "files", name + ".html"), "wb") as file:
+                file.write(b"a file of the benchmark\n" * (count // 24 + 1))
+                file.truncate(count)
 
 
 class _NginxSyntax(Peer):

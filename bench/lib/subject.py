@@ -8,7 +8,6 @@ A server whose program name starts with "nginx" is nginx, every other is Mayfly.
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -109,7 +108,7 @@ class Daemon:
 
     def stop(self):
         while self._processes:
-            process.stop(self._processes.pop(), signal.SIGTERM)
+            process.stop(self._processes.pop())
 
     def __enter__(self):
         return self
