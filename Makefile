@@ -27,7 +27,7 @@ run:
 	@scripts/run-demo.sh "$(BINARY)"
 
 test:
-	@scripts/setup.sh build run test
+	@scripts/setup.sh build run test instructions
 	@CARGO="$(CARGO)" scripts/test.sh "$(BINARY)"
 
 bench:

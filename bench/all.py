@@ -66,7 +66,8 @@ def main():
     is_full = not chosen.quick and not chosen.only
     path = chosen.page or (PAGE if is_full else None)
     if path:
-        versions = [f"{one.title}: {one.version()}" for one in peers.PEERS if one.program()]
+        versions = [f"{one.title}: {one.version()}" for one in peers.PEERS
+                    if one.program() and one is not peers.NginxCopying]
         page.write(path, page.about(chosen, versions), compared, all_results)
         print(f"\nWritten to {os.path.relpath(path)} and {os.path.relpath(report.OUT)}/")
     missed = [goal for result in compared for goal in result["goals"] if not goal["reached"]]

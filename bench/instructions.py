@@ -26,7 +26,7 @@ from lib import load, peers, report, subject
 RECORD = os.path.join(report.FOLDER, "instructions.json")
 COUNTED = ["page_40", "page_21k", "page_21k_browser", "log_buffered", "not_modified", "head", "file_1k"]
 # Enough that what happens by the clock (dates, sweeps, flushed logs) does not weigh.
-REQUESTS = 1500
+REQUESTS = 1000
 # The first requests fill buffers and tables that later ones find.
 WARM_UP = 200
 MOST_RISE = 0.03

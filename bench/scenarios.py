@@ -12,6 +12,7 @@ MB = 1 << 20
 # A page, its size and its lifetime, as every server under comparison has it.
 PAGE = "/page/{}?bytes=%d&age=3600"
 ALL = ("mayfly", "nginx", "varnish", "haproxy", "apache")
+SMALL = ("mayfly", "nginx", "nginxcopying", "varnish", "haproxy", "apache")
 FILES = ("mayfly", "nginx", "apache")
 
 # What Chrome sends with a click on a link.
@@ -75,13 +76,13 @@ SCENARIOS = [
     Scenario(
         "page_40", "40-byte page",
         "One stored page over 50 kept connections. What a hit costs where hardly anything is copied.",
-        PAGE % 40, 40, 5000, uncached="/uncached/?bytes=40",
+        PAGE % 40, 40, 5000, peers=SMALL, uncached="/uncached/?bytes=40",
         goals=(("cpu_us", "nginx", 0.5), ("cpu_us", "floor", 1.25)),
     ),
     Scenario(
         "page_21k", "21 KB page",
         "The same with a page of the usual size, asked by a client that takes no compression.",
-        PAGE % (21 * KB), 21 * KB, 5000, uncached=f"/uncached/?bytes={21 * KB}",
+        PAGE % (21 * KB), 21 * KB, 5000, peers=SMALL, uncached=f"/uncached/?bytes={21 * KB}",
         goals=(("cpu_us", "nginx", 0.65), ("cpu_us", "floor", 1.25)),
     ),
     Scenario(
@@ -119,7 +120,7 @@ SCENARIOS = [
     Scenario(
         "zipf", "100,000 pages by Zipf",
         "Pages of 2 KB, page number n asked with a weight of 1/n. All of them are stored beforehand.",
-        PAGE % (2 * KB), 2 * KB, 5000, zipf_pages=100_000,
+        PAGE % (2 * KB), 2 * KB, 5000, peers=SMALL, zipf_pages=100_000,
         goals=(("cpu_us", "nginx", 0.5), ("p99_9_us", "nginx", 1.0)),
     ),
     Scenario(

@@ -31,6 +31,8 @@ class Peer(subject.Daemon):
 
     title = ""
     template = ""
+    # Which lines of a template that several share are for it; its own name unless set.
+    kind = None
     version_option = "-v"
     logs = {}
     compression = {}
@@ -45,7 +47,7 @@ class Peer(subject.Daemon):
         values = {**self.shared(), **words, **self.values(log, gzip)}
         values = {name: value.format(**values, FOLDER=self.folder) if name in words else value
                   for name, value in values.items()}
-        self.config = self.configure(os.path.join(TEMPLATES, self.template), self.name, values)
+        self.config = self.configure(os.path.join(TEMPLATES, self.template), self.kind or self.name, values)
         self.launch()
 
     def shared(self):
@@ -97,13 +99,14 @@ class Site:
 
 class _NginxSyntax(Peer):
     template = "mayfly-nginx.conf"
+    sendfile = "on"
 
     def values(self, log, gzip):
         lines = {
             "none": "off", "plain": "access.log combined",
             "buffered": "access.log combined buffer=64k flush=1s",
         }
-        return {"ACCESS_LOG": lines[log], "GZIP": "on" if gzip else "off"}
+        return {"ACCESS_LOG": lines[log], "GZIP": "on" if gzip else "off", "SENDFILE": self.sendfile}
 
     def launch(self):
         self.start(subject.command_of(self.program(), self.folder, self.config), self.site.core)
@@ -124,6 +127,14 @@ class Nginx(_NginxSyntax):
     @classmethod
     def program(cls):
         return find("nginx")
+
+
+class NginxCopying(Nginx):
+    """nginx reading stored pages into memory: dearer for large ones, cheaper for small ones."""
+
+    title = "nginx, sendfile off"
+    kind = "nginx"
+    sendfile = "off"
 
 
 class Varnish(Peer):
@@ -216,4 +227,4 @@ class Floor(subject.Daemon):
         self.wait()
 
 
-PEERS = [Mayfly, Nginx, Varnish, Haproxy, Apache]
+PEERS = [Mayfly, Nginx, NginxCopying, Varnish, Haproxy, Apache]
