@@ -201,10 +201,15 @@ class Apache(Peer):
 
     def values(self, log, gzip):
         modules = next((m for m in ("/usr/lib/apache2/modules", "/usr/lib64/httpd/modules") if os.path.isdir(m)), "")
-        return {"MODULES": modules}
+        # Apache's children refuse to be root.
+        account = "User www-data\nGroup www-data" if os.getuid() == 0 else ""
+        return {"MODULES": modules, "ACCOUNT": account}
 
     def launch(self):
         os.makedirs(os.path.join(self.folder, "locks"))
+        if os.getuid() == 0:
+            for name in ("cache", "locks"):
+                shutil.chown(os.path.join(self.folder, name), "www-data")
         self.start([self.program(), "-D", "FOREGROUND", "-f", self.config], self.site.core)
 
     @classmethod
