@@ -334,6 +334,7 @@ async fn attempt_once(
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 spec.trace.lock().head(head.status, &head.fields);
+                upstream.end_if_empty().await;
                 return Ok(Fetched {
                     status: head.status,
                     reason: head.reason,
