@@ -197,6 +197,8 @@ pub struct Request {
     /// What upstreams did; `None` while nobody was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
+    /// A refresh that this request has begun.
+    pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// Head of the response once it is known: `$sent_http_*`, `$status`.
     pub reply: Option<ReplyHead>,
     pub status: u16,
@@ -386,6 +388,7 @@ impl Request {
             received_bytes: 0,
             trace: None,
             cache: CacheFacts::default(),
+            refresh: None,
             reply: None,
             status: 0,
             bytes_sent: 0,
