@@ -323,11 +323,7 @@ fn settle_location(
 }
 
 /// What `limit_except` puts in the place of a location.
-fn for_method(
-    request: &Request,
-    server: &Server,
-    location: site::LocationId,
-) -> site::LocationId {
+fn for_method(request: &Request, server: &Server, location: site::LocationId) -> site::LocationId {
     match &server.location(location).limit_except {
         Some(limit)
             if !limit

@@ -75,10 +75,9 @@ impl Lowering<'_> {
             .find(|name| word.eq_ignore_ascii_case(name))
             .copied();
         if found.is_none() {
-            let mut diagnostic =
-                Diagnostic::error(word.span, format!("invalid method \"{word}\""))
-                    .label("expected a method such as GET or POST");
-            if let Some(meant) = did_you_mean(word, METHODS.into_iter()) {
+            let mut diagnostic = Diagnostic::error(word.span, format!("invalid method \"{word}\""))
+                .label("expected a method such as GET or POST");
+            if let Some(meant) = did_you_mean(word, METHODS) {
                 diagnostic = diagnostic.hint(format!("did you mean \"{meant}\"?"));
             }
             self.report(diagnostic);

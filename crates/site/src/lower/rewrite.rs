@@ -56,7 +56,7 @@ impl Lowering<'_> {
                         .label("this variable cannot be written")
                         .hint("choose another name; of the built-in ones only $args and $limit_rate can be set"),
                 );
-                return None;
+                None
             }
             None if self.is_declared(name) => {
                 self.report(
@@ -64,7 +64,7 @@ impl Lowering<'_> {
                         .label("`map`, `geo` or `split_clients` makes this variable")
                         .hint("choose another name"),
                 );
-                return None;
+                None
             }
             None => Some(SetTarget::Slot(self.filled_slot(name))),
         }

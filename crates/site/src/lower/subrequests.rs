@@ -34,7 +34,11 @@ impl Lowering<'_> {
         }
         if let Some(off) = words.iter().find(|word| word.text == "off") {
             if words.len() > 1 {
-                self.invalid(off, "value", "expected it alone: the other lines say to mirror");
+                self.invalid(
+                    off,
+                    "value",
+                    "expected it alone: the other lines say to mirror",
+                );
             }
             return None;
         }
@@ -47,7 +51,11 @@ impl Lowering<'_> {
 
     fn subrequest_target(&mut self, word: &Word) -> SubrequestTarget {
         if !word.starts_with('/') {
-            self.invalid(word, "path", "expected a path of this site, with / at its start");
+            self.invalid(
+                word,
+                "path",
+                "expected a path of this site, with / at its start",
+            );
         }
         let (path, args) = match word.split_once('?') {
             Some((path, args)) => (path, Some(args)),
