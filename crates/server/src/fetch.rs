@@ -367,6 +367,7 @@ async fn attempt_once(
                     // Its end is here as well: the connection may serve again.
                     let _ = upstream.next().await;
                 }
+                upstream.end_if_empty().await;
                 return Ok(Fetched {
                     status: head.status,
                     reason: head.reason,

@@ -198,6 +198,8 @@ pub struct Request {
     /// What upstreams did; `None` while nobody was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
+    /// A refresh that this request has begun.
+    pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// The response once its head is known: `$sent_http_*`, `$status`. Its body
     /// is on its way.
     pub reply: Option<Box<Reply>>,
@@ -390,6 +392,7 @@ impl Request {
                 key: buffers.key,
                 ..CacheFacts::default()
             },
+            refresh: None,
             reply: None,
             status: 0,
             bytes_sent: 0,

@@ -345,6 +345,8 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
     let exchange = &pass.exchange;
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
+        // What it says of rate and charset holds for the response in its place.
+        apply_accel(request, &mut ReplyHead::new(0), &fetched.fields, exchange);
         return redirect_internally(request, fetched, &target);
     }
     if intercepts(request, pass, fetched.status) {

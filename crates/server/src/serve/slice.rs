@@ -17,15 +17,21 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use site::LogLevel;
+use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
+use site::{Content, LogLevel};
 
 use crate::client::ClientSide;
 use crate::clock;
 use crate::error_log;
 use crate::fetch::BrokenOff;
 use crate::pipeline::{self, Handled};
+use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead, Segment};
 use crate::request::Request;
+
+/// How many slices of a changed response are let go at once; those beyond are
+/// met, and let go, by later requests. So many keys take some milliseconds.
+const MAX_FORGOTTEN: usize = 4096;
 
 /// What a request has to do with slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,6 +62,36 @@ pub fn range(request: &mut Request) -> Option<String> {
     };
     let last = start.saturating_add(size).saturating_sub(1);
     Some(format!("bytes={start}-{last}"))
+}
+
+/// The slice that a fetch is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    start: u64,
+    size: u64,
+}
+
+impl Wanted {
+    /// What `request` asks for, once it asked for `$slice_range`.
+    pub fn by(request: &Request) -> Option<Wanted> {
+        match request.slicing {
+            Slicing::First(start) | Slicing::Next(start) => Some(Wanted {
+                start,
+                size: request.settings.slice_bytes,
+            }),
+            Slicing::None => None,
+        }
+    }
+
+    /// How long the body of a 206 with these fields must be; `None` where it is
+    /// not this slice, which must not be stored in its place.
+    pub fn length(self, fields: &[(Bytes, Bytes)]) -> Option<u64> {
+        let (_, value) = fields
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(b"content-range"))?;
+        let found = ContentRange::of(Some(value), self.start, self.size).ok()?;
+        Some(found.end - found.start)
+    }
 }
 
 /// Where the client's single range begins. Zero where that is not known before
@@ -96,7 +132,7 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
     }
     let size = request.settings.slice_bytes;
     reply.head.unpack();
-    let found = match ContentRange::of(&reply.head, start, size) {
+    let found = match ContentRange::of(reply.head.field("content-range"), start, size) {
         Ok(found) => found,
         Err(why) => {
             error_log::request(request, LogLevel::Error, format_args!("{why}"));
@@ -213,7 +249,7 @@ impl Slices {
             }
         };
         reply.head.unpack();
-        let found = match ContentRange::of(&reply.head, start, self.size) {
+        let found = match ContentRange::of(reply.head.field("content-range"), start, self.size) {
             Ok(found) => found,
             Err(why) => {
                 self.report(why);
@@ -222,6 +258,7 @@ impl Slices {
         };
         if validator(&reply.head) != self.validator {
             self.report("etag mismatch in slice response");
+            self.forget(found.complete);
             return Err(BrokenOff);
         }
         if found.complete != self.complete {
@@ -229,12 +266,37 @@ impl Slices {
                 "the response has {} bytes in this slice and {} in the first",
                 found.complete, self.complete
             ));
+            self.forget(found.complete);
             return Err(BrokenOff);
         }
         self.at = start;
         self.slice_end = found.end;
         self.current = Some(Source::of(reply.body));
         Ok(())
+    }
+
+    /// Lets go of what is stored of a response that has changed meanwhile, so
+    /// that the next client gets the new one rather than the same error.
+    fn forget(&mut self, complete: u64) {
+        let settings = self.asked.settings.clone();
+        let Content::Pass(pass) = &settings.content else {
+            return;
+        };
+        let now = Millis(clock::now());
+        let end = complete.max(self.complete);
+        let mut start = 0;
+        for _ in 0..MAX_FORGOTTEN {
+            self.asked.slicing = Slicing::Next(start);
+            let CachePlan::Use(plan) = policy::plan(&mut self.asked, pass) else {
+                return;
+            };
+            let target = PurgeTarget::Key(KeyRef::new(&plan.key));
+            plan.zone.purge(target, PurgeMode::Hard, now);
+            start = start.saturating_add(self.size);
+            if start >= end {
+                return;
+            }
+        }
     }
 
     fn report(&self, what: impl std::fmt::Display) {
@@ -296,9 +358,8 @@ struct ContentRange {
 
 impl ContentRange {
     /// That of a response, if it is the slice that begins at `start`.
-    fn of(head: &ReplyHead, start: u64, size: u64) -> Result<ContentRange, String> {
-        let value = head.field("content-range").unwrap_or_default();
-        let Some(found) = ContentRange::parse(value) else {
+    fn of(value: Option<&[u8]>, start: u64, size: u64) -> Result<ContentRange, String> {
+        let Some(found) = value.and_then(ContentRange::parse) else {
             return Err("invalid range in slice response".to_owned());
         };
         let end = start.saturating_add(size).min(found.complete);
