@@ -59,6 +59,8 @@ pub struct Exchange<S, B = NoBody> {
     reader: ResponseReader,
     keep_alive: bool,
     received_bytes: u64,
+    /// The first byte may be sent.
+    begun: bool,
     /// The last event or an error was delivered.
     over: bool,
     /// What the `End` event said.
@@ -83,6 +85,7 @@ where
             reader: ResponseReader::new(expected, BytesMut::with_capacity(READ_BUFFER_BYTES)),
             keep_alive: spec.keep_alive,
             received_bytes: 0,
+            begun: false,
             over: false,
             reusable: false,
         }
@@ -110,7 +113,7 @@ where
     }
 
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Error>> {
-        if self.sender.sent_bytes == 0 && self.received_bytes == 0 {
+        if !std::mem::replace(&mut self.begun, true) {
             self.check_silence(cx)?;
         }
         // Each turn reads at least one byte, or returns.

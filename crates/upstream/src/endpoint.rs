@@ -2,18 +2,20 @@
 //!
 //! Threads have a runtime each, and a tokio stream belongs to the runtime that
 //! made it. So a connection between requests is a [`StdStream`], which belongs
-//! to nobody; [`Stream::into_std`] and [`Stream::from_std`] convert.
+//! to nobody; [`Stream::into_std`] and [`Stream::from_std`] convert. That of an
+//! encrypted connection keeps its session; only the socket below is exchanged.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustix::net::RecvFlags;
+use tls_client::{ConnectError, Connector, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -69,14 +71,46 @@ pub enum Stream {
     Unix(UnixStream),
     /// Over TCP.
     Tcp(TcpStream),
+    /// Encrypted, over one of the others.
+    Tls(TlsStream<Box<Stream>>),
+    /// Below [`StdStream::Tls`] only: the socket is between two runtimes.
+    Parked(Option<Box<StdStream>>),
 }
 
 impl Stream {
+    /// Shakes hands with a server whose certificate must be for `name`, see
+    /// [`Connector::connect`].
+    pub async fn encrypt(self, connector: &Connector, name: &str) -> Result<Self, ConnectError> {
+        connector.connect(Box::new(self), name).await.map(Self::Tls)
+    }
+
+    /// The encrypted stream, if it is one.
+    pub fn tls(&self) -> Option<&TlsStream<Box<Stream>>> {
+        match self {
+            Self::Tls(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
     /// Takes the stream out of this thread's runtime.
+    ///
+    /// # Errors
+    /// Also when an encrypted stream holds what nobody has read.
     pub fn into_std(self) -> io::Result<StdStream> {
         match self {
             Self::Unix(stream) => stream.into_std().map(StdStream::Unix),
             Self::Tcp(stream) => stream.into_std().map(StdStream::Tcp),
+            Self::Tls(mut stream) => {
+                // It would be taken for the beginning of the next answer.
+                if stream.has_unread() {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                let lower = std::mem::replace(&mut **stream.lower_mut(), Self::Parked(None));
+                **stream.lower_mut() = Self::Parked(Some(Box::new(lower.into_std()?)));
+                Ok(StdStream::Tls(stream))
+            }
+            Self::Parked(Some(stream)) => Ok(*stream),
+            Self::Parked(None) => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -94,6 +128,11 @@ impl Stream {
                 stream.set_nonblocking(true)?;
                 TcpStream::from_std(stream).map(Self::Tcp)
             }
+            StdStream::Tls(mut stream) => {
+                let lower = std::mem::replace(&mut **stream.lower_mut(), Self::Parked(None));
+                **stream.lower_mut() = Self::from_std(lower.into_std()?)?;
+                Ok(Self::Tls(stream))
+            }
         }
     }
 }
@@ -102,6 +141,11 @@ impl Stream {
 macro_rules! delegate {
     ($self:ident, $stream:ident => $body:expr) => {
         match $self.get_mut() {
+            Stream::Tls(inner) => {
+                let $stream = Pin::new(inner);
+                $body
+            }
+            Stream::Parked(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             Stream::Unix(inner) => {
                 let $stream = Pin::new(inner);
                 $body
@@ -145,6 +189,8 @@ impl AsyncWrite for Stream {
         match self {
             Self::Unix(stream) => stream.is_write_vectored(),
             Self::Tcp(stream) => stream.is_write_vectored(),
+            Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Parked(_) => false,
         }
     }
 
@@ -164,6 +210,8 @@ pub enum StdStream {
     Unix(std::os::unix::net::UnixStream),
     /// Over TCP.
     Tcp(std::net::TcpStream),
+    /// Encrypted; the socket below is parked.
+    Tls(TlsStream<Box<Stream>>),
 }
 
 impl StdStream {
@@ -172,21 +220,21 @@ impl StdStream {
     /// An idle upstream has nothing to say: its close, an error, or any byte
     /// (the tail of an earlier answer) makes the connection useless. Never blocks.
     pub fn is_quiet(&self) -> bool {
+        let socket = match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+            // Nothing is decrypted while parked, so the socket tells all.
+            Self::Tls(stream) => match &**stream.lower() {
+                Stream::Parked(Some(lower)) => return lower.is_quiet(),
+                _ => return false,
+            },
+        };
         let mut byte = [0u8; 1];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         matches!(
-            rustix::net::recv(self, &mut byte, flags),
+            rustix::net::recv(socket, &mut byte, flags),
             Err(rustix::io::Errno::AGAIN)
         )
-    }
-}
-
-impl AsFd for StdStream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Unix(stream) => stream.as_fd(),
-            Self::Tcp(stream) => stream.as_fd(),
-        }
     }
 }
 
@@ -236,6 +284,75 @@ mod tests {
             panic!("a TCP endpoint gives a TCP stream");
         };
         assert!(stream.nodelay().unwrap());
+    }
+
+    /// A server that encrypts, echoes what it reads, and ends its thread when
+    /// the client hangs up.
+    fn encrypting_echo() -> (SocketAddr, std::thread::JoinHandle<()>) {
+        use std::io::Read;
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(["a".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key.into())
+            .unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let echo = std::thread::spawn(move || {
+            let session = rustls::ServerConnection::new(config.into()).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, listener.accept().unwrap().0);
+            let mut buffer = [0; 64];
+            while let Ok(read @ 1..) = stream.read(&mut buffer) {
+                stream.write_all(&buffer[..read]).unwrap();
+            }
+        });
+        (address, echo)
+    }
+
+    #[test]
+    fn an_encrypted_connection_moves_between_runtimes() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (address, echo) = encrypting_echo();
+        let connector = Connector::new(&tls_client::Settings::default()).unwrap();
+        let run = |future: Pin<Box<dyn Future<Output = StdStream>>>| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(future)
+        };
+        async fn ask(mut stream: Stream, read_bytes: usize) -> io::Result<StdStream> {
+            stream.write_all(b"ping").await.unwrap();
+            stream.flush().await.unwrap();
+            let mut answer = vec![0; read_bytes];
+            stream.read_exact(&mut answer).await.unwrap();
+            assert_eq!(answer, b"ping"[..read_bytes]);
+            stream.into_std()
+        }
+        let mut parked = run(Box::pin(async move {
+            let stream = Endpoint::Tcp(address)
+                .connect(Duration::from_secs(5))
+                .await
+                .unwrap();
+            let stream = stream.encrypt(&connector, "a").await.unwrap();
+            ask(stream, 4).await.unwrap()
+        }));
+        for _ in 0..3 {
+            assert!(parked.is_quiet());
+            parked = run(Box::pin(async move {
+                ask(Stream::from_std(parked).unwrap(), 4).await.unwrap()
+            }));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let half_read = runtime.block_on(async { ask(Stream::from_std(parked).unwrap(), 2).await });
+        assert!(half_read.is_err(), "kept with half an answer in it");
+        echo.join().unwrap();
     }
 
     #[tokio::test]

@@ -1,0 +1,83 @@
+//! A scripted upstream over an in-memory stream.
+
+use bytes::Bytes;
+use http_client::{BodyFraming, BodySource, Error, Event, Exchange, RequestSpec, ResponseHead};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, DuplexStream};
+
+pub const HEAD_LIMIT_BYTES: usize = 4096;
+
+pub fn spec(method: &str, body: BodyFraming) -> RequestSpec {
+    RequestSpec {
+        head: Bytes::from(format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n")),
+        body,
+        head_request: method == "HEAD",
+        keep_alive: true,
+        allow_upgrade: false,
+        head_limit_bytes: HEAD_LIMIT_BYTES,
+    }
+}
+
+/// All that came of a response up to its end.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub interim: Vec<ResponseHead>,
+    pub head: Option<ResponseHead>,
+    pub body: Vec<u8>,
+    pub trailers: Vec<(Bytes, Bytes)>,
+    pub surplus: Option<String>,
+    pub is_reusable: bool,
+    pub is_complete: bool,
+}
+
+impl Seen {
+    /// Takes an event; answers whether more may come.
+    fn take(&mut self, event: Event) -> bool {
+        match event {
+            Event::Interim(head) => self.interim.push(head),
+            Event::Head(head) => assert!(self.head.replace(head).is_none(), "two heads"),
+            Event::Data(data) => self.body.extend_from_slice(&data),
+            Event::Trailers(trailers) => self.trailers = trailers,
+            Event::End { reusable, surplus } => {
+                self.is_reusable = reusable;
+                self.surplus = surplus.map(|surplus| surplus.to_string());
+                self.is_complete = true;
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Runs the exchange to its end; an error comes with what was seen before it.
+pub async fn collect<S, B>(exchange: &mut Exchange<S, B>) -> (Seen, Option<Error>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    B: BodySource,
+{
+    let mut seen = Seen::default();
+    loop {
+        match exchange.next().await {
+            Ok(Some(event)) => {
+                if !seen.take(event) {
+                    let after = exchange.next().await.expect("nothing after the end");
+                    assert!(after.is_none(), "{after:?} after the end");
+                    return (seen, None);
+                }
+            }
+            Ok(None) => return (seen, None),
+            Err(error) => {
+                assert!(matches!(exchange.next().await, Ok(None)));
+                return (seen, Some(error));
+            }
+        }
+    }
+}
+
+/// Reads a request head, and not a byte more.
+pub async fn read_head(stream: &mut DuplexStream) -> Vec<u8> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.expect("a whole head"));
+    }
+    head
+}
