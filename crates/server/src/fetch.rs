@@ -171,7 +171,8 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             client_addr: spec.client,
             hash_key: spec.hash_key.as_deref(),
             // `keepalive ... local` keeps to the location, whose pass this is.
-            place: Arc::as_ptr(&spec.pass).addr() as u64,
+            location: Arc::as_ptr(&spec.pass).addr() as u64,
+            security: 0,
         };
         let lease = match spec.group.acquire(key, &tried, queued_at).await {
             Ok(lease) => lease,

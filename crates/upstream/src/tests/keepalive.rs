@@ -64,9 +64,9 @@ fn request(group: &Arc<Group>, byte: u8, now: Millis) -> u8 {
     request_from(0, group, byte, now)
 }
 
-fn request_from(place: u64, group: &Arc<Group>, byte: u8, now: Millis) -> u8 {
+fn request_from(location: u64, group: &Arc<Group>, byte: u8, now: Millis) -> u8 {
     let key = PickKey {
-        place,
+        location,
         ..PickKey::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
