@@ -281,6 +281,8 @@ fn slow_start_gives_a_returning_server_more_and_more() {
     }
 }
 
+type Acquiring = std::pin::Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
+
 /// Servers come, go, fall ill and recover while requests are under way and
 /// others wait. After each step, whoever could be served has been.
 #[tokio::test(start_paused = true)]
@@ -307,8 +309,7 @@ async fn nobody_is_forgotten_while_servers_come_and_go() {
         let group = Group::new(spec).unwrap();
         group.watch(vec![Watch::default()], |_| false);
         let mut held: Vec<Lease> = Vec::new();
-        let mut line: Vec<std::pin::Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>> =
-            Vec::new();
+        let mut line: Vec<Acquiring> = Vec::new();
         for step in 0..80 {
             match below(8) {
                 0 | 1 => {
