@@ -36,6 +36,10 @@ const READ_BYTES: usize = 8 * 1024;
 /// Read buffers kept per thread for whichever connection has bytes next.
 const KEPT_BUFFERS: usize = 32;
 
+/// How long the close of a connection waits for the refresh that its last request
+/// has begun; the response is out by then.
+const REFRESH_PATIENCE: Duration = Duration::from_millis(100);
+
 /// Serves a connection until it ends.
 pub async fn serve(
     shared: Arc<Shared>,
@@ -417,6 +421,10 @@ impl Connection {
         }
         request.limit_guards.clear();
         access_log::log(&mut request);
+        if let (Some(refresh), Ok(After::Close)) = (request.refresh.take(), &after) {
+            // Whoever comes back at once shall find what it has caused.
+            let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
+        }
         self.spans = std::mem::take(&mut request.head.fields);
         self.keepalive = settings.connection.keepalive_timeout;
         let gone = request.status == 499 || request.status == 444;

@@ -141,6 +141,12 @@ pub struct Request {
     /// A subrequest (background refresh and the like): not the client's own.
     pub is_subrequest: bool,
     pub redirects_left: u8,
+    /// How many requests it is part of.
+    pub depth: u8,
+    /// Commands in the body are run.
+    pub runs_ssi: bool,
+    /// What commands have set.
+    pub ssi: Option<crate::ssi::Shared>,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
     /// Path or arguments are no longer those of the target that was received.
@@ -188,6 +194,8 @@ pub struct Request {
     /// What upstreams did; `None` while nobody was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
+    /// A refresh that this request has begun.
+    pub refresh: Option<tokio::task::JoinHandle<()>>,
     /// Head of the response once it is known: `$sent_http_*`, `$status`.
     pub reply: Option<ReplyHead>,
     pub status: u16,
@@ -343,6 +351,9 @@ impl Request {
             is_internal: false,
             is_subrequest: false,
             redirects_left: MAX_INTERNAL_REDIRECTS,
+            depth: 0,
+            runs_ssi: false,
+            ssi: None,
             path_changed: false,
             target_changed: false,
             proxy_url: None,
@@ -373,6 +384,7 @@ impl Request {
             received_bytes: 0,
             trace: None,
             cache: CacheFacts::default(),
+            refresh: None,
             reply: None,
             status: 0,
             bytes_sent: 0,

@@ -22,6 +22,14 @@ pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
     out
 }
 
+/// The value of the variable called `name`; `None` where there is none, or it has
+/// no value.
+pub fn named(request: &mut Request, name: &str) -> Option<Vec<u8>> {
+    let variable = request.runtime.site.http.variable(name)?;
+    let mut value = Vec::new();
+    write(request, &variable, &mut value).then_some(value)
+}
+
 /// Appends the value of a template.
 pub fn append(request: &mut Request, template: &Template, out: &mut Vec<u8>) {
     for part in &template.parts {

@@ -20,6 +20,7 @@ mod logs;
 mod php_pool;
 mod proxy;
 mod rewrite;
+mod ssi;
 mod unsupported;
 mod upstream;
 
@@ -237,6 +238,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Response fields", headers::TABLE),
     ("Files and listings", files::TABLE),
     ("Compression", gzip::TABLE),
+    ("Server Side Includes", ssi::TABLE),
 ];
 
 /// The whole table.

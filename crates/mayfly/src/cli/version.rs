@@ -12,7 +12,7 @@ pub const NGINX_VERSION: &str = "1.31.5";
 const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_charset_module", true),
     ("http_gzip_module", true),
-    ("http_ssi_module", false),
+    ("http_ssi_module", true),
     ("http_userid_module", false),
     ("http_access_module", true),
     ("http_auth_basic_module", true),

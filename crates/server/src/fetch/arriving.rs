@@ -119,6 +119,19 @@ impl UpstreamBody {
         }
     }
 
+    /// Without a body the response is over with its head: the connection may serve
+    /// the next request at once. (A script may still be at work behind its length.)
+    pub(super) async fn end_if_empty(&mut self) {
+        let is_over = match &self.exchange {
+            Some(Exchange::Http(exchange)) => exchange.has_whole_length(),
+            _ => false,
+        };
+        if is_over {
+            // Ends at once; what would be wrong shows again when it is read.
+            let _ = self.next().await;
+        }
+    }
+
     /// Waits while more was read than `*_limit_rate` lets through; the second
     /// that has begun counts as a whole one.
     async fn keep_to_rate(&mut self) {

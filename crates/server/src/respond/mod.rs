@@ -19,6 +19,7 @@ use crate::clock;
 use crate::recode::{self, Recoder};
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
+use crate::ssi;
 use crate::stream::ClientStream;
 use crate::variable;
 
@@ -92,7 +93,7 @@ pub async fn send(
     let mut sender = Sender::new(request, stream, recoder, head);
     let sent = match around.filter(|_| has_body) {
         None if !has_body => sender.send(Body::Empty, BodyFraming::None).await,
-        None => sender.send(body, framing).await,
+        None => send_body(request, &mut sender, body, framing).await,
         Some(around) => send_around(request, &mut sender, around, body, framing).await,
     };
     let sent = match sent {
@@ -115,6 +116,19 @@ pub async fn send(
     })
 }
 
+/// The body, or what comes of it where its commands are run.
+async fn send_body(
+    request: &mut Request,
+    sender: &mut Sender<'_>,
+    body: Body,
+    framing: BodyFraming,
+) -> Result<(), SendError> {
+    match request.runs_ssi {
+        true => Box::pin(ssi::send(request, sender, body, framing)).await,
+        false => sender.send(body, framing).await,
+    }
+}
+
 /// The body with what `add_before_body` and `add_after_body` put around it.
 async fn send_around(
     request: &mut Request,
@@ -127,7 +141,7 @@ async fn send_around(
         let before = addition::body_of(request, path).await;
         sender.send(before, framing).await?;
     }
-    sender.send(body, framing).await?;
+    send_body(request, sender, body, framing).await?;
     if let Some(path) = &around.after {
         let after = addition::body_of(request, path).await;
         sender.send(after, framing).await?;
@@ -189,6 +203,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option
     if reply.head.status == 200 && !request.is_subrequest {
         check_conditions(request, reply);
     }
+    ssi::choose(request, reply);
     let transcoder = fields::add(request, reply);
     let transcoder = transcoder.and_then(|transcoder| charset::apply(transcoder, reply));
     let around = addition::choose(request, reply);

@@ -190,6 +190,7 @@ pub fn render(
             framing,
             keep_alive,
             allow_upgrade: options.upgrade
+                && !request.is_subrequest
                 && !asked.for_cache
                 && request.head.version() >= Version::Http11
                 && request.head.field("upgrade").is_some(),

@@ -224,7 +224,7 @@ fn serve_while_refreshing(
     let served = match leader {
         Some(leader) => {
             if let Ok((spec, store)) = prepare(request, pass, plan, leader.stale()) {
-                tokio::spawn(lead(leader, spec, store, None));
+                request.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
             }
             Served::StaleRefreshing
         }
@@ -605,8 +605,14 @@ async fn lead(
     }
     match decide(&mut store, &fetched, now) {
         Err(why) => {
-            let outdates = leader.stale().is_some() && store.outdates(fetched.status, why);
-            leader.not_shareable(why, store.remembered_for(why), now);
+            let has_stale = leader.stale().is_some();
+            let outdates = has_stale && store.outdates(fetched.status, why);
+            let remembered = match has_stale && fetched.status >= 500 {
+                // It says nothing of the page: the next request asks again.
+                true => Duration::ZERO,
+                false => store.remembered_for(why),
+            };
+            leader.not_shareable(why, remembered, now);
             if outdates {
                 let target = PurgeTarget::Key(store.key.as_ref());
                 store.zone.purge(target, PurgeMode::Hard, now);

@@ -73,7 +73,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("session_log*", "leave it out"),
     ("slice", "ranges are answered from stored responses"),
     ("spdy_*", "leave it out"),
-    ("ssi*", "let the application put pages together"),
     (
         "ssl",
         "there is no TLS yet; put a TLS terminator in front and use `listen 80`",

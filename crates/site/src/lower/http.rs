@@ -31,6 +31,7 @@ impl Lowering<'_> {
             split_clients: std::mem::take(&mut self.split_clients),
             charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.slot_names(),
+            made_variables: self.made_variables(),
             groups: std::mem::take(&mut self.groups),
             resolvers: std::mem::take(&mut self.resolvers),
             health_checks: std::mem::take(&mut self.health_checks),

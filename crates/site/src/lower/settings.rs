@@ -6,7 +6,7 @@ use super::Lowering;
 use super::level::Level;
 use super::location::Matcher;
 use super::location_tree::Place;
-use super::values::seconds;
+use super::values::{seconds, to_usize};
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -26,6 +26,17 @@ impl Lowering<'_> {
             connection: self.connection_settings(level),
             headers: self.header_settings(level),
             addition: self.addition(level),
+            ssi: SsiSettings {
+                enabled: self.flag(level, "ssi", false),
+                types: self.media_types(level, "ssi_types", &["text/html"]),
+                last_modified: self.flag(level, "ssi_last_modified", false),
+                silent_errors: self.flag(level, "ssi_silent_errors", false),
+                output_buffer_bytes: to_usize(self.size(
+                    level,
+                    "subrequest_output_buffer_size",
+                    4 << 10,
+                )),
+            },
             access: self.access_rules(level),
             auth: self.auth(level),
             satisfy: self.choice(

@@ -117,6 +117,10 @@ impl Lowering<'_> {
             .collect()
     }
 
+    pub fn made_variables(&self) -> HashMap<String, Variable> {
+        self.variables.declared.clone()
+    }
+
     pub fn is_declared(&self, name: &str) -> bool {
         self.variables
             .declared
@@ -204,6 +208,22 @@ impl Lowering<'_> {
         found
             .into_iter()
             .for_each(|diagnostic| self.report(diagnostic));
+    }
+}
+
+impl Http {
+    /// What a name stands for that is met at run time.
+    pub fn variable(&self, written: &str) -> Option<Variable> {
+        let name = written.to_ascii_lowercase();
+        if let Some(variable) = self.made_variables.get(&name) {
+            return Some(variable.clone());
+        }
+        if let Some(slot) = self.slots.iter().position(|slot| *slot == name) {
+            return Some(Variable::Slot(SlotId(slot)));
+        }
+        Builtin::from_name(&name)
+            .map(Variable::Builtin)
+            .or_else(|| with_free_name(written))
     }
 }
 

@@ -2,6 +2,8 @@
 //! listeners and servers, locations, rewriting, upstreams, cache rules, limits
 //! and logs. Plain values; identifiers are indexes into the vectors of [`Http`].
 
+use std::collections::HashMap;
+
 mod cache;
 mod health;
 mod limits;
@@ -50,6 +52,8 @@ pub struct Http {
     /// Names of the request's writable variables: `set` and named captures.
     /// A request carries one slot for each.
     pub slots: Vec<String>,
+    /// What `map`, `geo` and `split_clients` define, by name.
+    pub made_variables: HashMap<String, Variable>,
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.
     pub groups: Vec<UpstreamGroup>,

@@ -31,6 +31,7 @@ pub struct Settings {
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
     pub addition: AdditionSettings,
+    pub ssi: SsiSettings,
     pub charset: CharsetSettings,
     /// `limit_rate`, bytes per second; empty or 0: no limit.
     pub limit_rate: Template,
@@ -301,6 +302,18 @@ pub struct AdditionSettings {
     pub before: Option<Template>,
     pub after: Option<Template>,
     pub types: Arc<MediaTypes>,
+}
+
+/// `ssi*`
+#[derive(Debug, Clone)]
+pub struct SsiSettings {
+    pub enabled: bool,
+    pub types: Arc<MediaTypes>,
+    /// `ssi_last_modified`
+    pub last_modified: bool,
+    pub silent_errors: bool,
+    /// `subrequest_output_buffer_size`
+    pub output_buffer_bytes: usize,
 }
 
 /// `gzip_proxied` and the like: flags as written.
