@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::balance::{Ask, Balancer, Pick};
 use crate::endpoint::{Endpoint, StdStream};
-use crate::idle::{IdlePool, Parked};
+use crate::idle::{IdlePool, Parked, Place};
 use crate::lease::Lease;
 use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
@@ -33,8 +33,11 @@ pub struct PickKey<'a> {
     /// For `hash`: the key's value for this request.
     pub hash_key: Option<&'a [u8]>,
     /// For `keepalive ... local`: a number of the location. Connections are
-    /// shared within one place only.
-    pub place: u64,
+    /// shared within one location only.
+    pub location: u64,
+    /// A number of the TLS settings a connection is made with; zero: none. A
+    /// kept connection serves only those who would have made one like it.
+    pub security: u64,
 }
 
 /// Why there is no lease.
@@ -242,10 +245,11 @@ impl Group {
     }
 
     /// Where the connections of a request belong.
-    fn place_of(&self, key: PickKey<'_>) -> u64 {
-        match &self.keepalive {
-            Some(keepalive) if keepalive.local => key.place,
-            _ => 0,
+    fn place_of(&self, key: PickKey<'_>) -> Place {
+        let is_local = self.keepalive.is_some_and(|keepalive| keepalive.local);
+        Place {
+            location: if is_local { key.location } else { 0 },
+            security: key.security,
         }
     }
 
@@ -254,7 +258,7 @@ impl Group {
         self: &Arc<Self>,
         state: &mut State,
         server: usize,
-        place: u64,
+        place: Place,
         now: Millis,
     ) -> Option<Lease> {
         let peer = state.peers.get_mut(server)?;
@@ -264,7 +268,7 @@ impl Group {
         Some(Lease::new(Arc::clone(self), server, endpoint, place, idle))
     }
 
-    fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>, place: u64) -> Ticket {
+    fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>, place: Place) -> Ticket {
         let (lease_to, lease_from) = oneshot::channel();
         let number = state.queue.join(Waiter {
             client_addr: ask.client_addr,
@@ -413,7 +417,7 @@ impl Group {
     pub(crate) fn take_idle(
         &self,
         server: usize,
-        place: u64,
+        place: Place,
         now: Millis,
     ) -> Option<Parked<StdStream>> {
         let mut state = self.state.lock();

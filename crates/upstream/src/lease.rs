@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::Millis;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
-use crate::idle::Parked;
+use crate::idle::{Parked, Place};
 use crate::peer::Outcome;
 
 /// A chosen server with a slot reserved. Dropping it frees the slot and tells
@@ -25,7 +25,7 @@ pub struct Lease {
     /// The server's own copy: it may leave the group while it is being asked.
     endpoint: Arc<Endpoint>,
     /// Where its connections belong.
-    place: u64,
+    place: Place,
     /// The connection for this lease's request or the next one's.
     idle: Option<Parked<StdStream>>,
     ended: Option<(Outcome, Millis)>,
@@ -55,7 +55,7 @@ impl Lease {
         group: Arc<Group>,
         server: usize,
         endpoint: Arc<Endpoint>,
-        place: u64,
+        place: Place,
         idle: Option<Parked<StdStream>>,
     ) -> Self {
         Self {

@@ -34,7 +34,7 @@ mod tests;
 
 pub use endpoint::{Endpoint, StdStream, Stream};
 pub use group::{AcquireError, Group, PickKey, ServerSnapshot};
-pub use idle::{IdlePool, Parked};
+pub use idle::{IdlePool, Parked, Place};
 pub use lease::{Connection, Lease};
 pub use membership::Watch;
 pub use peer::{Health, Outcome, Standing};

@@ -123,8 +123,8 @@ pub struct Keepalive {
     /// An idle connection occupies a worker of the server (PHP-FPM): idle ones
     /// and requests in flight together must fit `max_conns`.
     pub idle_counts: bool,
-    /// A connection is used again only from the place it was made for
-    /// ([`crate::PickKey::place`]).
+    /// A connection is used again only from the location it was made for
+    /// ([`crate::PickKey::location`]).
     pub local: bool,
 }
 

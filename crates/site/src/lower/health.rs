@@ -158,6 +158,14 @@ impl Lowering<'_> {
                 );
                 continue;
             }
+            if settings.content.is_https() {
+                self.report(
+                    Diagnostic::error(node.span(), "\"health_check\" over https is not supported")
+                        .label("checks are sent over plain connections")
+                        .hint("write it into a location whose proxy_pass is http://, with port= if need be"),
+                );
+                continue;
+            }
             let mut check = HealthCheck {
                 group,
                 settings: settings.clone(),

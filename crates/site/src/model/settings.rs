@@ -63,6 +63,14 @@ pub enum Content {
 }
 
 impl Content {
+    /// Are requests passed on over TLS?
+    pub fn is_https(&self) -> bool {
+        match self {
+            Content::Pass(pass) => pass.proxy().is_some_and(|proxy| proxy.is_tls),
+            _ => false,
+        }
+    }
+
     /// The group that requests are passed on to, where one is named.
     pub fn group(&self) -> Option<GroupId> {
         match self {

@@ -280,3 +280,94 @@ fn slow_start_gives_a_returning_server_more_and_more() {
         assert_eq!(given[10..], [50, 50], "{given:?}");
     }
 }
+
+type Acquiring = std::pin::Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
+
+/// Servers come, go, fall ill and recover while requests are under way and
+/// others wait. After each step, whoever could be served has been.
+#[tokio::test(start_paused = true)]
+async fn nobody_is_forgotten_while_servers_come_and_go() {
+    for seed in 1..=150 {
+        let mut random = crate::balance::Random::seeded(seed);
+        let mut below = move |bound: u64| (random.draw() % bound) as usize;
+        let methods = [
+            Method::RoundRobin,
+            Method::LeastConn,
+            Method::Hash { consistent: true },
+            Method::Random { two: true },
+        ];
+        let spec = GroupSpec {
+            method: methods[below(4)],
+            queue: Some(crate::QueueSpec {
+                length: 5,
+                timeout: Duration::from_secs(3600),
+            }),
+            is_dynamic: true,
+            servers: Vec::new(),
+            ..GroupSpec::single("u", Endpoint::Unix("/unused".into()))
+        };
+        let group = Group::new(spec).unwrap();
+        group.watch(vec![Watch::default()], |_| false);
+        let mut held: Vec<Lease> = Vec::new();
+        let mut line: Vec<Acquiring> = Vec::new();
+        for step in 0..80 {
+            match below(8) {
+                0 | 1 => {
+                    let found = (0..below(5)).map(|_| ServerSpec {
+                        max_conns: 1 + below(2),
+                        weight: 1 + below(3) as u32,
+                        backup: below(4) == 0,
+                        ..server(81 + below(5) as u16)
+                    });
+                    let found = found.collect();
+                    group.set_resolved(step % 2, found, 0);
+                }
+                2 => {
+                    let shown = group.snapshot(0);
+                    if let Some(it) = shown.get(below(4)) {
+                        let health = [Health::Healthy, Health::Unhealthy][below(2)];
+                        group.set_health(it.server, &it.endpoint, 0, health, 0);
+                    }
+                }
+                3 if !held.is_empty() => held
+                    .swap_remove(below(held.len() as u64))
+                    .report(Outcome::Success, 0),
+                4 if !line.is_empty() => drop(line.remove(below(line.len() as u64))),
+                _ => {
+                    let group = Arc::clone(&group);
+                    line.push(Box::pin(async move {
+                        let key = PickKey {
+                            hash_key: Some(b"key"),
+                            ..PickKey::default()
+                        };
+                        group.acquire(key, &TriedSet::new(), 0).await
+                    }));
+                }
+            }
+            let mut waiting = Vec::new();
+            for mut request in line {
+                match tokio::time::timeout(Duration::ZERO, &mut request).await {
+                    Err(_) => waiting.push(request),
+                    Ok(Ok(lease)) => held.push(lease),
+                    Ok(Err(_)) => {}
+                }
+            }
+            line = waiting;
+            let shown = group.snapshot(0);
+            let place = format!("seed {seed}, step {step}: {shown:?}");
+            assert_eq!(group.queue_length(), line.len(), "{place}");
+            if !line.is_empty() {
+                assert!(
+                    shown.iter().all(|it| it.standing != Standing::Ready),
+                    "{place}"
+                );
+            }
+            let in_flight: usize = shown.iter().map(|it| it.in_flight).sum();
+            assert!(in_flight <= held.len(), "{place}");
+        }
+        line.clear();
+        held.clear();
+        let left: usize = group.snapshot(0).iter().map(|it| it.in_flight).sum();
+        assert_eq!((left, group.queue_length()), (0, 0), "seed {seed}");
+    }
+}
