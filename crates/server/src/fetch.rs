@@ -27,7 +27,7 @@ pub use arriving::{BrokenOff, UpstreamBody};
 pub use exchange::{Asking, HttpAsking, MemcachedAsking};
 pub use trace::{Trace, Try};
 
-use exchange::{Event, Head};
+use exchange::{Event, Head, Moved};
 
 /// How long a connection attempt to a PHP pool of our own is repeated: a
 /// killed master is back within a second, so this is ample.
@@ -330,7 +330,7 @@ async fn attempt_once(
             .start(connection.stream, spec.is_head, head_limit, body);
         let mut upstream =
             UpstreamBody::new(spec, exchange, lease, (requests, born), address.clone());
-        match read_head(&mut upstream).await {
+        match read_head(&mut upstream, is_streaming).await {
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 spec.trace.lock().head(head.status, &head.fields);
@@ -449,27 +449,32 @@ enum HeadFailure {
     CaughtStderr,
 }
 
-async fn read_head(upstream: &mut UpstreamBody) -> Result<Head, HeadFailure> {
+async fn read_head(upstream: &mut UpstreamBody, is_streaming: bool) -> Result<Head, HeadFailure> {
     loop {
         let Some(exchange) = &mut upstream.exchange else {
             return Err(HeadFailure::Closed);
         };
         let settings = &upstream.pass.exchange;
-        let limit = if exchange.is_request_sent() {
-            settings.read_timeout
-        } else {
-            settings.send_timeout.max(settings.read_timeout)
+        let limit = match exchange.is_request_sent() {
+            true => settings.read_timeout,
+            // A body that is still arriving has the client's own timeout too.
+            false if is_streaming => settings.send_timeout.max(settings.read_timeout),
+            false => settings.send_timeout,
         };
-        match timeout(limit, exchange.next()).await {
+        // The timeouts are for the time in which nothing moves.
+        let event = match timeout(limit, exchange.next_or_moved()).await {
+            Ok(Moved::Bytes) => continue,
+            Ok(Moved::Event(event)) => event,
             Err(_) => {
                 return Err(HeadFailure::Timeout {
                     sent: exchange.is_request_sent(),
                 });
             }
-            Ok(Err(error)) => return Err(HeadFailure::Exchange(error)),
-            Ok(Ok(Some(Event::Head(head)))) => return Ok(head),
-            Ok(Ok(Some(Event::Interim(_)))) => {}
-            Ok(Ok(Some(Event::Stderr(text)))) => {
+        };
+        match event.map_err(HeadFailure::Exchange)? {
+            Some(Event::Head(head)) => return Ok(head),
+            Some(Event::Interim(_)) => {}
+            Some(Event::Stderr(text)) => {
                 upstream.log_stderr(&text, "reading response header from upstream");
                 let caught = upstream.pass.fastcgi().is_some_and(|fastcgi| {
                     fastcgi
@@ -481,7 +486,7 @@ async fn read_head(upstream: &mut UpstreamBody) -> Result<Head, HeadFailure> {
                     return Err(HeadFailure::CaughtStderr);
                 }
             }
-            Ok(Ok(Some(Event::Data(_) | Event::Trailers(_) | Event::End(_)) | None)) => {
+            Some(Event::Data(_) | Event::Trailers(_) | Event::End(_)) | None => {
                 return Err(HeadFailure::Closed);
             }
         }

@@ -352,6 +352,7 @@ fn group_spec(
         });
     }
     let keepalive = match &group.keepalive {
+        Some(keepalive) if keepalive.connections == 0 => None,
         Some(keepalive) => Some(Keepalive {
             requests: u32::try_from(keepalive.requests).unwrap_or(u32::MAX),
             time: keepalive.time,

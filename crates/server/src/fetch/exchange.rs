@@ -2,6 +2,9 @@
 //! FastCGI and HTTP under one name each. What differs is said by the protocol's
 //! own crate; what a fetch does about it is the same.
 
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use fastcgi::Params;
 use upstream::Stream;
@@ -124,22 +127,47 @@ pub enum Error {
     Memcached(memcached::Error),
 }
 
+/// What became of waiting for a while.
+pub enum Moved {
+    Event(Result<Option<Event>, Error>),
+    /// Some bytes went one way or the other.
+    Bytes,
+}
+
 impl Exchange {
     /// The next event; `None` once nothing follows. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The next event, or that some bytes were sent or received meanwhile, so that
+    /// a timeout may begin anew.
+    pub async fn next_or_moved(&mut self) -> Moved {
+        let before = (self.sent_bytes(), self.received_bytes());
+        poll_fn(|cx| match self.poll_next(cx) {
+            Poll::Ready(event) => Poll::Ready(Moved::Event(event)),
+            Poll::Pending if (self.sent_bytes(), self.received_bytes()) != before => {
+                Poll::Ready(Moved::Bytes)
+            }
+            Poll::Pending => Poll::Pending,
+        })
+        .await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
         match self {
-            Exchange::FastCgi(exchange) => match exchange.next().await {
-                Ok(event) => Ok(event.map(from_fastcgi)),
-                Err(error) => Err(Error::FastCgi(error)),
-            },
-            Exchange::Http(exchange) => match exchange.next().await {
-                Ok(event) => Ok(event.map(from_http)),
-                Err(error) => Err(Error::Http(error)),
-            },
-            Exchange::Memcached(exchange, asking) => match exchange.next().await {
-                Ok(event) => Ok(event.map(|event| from_memcached(event, asking))),
-                Err(error) => Err(Error::Memcached(error)),
-            },
+            Exchange::FastCgi(exchange) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(from_fastcgi))
+                .map_err(Error::FastCgi),
+            Exchange::Http(exchange) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(from_http))
+                .map_err(Error::Http),
+            Exchange::Memcached(exchange, asking) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(|event| from_memcached(event, asking)))
+                .map_err(Error::Memcached),
         }
     }
 

@@ -50,6 +50,13 @@ impl Lowering<'_> {
     pub fn proxy(&mut self, level: &Level<'_>, place: Place, matcher: &Matcher) -> Option<Pass> {
         let node = level.own("proxy_pass").first().copied();
         let url = node.and_then(|node| self.pass_url(node.arg(0)));
+        if let Some(PassUrl {
+            target: PassTarget::Group(group),
+            ..
+        }) = &url
+        {
+            self.keep_connections(*group);
+        }
         let purge = self.cache_purge(level, &PROXY);
         let exchange = self.exchange(level, &PROXY);
         let is_handled = url.is_some() && place != Place::Http;

@@ -11,6 +11,9 @@ use super::values::{parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
 use crate::model::*;
 
+/// Idle connections that are kept for a group of HTTP servers, as in nginx since 1.29.7.
+const HTTP_KEEPALIVE: usize = 32;
+
 impl Lowering<'_> {
     pub fn declare_groups(&mut self, level: &Level<'_>) {
         for node in level.own("upstream") {
@@ -298,17 +301,23 @@ impl Lowering<'_> {
         if let Some(word) = node.args().get(1) {
             self.choice_of(word, &[("local", ())]);
         }
-        match self.number_of(node.arg(0))? {
-            0 => {
-                self.invalid(node.arg(0), "value", "expected a number above 0");
-                None
-            }
-            connections => Some(KeepAlive {
-                connections: to_usize(connections),
-                requests,
-                time,
-                timeout,
-            }),
+        Some(KeepAlive {
+            connections: to_usize(self.number_of(node.arg(0))?),
+            requests,
+            time,
+            timeout,
+        })
+    }
+
+    /// A group of HTTP servers keeps connections unless it says otherwise.
+    pub fn keep_connections(&mut self, group: GroupId) {
+        if let Some(group) = self.groups.get_mut(group.0) {
+            group.keepalive.get_or_insert(KeepAlive {
+                connections: HTTP_KEEPALIVE,
+                requests: 1000,
+                time: seconds(3600),
+                timeout: seconds(60),
+            });
         }
     }
 

@@ -47,7 +47,7 @@ pub enum BalanceMethod {
     Random { two: bool },
 }
 
-/// `keepalive`, `keepalive_requests`, `keepalive_time`, `keepalive_timeout` of a group.
+/// `keepalive` (0 connections: none are kept), `keepalive_requests`, `keepalive_time`, `keepalive_timeout` of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeepAlive {
     pub connections: usize,

@@ -1,0 +1,427 @@
+//! HTTP upstreams as a client and a scripted upstream see them: what is asked,
+//! what comes back, and what becomes of an upstream that lies.
+
+use std::sync::Arc;
+
+use testkit::client::Reply;
+use testkit::fake_http::{FakeHttp, Script};
+use testkit::running::Running;
+use tokio::sync::Semaphore;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_mayfly");
+
+/// A server with these directives; `UP` stands for the upstream's address.
+async fn proxy(upstream: &FakeHttp, directives: &str) -> Running {
+    let directives = directives.replace("UP", &upstream.address());
+    let http = format!(
+        "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
+         server {{\n listen unix:%%/http;\n server_name site.test;\n{directives}\n}}"
+    );
+    Running::start(PROGRAM, "", &http).await
+}
+
+/// An upstream that says what it was asked.
+async fn telling() -> FakeHttp {
+    FakeHttp::start(|request| {
+        let body = format!(
+            "{} {} host={} connection={} x={} length={} body={}",
+            request.method,
+            request.target,
+            request.field("host"),
+            request.field("connection"),
+            request.field("x"),
+            request.field("content-length"),
+            String::from_utf8_lossy(&request.body),
+        );
+        match request.method.as_str() {
+            "HEAD" => Script::new().raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"),
+            _ => Script::page("Content-Type: text/plain\r\n", body),
+        }
+    })
+    .await
+}
+
+fn target(reply: &Reply) -> String {
+    let text = reply.text();
+    text.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn paths_are_mapped_as_nginx_maps_them() {
+    let upstream = telling().await;
+    let server = proxy(
+        &upstream,
+        "location /kept/ { proxy_pass http://UP; }\n\
+         location /a/ { proxy_pass http://UP/b/; }\n\
+         location /root/ { proxy_pass http://UP/; }\n\
+         location /odd { proxy_pass http://UP/b; }\n\
+         location /broken/ { rewrite ^/broken/(.*)$ /changed/$1 break; proxy_pass http://UP/b/; }\n\
+         location /last/ { rewrite ^/last/(.*)$ /a/$1 last; }\n\
+         location /vars/ { proxy_pass http://UP$request_uri; }\n\
+         location /fixed/ { set $to /there; proxy_pass http://UP$to; }\n\
+         location ~ ^/pattern/ { proxy_pass http://UP; }\n\
+         location /error/ { error_page 404 = @named; return 404; }\n\
+         location @named { proxy_pass http://UP; }",
+    )
+    .await;
+    for (asked, wanted) in [
+        ("/kept/x%20y?q=%41", "/kept/x%20y?q=%41"),
+        ("/kept/../kept//x", "/kept/../kept//x"),
+        ("/a/x%20y?q=%41", "/b/x%20y?q=%41"),
+        ("/a/x%2Fy", "/b/x/y"),
+        ("/a/", "/b/"),
+        ("/root/x", "/x"),
+        ("/oddx", "/bx"),
+        ("/broken/x?q=1", "/changed/x?q=1"),
+        ("/last/x", "/b/x"),
+        ("/vars/x%20y?q", "/vars/x%20y?q"),
+        ("/fixed/x", "/there"),
+        ("/pattern/x%20y", "/pattern/x%20y"),
+        ("/error/x%20y", "/error/x%20y"),
+    ] {
+        let reply = server.target().get(asked).await;
+        assert_eq!(target(&reply), wanted, "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn fields_and_bodies_are_sent_as_the_directives_say() {
+    let upstream = telling().await;
+    let address = upstream.address();
+    let server = proxy(
+        &upstream,
+        "proxy_set_header X outer;\n\
+         location /plain/ { proxy_pass http://UP; }\n\
+         location /own/ { proxy_pass http://UP; proxy_set_header Host $host; proxy_set_header X \"\"; }\n\
+         location /split/ { proxy_pass http://UP; set $bad \"a\r\nInjected: b\"; proxy_set_header Host $bad; }\n\
+         location /body/ { proxy_pass http://UP; proxy_set_body said; proxy_method PUT; }\n\
+         location /none/ { proxy_pass http://UP; proxy_pass_request_body off; proxy_pass_request_headers off; }\n\
+         location /old/ { proxy_pass http://UP; proxy_http_version 1.0; }",
+    )
+    .await;
+    let cases = [
+        (
+            "/plain/",
+            format!("POST /plain/ host={address} connection= x=outer length=4 body=sent"),
+        ),
+        (
+            "/own/",
+            "POST /own/ host=site.test connection= x= length=4 body=sent".to_owned(),
+        ),
+        (
+            "/body/",
+            format!("PUT /body/ host={address} connection= x=outer length=4 body=said"),
+        ),
+        (
+            "/old/",
+            format!("POST /old/ host={address} connection=close x=outer length=4 body=sent"),
+        ),
+    ];
+    for (path, wanted) in cases {
+        let reply = server
+            .target()
+            .ask("POST", path, "X: client\r\n", "sent")
+            .await;
+        assert_eq!(reply.text(), wanted, "{path}");
+    }
+    let reply = server.target().ask("POST", "/none/", "", "sent").await;
+    assert!(reply.text().ends_with(" body="), "{}", reply.text());
+    let reply = server.target().get("/split/").await;
+    let text = reply.text();
+    assert!(text.contains("host=a  Injected: b "), "{text}");
+}
+
+#[tokio::test]
+async fn connections_are_kept_for_the_next_request() {
+    let upstream = telling().await;
+    let server = proxy(
+        &upstream,
+        "location / { proxy_pass http://UP; }\n location /close/ { proxy_pass http://UP; proxy_set_header Connection close; }",
+    )
+    .await;
+    for _ in 0..3 {
+        server.target().get("/").await;
+        server.target().ask("HEAD", "/", "", "").await;
+    }
+    assert_eq!((upstream.connections(), upstream.requests()), (1, 6));
+    server.target().get("/close/").await;
+    server.target().get("/").await;
+    assert_eq!(upstream.requests(), 8);
+    assert!(upstream.connections() >= 2);
+}
+
+#[tokio::test]
+async fn redirects_and_cookies_lead_back_here() {
+    let upstream = FakeHttp::start(|request| {
+        let here = request.field("host").to_owned();
+        Script::new().raw(format!(
+            "HTTP/1.1 302 Found\r\nLocation: http://{here}/app/x?y\r\nRefresh: 5; url=http://{here}/app/z\r\n\
+             Set-Cookie: a=b; Domain=.internal; Path=/app/c; HttpOnly\r\nContent-Length: 0\r\n\r\n"
+        ))
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "location /front/ { proxy_pass http://UP/app/; }\n\
+         location /off/ { proxy_pass http://UP/app/; proxy_redirect off; }\n\
+         location /own/ { proxy_pass http://UP; proxy_redirect ~^http://[^/]+/app/(.*)$ https://site.test/$1;\n\
+           proxy_cookie_domain internal site.test; proxy_cookie_path ~^/app(/.*)$ $1; proxy_cookie_flags a secure nohttponly samesite=lax; }\n\
+         location /cached/ { proxy_pass http://UP/app/; proxy_cache zone; proxy_cache_valid 302 1h; proxy_cookie_flags ~ secure; proxy_ignore_headers Set-Cookie; cache_store_set_cookie on; }",
+    )
+    .await;
+    let plain = server.target().get("/front/").await;
+    assert_eq!(plain.field("location"), "http://site.test/front/x?y");
+    assert_eq!(plain.field("refresh"), "5; url=/front/z");
+    let off = server.target().get("/off/").await;
+    assert!(off.field("location").ends_with("/app/x?y"), "{off:?}");
+    let own = server.target().get("/own/").await;
+    assert_eq!(own.field("location"), "https://site.test/x?y");
+    assert_eq!(
+        own.field("set-cookie"),
+        "a=b; Domain=.site.test; Path=/c; Secure; SameSite=Lax"
+    );
+    // Stored responses are rewritten for each client, too.
+    for _ in 0..2 {
+        let cached = server.target().get("/cached/").await;
+        assert_eq!(cached.field("location"), "http://site.test/cached/x?y");
+    }
+    assert_eq!(upstream.requests(), 4);
+}
+
+#[tokio::test]
+async fn another_server_is_tried_where_the_directive_says_so() {
+    let failing =
+        FakeHttp::start(|_| Script::new().raw("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"))
+            .await;
+    let working = telling().await;
+    let http = format!(
+        "upstream both {{ server {}; server {} backup; }}\n\
+         server {{ listen unix:%%/http; add_header X-Tried $upstream_status always;\n\
+         location / {{ proxy_pass http://both; proxy_next_upstream http_503; }}\n\
+         location /no/ {{ proxy_pass http://both; proxy_next_upstream off; }} }}",
+        failing.address(),
+        working.address()
+    );
+    let server = Running::start(PROGRAM, "", &http).await;
+    let passed = server.target().get("/no/").await;
+    assert_eq!((passed.status, passed.field("x-tried")), (503, "503"));
+    let reply = server.target().get("/").await;
+    assert_eq!((reply.status, reply.field("x-tried")), (200, "503, 200"));
+    // What may have changed something is not sent twice.
+    let post = server.target().ask("POST", "/", "", "x").await;
+    assert!(matches!(post.field("x-tried"), "503" | "200"), "{post:?}");
+}
+
+/// Each of these upstreams breaks its word. The client sees an error or a response
+/// that does not end, and the next client asks the upstream again.
+#[tokio::test]
+async fn an_upstream_that_lies_is_never_stored_and_never_looks_whole() {
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
+    let lies = [
+        (
+            "too short",
+            format!("{head}Content-Length: 10\r\n\r\nshort"),
+        ),
+        (
+            "no last chunk",
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n"),
+        ),
+        (
+            "bad chunk size",
+            format!("{head}Transfer-Encoding: chunked\r\n\r\nxyz\r\nshort\r\n0\r\n\r\n"),
+        ),
+        (
+            "two lengths",
+            format!("{head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nshort"),
+        ),
+        (
+            "a length beside a coding",
+            format!(
+                "{head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n0\r\n\r\n"
+            ),
+        ),
+        ("a head without end", head.to_owned()),
+        (
+            "a head above the limit",
+            format!("{head}X: {}\r\n\r\n", "x".repeat(100_000)),
+        ),
+        ("no HTTP", "hello\r\n\r\n".to_owned()),
+        ("nothing", String::new()),
+    ];
+    for (name, lie) in lies {
+        let upstream = FakeHttp::start(move |_| Script::new().raw(lie.as_bytes()).close()).await;
+        let server = proxy(
+            &upstream,
+            "location / { proxy_pass http://UP; proxy_cache zone; }",
+        )
+        .await;
+        for round in 1..=2 {
+            let mut client = server.connect().await;
+            client
+                .send("GET / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n")
+                .await;
+            let received = String::from_utf8_lossy(&client.receive_all().await).into_owned();
+            let is_error = received.starts_with("HTTP/1.1 502 ");
+            let is_cut = received.starts_with("HTTP/1.1 200 ")
+                && !received.ends_with("0\r\n\r\n")
+                && !received.contains("Content-Length: 5\r\n");
+            assert!(is_error || is_cut, "{name}, round {round}: {received}");
+            assert!(upstream.requests() >= round, "{name} was stored");
+        }
+        assert!(server.error_log().contains("upstream"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_is_passed_on_while_it_arrives() {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let upstream = FakeHttp::start(move |_| {
+        Script::new()
+            .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+            .wait_for(&held)
+            .raw("6\r\nsecond\r\n0\r\n\r\n")
+    })
+    .await;
+    for directives in [
+        "proxy_buffering off;",
+        "",
+        "proxy_cache zone; proxy_cache_valid 1h;",
+    ] {
+        let server = proxy(
+            &upstream,
+            &format!("location / {{ proxy_pass http://UP; {directives} }}"),
+        )
+        .await;
+        let mut client = server.connect().await;
+        client
+            .send("GET / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n")
+            .await;
+        client.receive_until("first").await;
+        gate.add_permits(1);
+        let rest = String::from_utf8_lossy(&client.receive_all().await).into_owned();
+        assert!(
+            rest.ends_with("second\r\n0\r\n\r\n"),
+            "{directives}: {rest}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_request_body_is_passed_on_while_it_arrives() {
+    let upstream = telling().await;
+    let server = proxy(
+        &upstream,
+        "location / { proxy_pass http://UP; proxy_request_buffering off; }",
+    )
+    .await;
+    let mut client = server.connect().await;
+    client
+        .send("POST / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        .await;
+    // The upstream hears of it before the rest is there.
+    while upstream.connections() == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    client.send("3\r\ndef\r\n0\r\n\r\n").await;
+    let reply = client.receive(false).await.expect("a response");
+    assert!(
+        reply.text().ends_with("length= body=abcdef"),
+        "{}",
+        reply.text()
+    );
+}
+
+#[tokio::test]
+async fn an_upgrade_makes_a_tunnel_that_outlives_a_reload() {
+    let upstream = FakeHttp::start(|request| {
+        if request.field("upgrade").is_empty() {
+            return Script::page("", "plain");
+        }
+        Script::new()
+            .raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\nhello")
+            .echo()
+    })
+    .await;
+    let directives = "location / { proxy_pass http://UP; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }";
+    let server = proxy(&upstream, directives).await;
+    assert_eq!(server.target().get("/").await.text(), "plain");
+    let mut client = server.connect().await;
+    // The first frame comes along with the request.
+    client
+        .send(
+            "GET / HTTP/1.1\r\nHost: site.test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\none,",
+        )
+        .await;
+    let head = String::from_utf8_lossy(&client.receive_until("one,").await).into_owned();
+    assert!(
+        head.starts_with("HTTP/1.1 101 Switching Protocols\r\n"),
+        "{head}"
+    );
+    assert!(head.contains("\r\nConnection: upgrade\r\n"), "{head}");
+    assert!(head.contains("\r\nUpgrade: echo\r\n"), "{head}");
+    assert!(head.contains("hello"), "{head}");
+    server.signal("HUP");
+    let big = "x".repeat(200_000);
+    client.send(format!("{big}end")).await;
+    let echoed = client.receive_until("end").await;
+    assert_eq!(echoed.len(), big.len() + 3);
+}
+
+#[tokio::test]
+async fn the_cache_knows_no_protocol() {
+    let upstream = FakeHttp::start(|request| {
+        if request.field("if-none-match") == "\"v1\"" {
+            return Script::new().raw(
+                "HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\nCache-Control: max-age=3600\r\n\r\n",
+            );
+        }
+        let body = format!("run {} range={}", request.number, request.field("range"));
+        Script::page("Cache-Control: max-age=0\r\nETag: \"v1\"\r\n", body)
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "add_header X-Cache $upstream_cache_status always;\n\
+         location / { proxy_pass http://UP; proxy_cache zone; proxy_ignore_headers Cache-Control; proxy_cache_valid 1h; proxy_cache_purge PURGE from 127.0.0.1; }",
+    )
+    .await;
+    let ask = |method: &'static str, fields: &'static str| {
+        let target = server.target();
+        async move { target.ask(method, "/", fields, "").await }
+    };
+    // A HEAD is asked as a GET, and a range does not keep the whole from being stored.
+    let head = ask("HEAD", "").await;
+    assert_eq!((head.status, head.field("x-cache")), (200, "MISS"));
+    let part = ask("GET", "Range: bytes=0-2\r\n").await;
+    assert_eq!((part.status, part.text().as_str()), (206, "run"));
+    assert_eq!(part.field("x-cache"), "HIT");
+    let whole = ask("GET", "").await;
+    assert_eq!(
+        (whole.text().as_str(), whole.field("x-cache")),
+        ("run 1 range=", "HIT")
+    );
+    assert_eq!(upstream.requests(), 1);
+}
+
+#[tokio::test]
+async fn pages_are_put_together_from_parts() {
+    let page = "[<!--#include virtual=\"/parts/one?a=b\" -->][<!--#set var=\"who\" value=\"$arg_who\" -->\
+        <!--#if expr=\"$who = you\" --><!--#echo var=\"who\" --><!--#else -->nobody<!--#endif -->]";
+    let upstream = FakeHttp::start(move |request| match request.target.as_str() {
+        "/parts/one?a=b" => Script::page("Content-Type: text/html\r\n", "one"),
+        _ => Script::page("Content-Type: text/html\r\n", page),
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "location / { proxy_pass http://UP; }\n location = /page { ssi on; proxy_pass http://UP; }",
+    )
+    .await;
+    for (asked, wanted) in [
+        ("/page?who=you", "[one][you]"),
+        ("/page?who=%3Cme", "[one][nobody]"),
+    ] {
+        assert_eq!(server.target().get(asked).await.text(), wanted, "{asked}");
+    }
+}
