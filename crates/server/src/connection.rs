@@ -391,6 +391,10 @@ impl Connection {
         }
         request.limit_guards.clear();
         access_log::log(&mut request);
+        if !matches!(after, Ok(After::KeepAlive)) {
+            // Whoever sees the connection end finds the line in the log.
+            access_log::flush_thread();
+        }
         if let (Some(refresh), Ok(After::Close)) = (request.refresh.take(), &after) {
             // Whoever comes back at once shall find what it has caused.
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
