@@ -31,11 +31,6 @@ use crate::stream::ClientStream;
 use crate::worker::Shared;
 use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route, tunnel};
 
-/// How much is read at once while waiting for a head.
-const READ_BYTES: usize = 8 * 1024;
-/// Read buffers kept per thread for whichever connection has bytes next.
-const KEPT_BUFFERS: usize = 32;
-
 /// How long the close of a connection waits for the refresh that its last request
 /// has begun; the response is out by then.
 const REFRESH_PATIENCE: Duration = Duration::from_millis(100);
@@ -216,7 +211,7 @@ impl Connection {
                 let Some(input) = self.client.input() else {
                     return Next::Close;
                 };
-                let bytes = input.buffer.split_to(line.head_len).freeze();
+                let bytes = take_head(&mut input.buffer, line.head_len);
                 let head = RequestHead {
                     bytes,
                     line,
@@ -291,21 +286,9 @@ impl Connection {
         let buffer = &mut input.buffer;
         let patience = &mut self.patience;
         patience.until(until);
-        poll_fn(|cx| {
-            if buffer.capacity() - buffer.len() < READ_BYTES / 4 {
-                if buffer.is_empty() {
-                    *buffer = take_buffer();
-                }
-                buffer.reserve(READ_BYTES);
-            }
-            let polled = stream.poll_read(cx, buffer);
-            if polled.is_pending() && buffer.is_empty() {
-                give_buffer(std::mem::take(buffer));
-            }
-            match polled {
-                Poll::Ready(read) => Poll::Ready(read.map(Some)),
-                Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
-            }
+        poll_fn(|cx| match stream.poll_receive(cx, buffer) {
+            Poll::Ready(read) => Poll::Ready(read.map(Some)),
+            Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
         })
         .await
     }
@@ -582,6 +565,15 @@ impl Connection {
     }
 }
 
+/// The head at the start of `buffer`. Where nothing follows it, the memory goes
+/// along, and the connection keeps none.
+fn take_head(buffer: &mut BytesMut, head_len: usize) -> Bytes {
+    match buffer.len() == head_len {
+        true => std::mem::take(buffer).freeze(),
+        false => buffer.split_to(head_len).freeze(),
+    }
+}
+
 /// Nothing but line ends, which clients may send between requests (RFC 9112 §2.2).
 fn is_between_requests(buffer: &[u8]) -> bool {
     buffer.iter().all(|&byte| byte == b'\r' || byte == b'\n')
@@ -682,22 +674,6 @@ fn unreadable_head(buffer: &[u8]) -> RequestHead {
         bytes,
         fields: Vec::new(),
     }
-}
-
-thread_local! {
-    static BUFFERS: std::cell::RefCell<Vec<BytesMut>> = const { std::cell::RefCell::new(Vec::new()) };
-}
-
-fn take_buffer() -> BytesMut {
-    BUFFERS.with_borrow_mut(Vec::pop).unwrap_or_default()
-}
-
-fn give_buffer(buffer: BytesMut) {
-    BUFFERS.with_borrow_mut(|buffers| {
-        if buffers.len() < KEPT_BUFFERS && buffer.capacity() > 0 {
-            buffers.push(buffer);
-        }
-    });
 }
 
 #[cfg(test)]

@@ -2,14 +2,24 @@
 //! through a shared reference, so that a body can still be arriving while the
 //! response is leaving.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
+use rustix::net::{self, RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
+
+/// What [`ClientStream::poll_receive`] takes at once: any usual head.
+pub const RECEIVE_BYTES: usize = 8 * 1024;
+
+thread_local! {
+    /// Where bytes arrive before it is known how much memory they need.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; RECEIVE_BYTES].into());
+}
 
 #[derive(Debug)]
 enum Socket {
@@ -75,6 +85,58 @@ impl ClientStream {
         }
     }
 
+    /// Receives what is there, up to [`RECEIVE_BYTES`], and appends it to
+    /// `buffer`, which grows by no more than that: for heads, which are short and
+    /// of which most connections have none.
+    pub fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut BytesMut,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let ready = match &self.socket {
+                Socket::Tcp(stream) => stream.poll_read_ready(cx),
+                Socket::Unix(stream) => stream.poll_read_ready(cx),
+            };
+            ready!(ready)?;
+            let mut received = None;
+            let tried = self.try_io(Interest::READABLE, |socket| {
+                SCRATCH.with_borrow_mut(|scratch| {
+                    let (_, count) = net::recv(socket, &mut scratch[..], RecvFlags::DONTWAIT)?;
+                    buffer.extend_from_slice(scratch.get(..count).unwrap_or_default());
+                    received = Some(count);
+                    // A short read took all there was. Saying so here spares the
+                    // system call that would only find that out; what arrives from
+                    // now on makes a new event.
+                    match count {
+                        1..RECEIVE_BYTES => Err(io::ErrorKind::WouldBlock.into()),
+                        _ => Ok(()),
+                    }
+                })
+            });
+            match (received, tried) {
+                (Some(count), _) => return Poll::Ready(Ok(count)),
+                (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// A system call on the socket, made directly: libc's would first look
+    /// whether its thread is being cancelled, which none ever is.
+    fn try_io<R>(
+        &self,
+        interest: Interest,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R>,
+    ) -> io::Result<R> {
+        match &self.socket {
+            Socket::Tcp(stream) => stream.try_io(interest, || call(stream.as_fd())),
+            Socket::Unix(stream) => stream.try_io(interest, || call(stream.as_fd())),
+        }
+    }
+
     fn forget_readable(&self) {
         let nothing = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
         let _ = match &self.socket {
@@ -93,18 +155,17 @@ impl ClientStream {
     /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
     /// takes with less ado.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match &self.socket {
-            Socket::Tcp(stream) => stream.try_write(bytes),
-            Socket::Unix(stream) => stream.try_write(bytes),
-        }
+        self.try_io(Interest::WRITABLE, |socket| {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            Ok(net::send(socket, bytes, flags)?)
+        })
     }
 
     /// Writes what the socket takes now; `WouldBlock` when it takes nothing.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &self.socket {
-            Socket::Tcp(stream) => stream.try_write_vectored(slices),
-            Socket::Unix(stream) => stream.try_write_vectored(slices),
-        }
+        self.try_io(Interest::WRITABLE, |socket| {
+            Ok(rustix::io::writev(socket, slices)?)
+        })
     }
 
     /// Sends up to `length` bytes of `file` from `offset` without copying them
@@ -119,10 +180,7 @@ impl ClientStream {
             let mut offset = offset;
             rustix::fs::sendfile(socket, file, Some(&mut offset), length).map_err(io::Error::from)
         };
-        match &self.socket {
-            Socket::Tcp(stream) => stream.try_io(Interest::WRITABLE, || send(stream.as_fd())),
-            Socket::Unix(stream) => stream.try_io(Interest::WRITABLE, || send(stream.as_fd())),
-        }
+        self.try_io(Interest::WRITABLE, send)
     }
 
     pub async fn writable(&self) -> io::Result<()> {
@@ -152,17 +210,13 @@ impl ClientStream {
 
     /// Looks at the next byte: `true` at the end of the stream.
     fn peek(&self) -> io::Result<bool> {
-        use rustix::net::{RecvFlags, recv};
         let look = |socket: std::os::fd::BorrowedFd<'_>| {
             let mut byte = [0u8; 1];
-            recv(socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT)
+            net::recv(socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT)
                 .map(|(read, _)| read == 0)
                 .map_err(io::Error::from)
         };
-        match &self.socket {
-            Socket::Tcp(stream) => stream.try_io(Interest::READABLE, || look(stream.as_fd())),
-            Socket::Unix(stream) => stream.try_io(Interest::READABLE, || look(stream.as_fd())),
-        }
+        self.try_io(Interest::READABLE, look)
     }
 
     /// Tells the client that nothing more will come.
