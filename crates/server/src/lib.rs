@@ -41,5 +41,6 @@ pub mod spool;
 pub mod ssi;
 mod stream;
 mod tunnel;
-pub mod variable;
+pub mod upstream_tls;
+mod variable;
 pub mod worker;

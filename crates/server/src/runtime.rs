@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use site::{BalanceMethod, CacheZone, Content, Site, Template, UpstreamEndpoint, UpstreamGroup};
 use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec};
 
+use crate::upstream_tls;
 use crate::{access_log, error_log, limit_conn, limit_req};
 
 /// Groups made at run time for addresses that come from variables.
@@ -41,6 +42,10 @@ pub struct Runtime {
     pub charsets: crate::charset::Conversions,
     pub hostname: String,
     pub stats: Arc<Stats>,
+    /// By [`site::TlsId`].
+    pub connectors: Vec<tls_client::Connector>,
+    /// Groups whose kept connections would not be alike.
+    pub mixed_groups: std::collections::HashSet<site::GroupId>,
 }
 
 /// Counters of the whole server: `stub_status`.
@@ -75,11 +80,14 @@ pub struct Resources {
 pub enum BuildError {
     /// An upstream group is impossible.
     Group { name: String, reason: String },
+    /// A file of `proxy_ssl_*` cannot be used.
+    Tls(String),
 }
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            BuildError::Tls(reason) => f.write_str(reason),
             BuildError::Group { name, reason } => write!(f, "upstream \"{name}\": {reason}"),
         }
     }
@@ -161,6 +169,13 @@ impl Runtime {
             limit_conn,
             error_logs: resources.error_logs,
             access_logs: resources.access_logs,
+            connectors: site
+                .http
+                .tls
+                .iter()
+                .map(upstream_tls::connector)
+                .collect::<Result<_, _>>()?,
+            mixed_groups: upstream_tls::mixed_groups(&site),
             charsets: crate::charset::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname()
                 .nodename()

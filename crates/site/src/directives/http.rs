@@ -465,13 +465,6 @@ pub(super) const TABLE: &[Directive] = &[
         .short("what the Server field says")
         .long("`on` shows name and version, `off` the name alone, any other text is shown as it is; an empty text leaves the field out.")
         .example("server_tokens off;"),
-    Directive::new("subrequest_output_buffer_size", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 1, "SIZE").inherited()
-        .default("4k")
-        .ignored("nothing makes such subrequests yet")
-        .short("memory for a subrequest's response")
-        .long("Nothing keeps such responses in memory yet. The line has no effect.")
-        .example("subrequest_output_buffer_size 64k;"),
     Directive::new("tcp_nodelay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")

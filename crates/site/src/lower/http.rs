@@ -32,6 +32,7 @@ impl Lowering<'_> {
             slots: self.slot_names(),
             made_variables: self.made_variables(),
             groups: std::mem::take(&mut self.groups),
+            tls: std::mem::take(&mut self.tls),
             cache_zones: std::mem::take(&mut self.cache_zones),
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),

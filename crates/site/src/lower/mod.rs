@@ -32,6 +32,7 @@ mod rewrite;
 mod server_names;
 mod settings;
 mod template;
+mod tls;
 mod upstream;
 mod values;
 mod variables;
@@ -110,6 +111,7 @@ pub(crate) struct Lowering<'a> {
     group_names: HashMap<String, GroupId>,
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
+    tls: Vec<TlsSettings>,
     cache_zones: Vec<CacheZone>,
     limit_req_zones: Vec<LimitReqZone>,
     limit_conn_zones: Vec<LimitConnZone>,
@@ -139,6 +141,7 @@ impl<'a> Lowering<'a> {
             groups: Vec::new(),
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
+            tls: Vec::new(),
             cache_zones: Vec::new(),
             limit_req_zones: Vec::new(),
             limit_conn_zones: Vec::new(),

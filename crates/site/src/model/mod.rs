@@ -53,6 +53,8 @@ pub struct Http {
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.
     pub groups: Vec<UpstreamGroup>,
+    /// Settings of encrypted connections to upstreams, each once.
+    pub tls: Vec<TlsSettings>,
     pub cache_zones: Vec<CacheZone>,
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
@@ -88,6 +90,8 @@ ids! {
     SlotId,
     /// Index into [`Http::groups`].
     GroupId,
+    /// Index into [`Http::tls`].
+    TlsId,
     /// Index into [`Http::cache_zones`].
     CacheZoneId,
     /// Index into [`Http::limit_req_zones`].

@@ -155,8 +155,10 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
         Protocol::FastCgi(fastcgi) => {
             fields!(fastcgi; params, index, split_path_info, keep_conn, catch_stderr)
         }
-        Protocol::Http(proxy) => fields!(proxy; is_tls, version, uri, host, port, fields, method,
-            body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers),
+        Protocol::Http(proxy) => {
+            fields!(proxy; is_tls, tls, tls_name, version, uri, host, port, fields, method,
+            body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers)
+        }
     });
     facts.extend(
         fields!(pass, exchange: connect_timeout, send_timeout, read_timeout,
