@@ -5,13 +5,14 @@ CARGO  ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BINARY ?= $(TARGET)/release/mayfly
 
-.PHONY: help build run test bench lint fuzz doc clean
+.PHONY: help build run test bench instructions lint fuzz doc clean
 
 help:
 	@echo "make build   target/release/mayfly"
 	@echo "make run     the demo site on http://127.0.0.1:8080/ (PORT=8080)"
 	@echo "make test    every test: crates, demo, scripts, WordPress and DokuWiki in a browser"
-	@echo "make bench   every measurement; QUICK=1 takes three minutes"
+	@echo "make bench   Mayfly beside its peers, and its promises; QUICK=1 takes three minutes"
+	@echo "make instructions   what a hit costs, counted by callgrind"
 	@echo "make lint    formatting, clippy, documentation; warnings are errors"
 	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
 	@echo "make doc     the documentation of all crates"
@@ -26,13 +27,18 @@ run:
 	@scripts/run-demo.sh "$(BINARY)"
 
 test:
-	@scripts/setup.sh build run test
+	@scripts/setup.sh build run test instructions
 	@CARGO="$(CARGO)" scripts/test.sh "$(BINARY)"
 
 bench:
 	@scripts/setup.sh build run bench
-	$(CARGO) build --release --locked --package mayfly
+	$(CARGO) build --release --locked --package mayfly --package bench-tools
 	@bench/all.py --binary "$(BINARY)" $(if $(QUICK),--quick) $(BENCH_ARGS)
+
+instructions:
+	@scripts/setup.sh build instructions
+	$(CARGO) build --release --locked --package mayfly
+	@bench/instructions.py --binary "$(BINARY)" $(INSTRUCTIONS_ARGS)
 
 lint:
 	@scripts/setup.sh build

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Runs every measurement and writes down what came out.
+"""Everything that is measured: Mayfly beside its peers, then the promises it is held to alone.
 
-The table goes to the terminal, the figures to bench/out/, and after a full run a
-page for people to docs/benchmarks.md. A full run measures nginx as well and takes
-about a quarter of an hour; --quick leaves nginx and the page out and takes three
-minutes. Ends with status 1 when Mayfly misses a promise.
+Tables go to the terminal, figures to bench/out/, and after a full run a page for
+people to docs/benchmarks.md, with pictures. A full run takes about three quarters of
+an hour. --quick takes three minutes: one short round of each scenario, no promises,
+no page. Ends with status 1 when Mayfly misses a goal or a promise.
 """
 
-import datetime
 import importlib
 import os
-import platform
 import sys
 
-from harness import report, subject
+import compare
+import scenarios
+from lib import comparison, page, peers, report, subject
 
-MEASUREMENTS = ["flood", "cold_crowd", "hit_cost", "memory", "slow_clients"]
+PROMISES = ["flood", "cold_crowd", "hit_cost", "memory", "slow_clients"]
+SCENARIOS = [scenario.name for scenario in scenarios.SCENARIOS]
 PAGE = os.path.join(os.path.dirname(report.FOLDER), "docs", "benchmarks.md")
 
 
@@ -38,82 +39,40 @@ def run(chosen, names):
     return results
 
 
-def machine():
-    model = "unknown processor"
-    with open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                model = line.partition(":")[2].strip()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GB, Linux {platform.release()}"
-
-
-def markdown(results):
-    """The page: what was measured on what, then one table per measurement."""
-    versions = sorted({f"{result.server}: {result.version}" for result in results})
-    lines = [
-        "# Benchmarks",
-        "",
-        "Written by `make bench`; do not edit. Client and server each have a core of their own,",
-        "PHP shares the server's. What exactly is measured stands at the top of each script in",
-        "[bench/](../bench/), and `bench/NAME.py` repeats one of them alone.",
-        "",
-        f"- {datetime.date.today().isoformat()}, {machine()}",
-        *[f"- {version}" for version in versions],
-        "",
-    ]
-    for name in dict.fromkeys(result.name for result in results):
-        same = [result for result in results if result.name == name]
-        lines += [f"## {same[0].title}", "", f"`bench/{name}.py`", ""]
-        lines += ["| promise | at most | " + " | ".join(result.server for result in same) + " |"]
-        lines += ["| --- | ---: |" + " ---: |" * len(same)]
-        for promise in dict.fromkeys(check["promise"] for result in same for check in result.checks):
-            checks = [next((c for c in r.checks if c["promise"] == promise), None) for r in same]
-            cells = [_cell(check) for check in checks]
-            limit = next(check for check in checks if check)
-            lines.append(f"| {promise} | {_with_unit(limit, 'limit')} | " + " | ".join(cells) + " |")
-        if name == "hit_cost":
-            lines += _hit_costs(same[0])
-        lines.append("")
-    return "\n".join(lines)
-
-
-def _with_unit(check, field):
-    return report.number(check[field]) + (f" {check['unit']}" if check["unit"] else "")
-
-
-def _cell(check):
-    if check is None:
-        return ""
-    return _with_unit(check, "value") + ("" if check["kept"] else " (missed)")
-
-
-def _hit_costs(result):
-    lines = ["", f"| page | {result.server}, CPU per hit | nginx, CPU per hit |", "| --- | ---: | ---: |"]
-    for page, figures in result.figures.items():
-        if isinstance(figures, dict):
-            cpu = figures["cpu_microseconds"]
-            lines.append(f"| {page} | {cpu['subject']} us | {cpu['reference']} us |")
-    return lines
+def promises(chosen, names):
+    """Results of Mayfly, and of nginx beside them where the cost of a hit is not the question."""
+    own = run(chosen, names)
+    if subject.kind_of(chosen.binary) == "nginx":
+        return own, own
+    binary, chosen.binary = chosen.binary, chosen.nginx
+    theirs = run(chosen, [name for name in names if name != "hit_cost"])
+    chosen.binary = binary
+    return own, own + theirs
 
 
 def main():
-    parser = report.options(__doc__)
-    parser.add_argument("--only", choices=MEASUREMENTS, nargs="+", default=MEASUREMENTS)
+    parser = compare.options(__doc__)
+    parser.add_argument("--only", choices=SCENARIOS + PROMISES, nargs="+", metavar="NAME")
+    parser.add_argument("--page", help="write the page there, whatever was run, rather than to docs/ after a full run")
     chosen = parser.parse_args()
-    report.prepare(chosen)
-    own = run(chosen, chosen.only)
-    results = list(own)
-    if not chosen.quick and subject.kind_of(chosen.binary) != "nginx":
-        chosen.binary = chosen.nginx
-        # The cost of a hit is a comparison already.
-        results += run(chosen, [name for name in chosen.only if name != "hit_cost"])
-    print(report.table(results))
-    if not chosen.quick and chosen.only == MEASUREMENTS:
-        with open(PAGE, "w") as file:
-            file.write(markdown(results))
-        print(f"\nWritten to {os.path.relpath(PAGE)} and {os.path.relpath(report.OUT)}/")
-    sys.exit(0 if all(result.is_kept() for result in own) else 1)
+    names = chosen.only or (SCENARIOS if chosen.quick else SCENARIOS + PROMISES)
+    compare.prepare(chosen)
+    compared = compare.run(chosen, [name for name in names if name in SCENARIOS])
+    own, all_results = promises(chosen, [name for name in names if name in PROMISES])
+    if compared:
+        print(comparison.goals_table(compared))
+    if own:
+        print(report.table(all_results))
+    is_full = not chosen.quick and not chosen.only
+    path = chosen.page or (PAGE if is_full else None)
+    if path:
+        versions = [f"{one.title}: {one.version()}" for one in peers.PEERS
+                    if one.program() and one is not peers.NginxCopying]
+        page.write(path, page.about(chosen, versions), compared, all_results)
+        print(f"\nWritten to {os.path.relpath(path)} and {os.path.relpath(report.OUT)}/")
+    missed = [goal for result in compared for goal in result["goals"] if not goal["reached"]]
+    # A quick look is too short to hold anybody to its figures.
+    sys.exit(1 if not chosen.quick and (missed or not all(result.is_kept() for result in own)) else 0)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ here, so that PHP's own account of its concurrency can tell who kept to four.
 import random
 import time
 
-from harness import load, php, report, subject
+from lib import load, php, report, subject
 
 NAME = "cold_crowd"
 TITLE = "500 cold pages, 200 clients, 4 workers"

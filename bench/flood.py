@@ -10,7 +10,7 @@ and beside it a few careful visitors check every byte of what they get.
 import contextlib
 import threading
 
-from harness import load, php, report, subject
+from lib import load, php, report, subject
 
 NAME = "flood"
 TITLE = "Flood on one page"

@@ -11,7 +11,7 @@ an access log, with a plain and with a buffered one. nginx's cache is on tmpfs.
 import contextlib
 import statistics
 
-from harness import load, php, process, report, subject
+from lib import load, php, process, report, subject
 
 NAME = "hit_cost"
 TITLE = "CPU time per hit"
@@ -24,9 +24,9 @@ RATIO = 0.6
 
 def cost(server, target, seconds, core):
     """(CPU microseconds per request, requests per second) of one round."""
-    before = process.cpu_seconds(server.pid)
+    clock = process.CpuTime(server.pid)
     figures = load.wrk(server.url(target), CONNECTIONS, seconds, core)
-    spent = process.cpu_seconds(server.pid) - before
+    spent = sum(clock.spent())
     if figures["errors"]:
         raise SystemExit(f"{server.kind}: {figures['errors']} errors on {target}: {figures}")
     return spent * 1e6 / figures["requests"], figures["per_second"]

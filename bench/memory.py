@@ -8,7 +8,7 @@ are files, the bytes on tmpfs are counted as well.
 import os
 import time
 
-from harness import load, php, process, report, subject
+from lib import load, php, process, report, subject
 
 NAME = "memory"
 TITLE = "Memory"
@@ -68,7 +68,7 @@ def small_budget(chosen, folder, fpm, pages):
     with start(chosen, folder, fpm, "64m") as server:
         with process.PeakMemory(server.pid) as peak:
             asked = load.crowd(server.port, targets(pages), CLIENTS, PAGE_BYTES)
-        highest = max(peak.bytes, process.memory_bytes(server.pid, "VmHWM"))
+        highest = max(peak.bytes, process.memory_bytes(server.pid, field="VmHWM"))
         files = stored_files_bytes(server)
     return {
         "peak_mb": round((highest + files) / MB, 2),

@@ -1,6 +1,6 @@
--- wrk prints its figures as one line of JSON, which bench/harness/load.py reads.
+-- wrk prints its figures as one line of JSON, which bench/lib/load.py reads.
 -- Latencies are microseconds. wrk counts statuses above 399 only; that nothing
--- but 200 comes otherwise is watched by the harness's own client.
+-- but 200 comes otherwise is watched by the client of bench/lib.
 done = function(summary, latency)
   local errors = summary.errors
   print(string.format(

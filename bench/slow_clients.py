@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from harness import load, php, process, report, subject
+from lib import load, php, process, report, subject
 
 NAME = "slow_clients"
 TITLE = "Slow clients beside fast ones"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build run test bench fuzz
+#   scripts/setup.sh GROUP...      groups: build run test bench instructions fuzz
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -12,9 +12,10 @@ packages_of() {
         build) echo gcc libc6-dev ;;
         run)   echo php-fpm php-sqlite3 curl ;;
         test)  echo php-fpm php-sqlite3 curl python3 ;;
-        bench) echo php-fpm php-cli python3 wrk nginx util-linux ;;
+        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin ;;
+        instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, run, test, bench, fuzz)" >&2; return 1 ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
     esac
 }
 
@@ -32,7 +33,9 @@ php_fpm() {
 is_installed() {
     case $1 in
         libc6-dev)   [ -e /usr/include/stdio.h ] ;;
-        nginx)       [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null ;;
+        nginx|haproxy) [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null ;;
+        varnish)     [ -x /usr/sbin/varnishd ] || command -v varnishd >/dev/null ;;
+        apache2-bin) [ -x /usr/sbin/apache2 ] || command -v httpd >/dev/null ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
@@ -42,7 +45,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, run, test, bench, fuzz)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, run, test, bench, instructions, fuzz)" >&2
     exit 2
 fi
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Every test, one part after the other: the crates, the demo and the scripts,
-# real applications. A part that fails does not keep the next from running; the
-# last line adds all of them up as "N passed, N failed".
+# Every test, one part after the other: the crates, the demo and the scripts, what
+# a hit costs in instructions, real applications. A part that fails does not keep
+# the next from running; the last line adds all of them up as "N passed, N failed".
 #
 #   scripts/test.sh BINARY      the program that the build below leaves
 set -uo pipefail
@@ -22,6 +22,7 @@ part() { # part NAME COMMAND...
 part crates "$cargo" test --workspace --locked --no-fail-fast
 part build "$cargo" build --release --locked --package mayfly
 part checks scripts/checks/run.py --binary "$binary"
+part instructions bench/instructions.py --binary "$binary"
 if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
     part applications python3 apps/run.py --binary "$binary" --seconds 30
 else

@@ -13,7 +13,7 @@ import time
 import urllib.parse
 import xml.etree.ElementTree
 
-from harness import php, process, subject
+from lib import php, process, subject
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIFETIME_SECONDS = 1

@@ -2,71 +2,20 @@
 //!
 //! `cargo bench -p http-cache`. Each iteration hashes the key and looks it up, as the server does.
 
-use bytes::Bytes;
+mod pages;
+
 use divan::counter::ItemsCount;
-use http_cache::{
-    Body, KeyRef, LifetimeSource, Lookup, Millis, NoFields, ResponseHead, Storable, StoredHead,
-    StoredResponse, Zone, ZoneConfig,
-};
+use http_cache::{KeyRef, Lookup, NoFields, Zone, ZoneConfig};
+use pages::{KEYS, NOW, key};
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
-const KEYS: u64 = 1_000_000;
-const NOW: Millis = Millis(1_700_000_000_000);
-
-static ZONE: LazyLock<Arc<Zone>> = LazyLock::new(|| {
-    let config = ZoneConfig {
-        memory_budget_bytes: 8 << 30,
-        ..ZoneConfig::default()
-    };
-    let zone = Zone::new(config);
-    let storable = Storable {
-        lifetime: Duration::from_secs(60),
-        source: LifetimeSource::Rule,
-        age_at_receipt: Duration::ZERO,
-        stale_while_revalidate: Duration::ZERO,
-        stale_if_error: Duration::ZERO,
-        must_revalidate: false,
-        vary: None,
-        share_only: None,
-    };
-    let reason = Bytes::new();
-    let head = ResponseHead {
-        status: 200,
-        reason: &reason,
-        fields: &[],
-        declared_length: None,
-    };
-    let head = StoredHead::new(&head, &storable, NOW);
-    let body = Body::pack(&[Bytes::from_static(&[b'x'; 64])]);
-    for number in 0..KEYS {
-        let response = StoredResponse {
-            head: head.clone(),
-            body: body.clone(),
-            stamp: zone.stamp(),
-            group: None,
-        };
-        zone.insert(&KeyRef::new(&key(number)), response, NOW)
-            .expect("fits");
-    }
-    zone
-});
+static ZONE: LazyLock<Arc<Zone>> =
+    LazyLock::new(|| pages::filled_zone(ZoneConfig::default().shards));
 
 fn main() {
     LazyLock::force(&ZONE);
     divan::main();
-}
-
-/// `httpexample.org/page/0000000GET`.
-fn key(number: u64) -> [u8; 31] {
-    let mut key = *b"httpexample.org/page/0000000GET";
-    let mut rest = number;
-    for digit in key[21..28].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    key
 }
 
 thread_local! {

@@ -67,6 +67,8 @@ pub struct Policy {
     pub valid: Vec<ValidRule>,
     /// Store answers to requests with `Authorization` although the response does not allow it.
     pub store_authorized: bool,
+    /// Store a 206 as if it were whole: the key says which part it is. Default: no.
+    pub stores_partial: bool,
     /// Obey `CDN-Cache-Control` (RFC 9213). Default: yes.
     pub targeted: bool,
     /// Share of the time since `Last-Modified` to use as lifetime, in percent, and its bound
@@ -94,6 +96,7 @@ impl Default for Policy {
             ignore: IgnoreFields::default(),
             valid: Vec::new(),
             store_authorized: false,
+            stores_partial: false,
             targeted: true,
             heuristic: None,
             min_uses: 1,
@@ -189,7 +192,7 @@ pub fn decide(
         return Err(NoStore::Method);
     }
     match response.status {
-        206 => return Err(NoStore::Partial),
+        206 if !policy.stores_partial => return Err(NoStore::Partial),
         200..=303 | 305..=999 => {}
         _ => return Err(NoStore::Status),
     }

@@ -64,6 +64,9 @@ impl<'a> HeadWriter<'a> {
     /// With the upstream's own reason phrase where it has one that can be
     /// sent, else with the usual one.
     pub fn with_reason_or_usual(out: &'a mut Vec<u8>, status: u16, reason: Option<&[u8]>) -> Self {
+        if status == 200 && reason == Some(b"OK") {
+            return HeadWriter::new(out, status);
+        }
         match reason.filter(|reason| check_value(reason).is_ok()) {
             Some(reason) => {
                 put_status(out, status);

@@ -41,25 +41,28 @@ pub fn request_host<'a>(
 
 /// Reads `host [ ":" port ]`; `None` when it is not one.
 pub fn parse_host(bytes: &[u8]) -> Option<Host<'_>> {
-    let (name, after) = if bytes.first() == Some(&b'[') {
+    let (name, after, has_upper) = if bytes.first() == Some(&b'[') {
         let end = memchr::memchr(b']', bytes)? + 1;
         let (name, after) = bytes.split_at_checked(end)?;
-        (name, after)
+        if !is_ip_literal(name) {
+            return None;
+        }
+        (name, after, name.iter().any(u8::is_ascii_uppercase))
     } else {
-        bytes.split_at(memchr::memchr(b':', bytes).unwrap_or(bytes.len()))
+        let (len, has_upper) = scan_reg_name(bytes)?;
+        let (name, after) = bytes.split_at_checked(len)?;
+        let name = name.strip_suffix(b".").unwrap_or(name);
+        if name.is_empty() || name.ends_with(b".") {
+            return None;
+        }
+        (name, after, has_upper)
     };
     let port = match after {
         [] | b":" => None,
         [b':', digits @ ..] => Some(parse_port(digits)?),
         _ => return None,
     };
-    let name = if name.first() == Some(&b'[') {
-        is_ip_literal(name).then_some(name)?
-    } else {
-        let name = name.strip_suffix(b".").unwrap_or(name);
-        is_reg_name(name).then_some(name)?
-    };
-    let name = if name.iter().any(u8::is_ascii_uppercase) {
+    let name = if has_upper {
         Cow::Owned(name.to_ascii_lowercase())
     } else {
         Cow::Borrowed(name)
@@ -67,31 +70,69 @@ pub fn parse_host(bytes: &[u8]) -> Option<Host<'_>> {
     Some(Host { name, port })
 }
 
-fn parse_port(digits: &[u8]) -> Option<u16> {
-    let only_digits = digits.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(digits).ok()?;
-    only_digits.then(|| text.parse().ok())?
+/// What a byte is in a name: most need no second look.
+const PLAIN: u8 = 0;
+const UPPER: u8 = 1;
+const DOT: u8 = 2;
+const PERCENT: u8 = 3;
+const END: u8 = 4;
+const REFUSED: u8 = 5;
+
+static NAME_BYTES: [u8; 256] = {
+    let mut table = [REFUSED; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'.' => DOT,
+            b'%' => PERCENT,
+            b':' => END,
+            b'A'..=b'Z' => UPPER,
+            plain if is_unreserved_or_sub_delim(plain) => PLAIN,
+            _ => REFUSED,
+        };
+        byte += 1;
+    }
+    table
+};
+
+/// The length of the reg-name (RFC 3986 §3.2.2) that `bytes` begin with, up to
+/// a colon or the end, and whether it has capital letters. No two dots stand
+/// together in it.
+fn scan_reg_name(bytes: &[u8]) -> Option<(usize, bool)> {
+    let mut has_upper = false;
+    let mut after_dot = false;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let class = NAME_BYTES[usize::from(byte)];
+        match class {
+            PLAIN => {}
+            UPPER => has_upper = true,
+            DOT if after_dot => return None,
+            DOT => {}
+            PERCENT => {
+                let [high, low] = bytes.get(at + 1..at + 3)? else {
+                    return None;
+                };
+                if !(high.is_ascii_hexdigit() && low.is_ascii_hexdigit()) {
+                    return None;
+                }
+                has_upper |= high.is_ascii_uppercase() || low.is_ascii_uppercase();
+                at += 2;
+            }
+            END => break,
+            _ => return None,
+        }
+        after_dot = class == DOT;
+        at += 1;
+    }
+    Some((at, has_upper))
 }
 
-/// `unreserved / sub-delims / pct-encoded`, not empty, no empty label inside.
-fn is_reg_name(name: &[u8]) -> bool {
-    let mut rest = name;
-    let mut previous = 0;
-    while let [byte, after @ ..] = rest {
-        rest = match (byte, after) {
-            (b'%', [high, low, after @ ..])
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                after
-            }
-            (b'.', _) if previous == b'.' => return false,
-            _ if is_unreserved_or_sub_delim(*byte) => after,
-            _ => return false,
-        };
-        previous = *byte;
-    }
-    // A trailing dot was taken off before, so another is a second one.
-    !name.is_empty() && previous != b'.'
+fn parse_port(digits: &[u8]) -> Option<u16> {
+    digits.iter().try_fold(0u16, |port, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u16::from(byte - b'0'))?;
+        port.checked_mul(10)?.checked_add(digit)
+    })
 }
 
 fn is_ip_literal(name: &[u8]) -> bool {
@@ -121,8 +162,25 @@ fn is_ip_future(rest: &[u8]) -> bool {
             .all(|&byte| byte == b':' || is_unreserved_or_sub_delim(byte))
 }
 
-fn is_unreserved_or_sub_delim(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
+const fn is_unreserved_or_sub_delim(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'.'
+                | b'_'
+                | b'~'
+                | b'!'
+                | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+        )
 }
 
 #[cfg(test)]

@@ -124,6 +124,8 @@ fn parse_fields(
         if is_left_out(field.kind, limits) {
             line.ignored_fields += 1;
         } else {
+            line.presence
+                .note(rest.get(..field.name_end).unwrap_or_default());
             fields.push(FieldSpan {
                 name: Span::new(at, at + field.name_end),
                 value: Span::new(at + field.value_start, at + field.value_end),
@@ -286,6 +288,9 @@ impl<'a> RequestView<'a> {
     #[inline]
     pub fn field(self, name: impl AsRef<[u8]>) -> Option<&'a [u8]> {
         let name = name.as_ref();
+        if !self.may_have(name) {
+            return None;
+        }
         self.fields
             .iter()
             .find(|field| {
@@ -297,9 +302,20 @@ impl<'a> RequestView<'a> {
 
     /// All values of the field `name` (any case), in order.
     pub fn field_all<'n>(self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
-        self.fields()
-            .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value)
+        let fields = match self.may_have(name) {
+            true => self.fields,
+            false => &[],
+        };
+        fields
+            .iter()
+            .filter(move |field| field.name.of(self.bytes).eq_ignore_ascii_case(name))
+            .map(move |field| field.value.of(self.bytes))
+    }
+
+    /// False where there is surely no field `name` (any case).
+    #[inline]
+    pub fn may_have(self, name: &[u8]) -> bool {
+        self.line.presence.may_have(name)
     }
 
     /// All values of the field `name` in one, as nginx's `$http_name` shows

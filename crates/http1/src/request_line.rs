@@ -6,6 +6,7 @@
 //! has no white space and no control characters.
 
 use crate::error::RequestError;
+use crate::presence::Presence;
 use crate::span::Span;
 
 /// The HTTP version of a request or response, as far as it changes anything.
@@ -47,6 +48,8 @@ pub struct RequestLine {
     pub version: Version,
     /// Field lines left out because of their names (`ignore_invalid_headers`).
     pub ignored_fields: usize,
+    /// Which fields follow it, roughly.
+    pub presence: Presence,
 }
 
 /// Whether `byte` may stand in a method (nginx: `A-Z`, `_`, `-`).
@@ -55,7 +58,7 @@ pub(crate) fn is_method_byte(byte: u8) -> bool {
 }
 
 /// Parses the line at `start..end` of `buf`, line end excluded. The caller
-/// fills in `head_len` and `ignored_fields`.
+/// fills in `head_len`, `ignored_fields` and `presence`.
 pub(crate) fn parse(buf: &[u8], start: usize, end: usize) -> Result<RequestLine, RequestError> {
     let line = buf.get(start..end).unwrap_or_default();
     let method_len = line
@@ -89,6 +92,7 @@ pub(crate) fn parse(buf: &[u8], start: usize, end: usize) -> Result<RequestLine,
         line: Span::new(start, end),
         version,
         ignored_fields: 0,
+        presence: Presence::default(),
     })
 }
 

@@ -1,27 +1,36 @@
-//! `mayfly serve DIR`: from a folder to a configuration, which is then run like
+//! `mayfly serve DIR | URL`: from a folder or an HTTP server to a configuration, which is then run like
 //! any other; in the foreground, with a word on what was found and how to see
 //! it work.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::account;
 use crate::cli::{ServeArgs, Workers};
 use crate::config::Invocation;
 use crate::paths;
-use crate::serve::{Folder, Found, Kind, ServeOptions, detect, write_config};
+use crate::serve::{
+    Folder, Kind, ServeOptions, UpstreamUrl, detect, write_config, write_upstream_config,
+};
 use crate::system_error::reason;
 
 /// What to serve, and what to say about it.
 pub struct Serve {
-    pub found: Found,
+    /// The configuration.
     pub text: String,
-    dir: PathBuf,
+    /// What is served, and from where.
+    what: String,
+    /// Who makes the pages.
+    maker: &'static str,
     listen: Vec<String>,
     is_cached: bool,
-    /// The first page is a refusal.
-    lacks_index: bool,
+    notes: Vec<String>,
 }
+
+/// Where `serve` listens unless told otherwise.
+const LISTEN: &str = "127.0.0.1:8080";
+/// Where it listens when the upstream is there.
+const LISTEN_BESIDE: &str = "127.0.0.1:8081";
 
 /// Looks at the folder and writes the configuration.
 ///
@@ -29,10 +38,8 @@ pub struct Serve {
 /// Why there is nothing to serve.
 pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let shown = args.dir.display().to_string();
-    if shown.starts_with("http://") || shown.starts_with("https://") {
-        return Err(format!(
-            "{shown}: serving from another HTTP server is not there yet; name a folder"
-        ));
+    if UpstreamUrl::is_one(&shown) {
+        return prepare_upstream(args, &shown);
     }
     let dir = paths::from_here(args.dir.clone());
     // Through links, so that what is served does not change under the server.
@@ -70,13 +77,59 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let lacks_index = ["index.php", "index.html"]
         .iter()
         .all(|name| found.front_controller.is_none() && !document_root.join(name).exists());
+    let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
+    if lacks_index {
+        notes.insert(
+            0,
+            "there is no index.php or index.html, so / answers 403.".to_owned(),
+        );
+    }
     Ok(Serve {
-        found,
         text,
-        dir,
+        what: format!("{} from {}", found.kind.name(), dir.display()),
+        maker: "PHP",
         listen: args.listen.clone(),
         is_cached,
-        lacks_index,
+        notes,
+    })
+}
+
+/// As [`prepare`] for an HTTP server in the folder's place.
+fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
+    let upstream = UpstreamUrl::parse(shown)?;
+    if args.php.is_some() || args.workers != Workers::Auto {
+        return Err(format!(
+            "--php and --workers are for folders: PHP runs behind {}",
+            upstream.text
+        ));
+    }
+    let mut listen = args.listen.clone();
+    let mut notes = Vec::new();
+    // The usual port of both: the one who comes second takes another.
+    if listen == [LISTEN] && upstream.is_at(LISTEN) {
+        listen = vec![LISTEN_BESIDE.to_owned()];
+        notes.push(format!(
+            "{LISTEN} is the upstream itself; --listen names another place."
+        ));
+    }
+    let user = match account::is_root() {
+        true => Some(account::default_account()?.name),
+        false => None,
+    };
+    let options = ServeOptions {
+        listen: listen.clone(),
+        ttl: args.ttl,
+        user,
+        ..ServeOptions::default()
+    };
+    let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
+    Ok(Serve {
+        text,
+        what: format!("what {} says", upstream.text),
+        maker: "the upstream",
+        listen,
+        is_cached: !args.ttl.is_zero(),
+        notes,
     })
 }
 
@@ -108,25 +161,19 @@ impl Serve {
     }
 
     fn announcement(&self) -> String {
-        let mut text = format!(
-            "Serving {} from {}\n",
-            self.found.kind.name(),
-            self.dir.display()
-        );
+        let mut text = format!("Serving {}\n", self.what);
         let urls: Vec<String> = self.listen.iter().map(|listen| url(listen)).collect();
         for url in &urls {
             text.push_str(&format!("  {url}\n"));
         }
-        if self.lacks_index {
-            text.push_str("Note: there is no index.php or index.html, so / answers 403.\n");
-        }
-        for note in self.found.notes() {
+        for note in &self.notes {
             text.push_str(&format!("Note: {note}\n"));
         }
         if let (true, Some(url)) = (self.is_cached, urls.first()) {
             text.push_str(&format!(
                 "See it work: for i in 1 2; do curl -si {url} | grep -i cache; done\n\
-                 The first page is made by PHP (MISS), the second comes from memory (HIT).\n"
+                 The first page is made by {} (MISS), the second comes from memory (HIT).\n",
+                self.maker
             ));
         }
         text.push_str("To go on from here: mayfly serve --print-config. Ctrl-C stops.\n");

@@ -107,7 +107,9 @@ impl Serving {
         let runtime = self.shared.runtime();
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
         for (group, model) in runtime.groups.iter().zip(&runtime.site.http.groups) {
-            for (index, server) in model.servers.iter().enumerate() {
+            // Those that names stand for come behind the others.
+            let written = model.servers.iter().filter(|server| !server.is_name());
+            for (index, server) in written.enumerate() {
                 let is_pool = matches!(&server.endpoint, UpstreamEndpoint::PhpPool(name) if *name == status.name);
                 if !is_pool {
                     continue;
@@ -148,8 +150,11 @@ impl Serving {
     /// Closes kept connections to PHP: a worker waits for its client.
     pub fn close_idle_upstreams(&self) {
         let runtime = self.shared.runtime();
-        for (group, model) in runtime.groups.iter().zip(&runtime.site.http.groups) {
-            (0..model.servers.len()).for_each(|index| group.close_idle(index));
+        for group in &runtime.groups {
+            let servers = group.snapshot(0);
+            servers
+                .iter()
+                .for_each(|server| group.close_idle(server.server));
         }
     }
 }

@@ -16,22 +16,26 @@ const MAX_REFERER_HOST_BYTES: usize = 256;
 /// Do `allow` and `deny` let this request in? The first rule that holds the
 /// client's address decides; without one it is let in.
 pub fn is_allowed(request: &Request) -> bool {
-    is_address_allowed(&request.settings.access, request.client_ip())
+    decision(request).unwrap_or(true)
 }
 
-fn is_address_allowed(rules: &[AccessRule], address: Option<IpAddr>) -> bool {
+/// The first rule that holds the client's address; `None` where none does.
+pub fn decision(request: &Request) -> Option<bool> {
+    decide(&request.settings.access, request.client_ip())
+}
+
+fn decide(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
     rules
         .iter()
         .find(|rule| rule.network.contains(address))
-        .is_none_or(|rule| rule.allow)
+        .map(|rule| rule.allow)
 }
 
 /// Takes the client's address from what a trusted proxy says. Does nothing
 /// once that has happened, so it may be called again in the final location.
 pub fn apply_real_ip(request: &mut Request) {
     let peer = request.connection.peer;
-    let settings = request.settings.clone();
-    let rules = &settings.real_ip;
+    let rules = &request.settings.real_ip;
     if rules.from.is_empty() || request.client != peer {
         return;
     }
@@ -278,7 +282,7 @@ mod tests {
         ] {
             let address = address.map(|text| text.parse().unwrap());
             assert_eq!(
-                is_address_allowed(&rules(rules_text), address),
+                decide(&rules(rules_text), address).unwrap_or(true),
                 wanted,
                 "{rules_text:?} {address:?}"
             );

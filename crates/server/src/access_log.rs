@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use site::{AccessLogTarget, LogEscape, LogFormat, LogTarget, Part};
+use site::{AccessLogTarget, Builtin, LogEscape, LogFormat, LogTarget, Part, Variable};
 
 use crate::clock;
 use crate::error_log::sink::Sinks;
@@ -69,7 +69,8 @@ struct Writer {
 }
 
 thread_local! {
-    static WRITER: RefCell<Writer> = RefCell::default();
+    /// `None` while it is out.
+    static WRITER: RefCell<Option<Box<Writer>>> = const { RefCell::new(None) };
 }
 
 /// Writes the line of a request that has ended to its location's logs.
@@ -80,9 +81,9 @@ pub fn log(request: &mut Request) {
         return;
     }
     // Variables are evaluated while the writer is out: none of them logs.
-    let mut writer = WRITER.take();
+    let mut writer = WRITER.take().unwrap_or_default();
     write_all(request, &mut writer);
-    WRITER.set(writer);
+    WRITER.set(Some(writer));
 }
 
 fn write_all(request: &mut Request, writer: &mut Writer) {
@@ -106,7 +107,9 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
             AccessLogTarget::Fixed(target) => {
                 let pending =
                     gathered.pending(&runtime, log, || runtime.access_logs.0.sink(target));
-                pending.append(clock::now(), |out| put_line(request, format, scratch, out));
+                pending.append(clock::recent(), |out| {
+                    put_line(request, format, scratch, out)
+                });
             }
             AccessLogTarget::Variable(path) => {
                 line.clear();
@@ -122,7 +125,9 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
 pub fn flush_thread() {
     // Where the thread is ending, its lines have been written already.
     let _ = WRITER.try_with(|writer| {
-        if let Ok(mut writer) = writer.try_borrow_mut() {
+        if let Ok(mut writer) = writer.try_borrow_mut()
+            && let Some(writer) = writer.as_mut()
+        {
             writer.gathered.flush_due();
         }
     });
@@ -132,7 +137,9 @@ pub fn flush_thread() {
 /// when logs are reopened.
 pub fn flush_all_thread() {
     let _ = WRITER.try_with(|writer| {
-        if let Ok(mut writer) = writer.try_borrow_mut() {
+        if let Ok(mut writer) = writer.try_borrow_mut()
+            && let Some(writer) = writer.as_mut()
+        {
             writer.gathered.flush_all();
             writer.open_files.close();
         }
@@ -146,10 +153,15 @@ fn put_line(request: &mut Request, format: &LogFormat, scratch: &mut Vec<u8>, ou
             Part::Variable(variable) => {
                 let start = out.len();
                 let found = variable::write(request, variable, out);
+                if found && is_plain(variable) {
+                    continue;
+                }
                 match format.escape {
-                    LogEscape::Default if found => escape_from(start, &TEXT, put_hex, scratch, out),
+                    LogEscape::Default if found => {
+                        escape_from(start, breaks_text, put_hex, scratch, out)
+                    }
                     LogEscape::Default => out.push(b'-'),
-                    LogEscape::Json => escape_from(start, &JSON, put_json, scratch, out),
+                    LogEscape::Json => escape_from(start, breaks_json, put_json, scratch, out),
                     LogEscape::None => {}
                 }
             }
@@ -158,48 +170,60 @@ fn put_line(request: &mut Request, format: &LogFormat, scratch: &mut Vec<u8>, ou
     out.push(b'\n');
 }
 
-/// Bytes that an escape changes.
-type Changed = [bool; 256];
+/// Values of our own making, in which nothing is ever escaped.
+fn is_plain(variable: &Variable) -> bool {
+    use Builtin as B;
+    matches!(
+        variable,
+        Variable::Builtin(
+            B::RemoteAddr
+                | B::TimeLocal
+                | B::TimeIso8601
+                | B::Msec
+                | B::Status
+                | B::BodyBytesSent
+                | B::BytesSent
+                | B::RequestTime
+                | B::RequestLength
+                | B::Connection
+                | B::ConnectionRequests
+                | B::Scheme
+                | B::ServerProtocol
+        )
+    )
+}
 
 /// `escape=default`: `"`, `\`, control characters and what is not ASCII.
-const TEXT: Changed = {
-    let mut changed = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        changed[byte] = byte < 32 || byte > 126 || byte == b'"' as usize || byte == b'\\' as usize;
-        byte += 1;
-    }
-    changed
-};
+fn breaks_text(byte: u8) -> bool {
+    !(32..=126).contains(&byte) || byte == b'"' || byte == b'\\'
+}
 
 /// `escape=json`: what may not stand in a JSON string (RFC 8259 §7).
-const JSON: Changed = {
-    let mut changed = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        changed[byte] = byte < 32 || byte == b'"' as usize || byte == b'\\' as usize;
-        byte += 1;
-    }
-    changed
-};
+fn breaks_json(byte: u8) -> bool {
+    byte < 32 || byte == b'"' || byte == b'\\'
+}
 
 /// Escapes what `out` holds from `start` on.
 fn escape_from(
     start: usize,
-    changed: &Changed,
+    changed: impl Fn(u8) -> bool,
     put: fn(u8, &mut Vec<u8>),
     scratch: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) {
     let value = out.get(start..).unwrap_or_default();
-    if !value.iter().any(|&byte| changed[usize::from(byte)]) {
+    // Without a way out of the loop, many bytes are looked at together.
+    if !value
+        .iter()
+        .fold(false, |found, &byte| found | changed(byte))
+    {
         return;
     }
     scratch.clear();
     scratch.extend_from_slice(value);
     out.truncate(start);
     for &byte in scratch.iter() {
-        if changed[usize::from(byte)] {
+        if changed(byte) {
             put(byte, out);
         } else {
             out.push(byte);
@@ -260,14 +284,14 @@ mod tests {
             let start = out.len();
             out.extend_from_slice(value);
             let mut other = out.clone();
-            escape_from(start, &TEXT, put_hex, &mut scratch, &mut out);
+            escape_from(start, breaks_text, put_hex, &mut scratch, &mut out);
             assert_eq!(
                 out,
                 [b"before\"", text].concat(),
                 "{}",
                 value.escape_ascii()
             );
-            escape_from(start, &JSON, put_json, &mut scratch, &mut other);
+            escape_from(start, breaks_json, put_json, &mut scratch, &mut other);
             assert_eq!(
                 other,
                 [b"before\"", json].concat(),

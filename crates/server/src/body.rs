@@ -54,6 +54,15 @@ impl Drop for Spooled {
 }
 
 impl RequestBody {
+    /// The same body once more; nothing where it cannot be read twice.
+    pub fn share(&self) -> RequestBody {
+        match self {
+            RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
+            RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
+            RequestBody::None | RequestBody::Unread | RequestBody::Streamed => RequestBody::None,
+        }
+    }
+
     /// The bytes, where they are in memory: `$request_body`.
     pub fn in_memory(&self) -> Option<&[u8]> {
         match self {

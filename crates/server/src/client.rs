@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use http1::Framing;
 use site::LogLevel;
 
 use crate::body::{ClientInput, InputHome, OutgoingBody, RequestBody};
@@ -21,10 +22,9 @@ pub struct ClientSide {
 }
 
 impl ClientSide {
-    pub fn new(input: ClientInput) -> ClientSide {
-        let stream = input.stream.clone();
+    pub fn new(stream: Arc<ClientStream>) -> ClientSide {
         ClientSide {
-            input: Some(input),
+            input: Some(ClientInput::new(stream.clone())),
             home: None,
             stream: Some(stream),
             expects_continue: false,
@@ -41,8 +41,21 @@ impl ClientSide {
         }
     }
 
-    pub fn stream(&self) -> Option<Arc<ClientStream>> {
-        self.stream.clone()
+    /// The next request of this client begins; what was lent for the one before
+    /// and never came back is given up.
+    pub fn begin(&mut self, framing: Framing, expects_continue: bool) {
+        self.expects_continue = expects_continue;
+        if self.home.is_some() {
+            self.input();
+            self.home = None;
+        }
+        if let Some(input) = &mut self.input {
+            input.begin(framing);
+        }
+    }
+
+    pub fn stream(&self) -> Option<&Arc<ClientStream>> {
+        self.stream.as_ref()
     }
 
     /// The receiving half, back from whomever it was lent to.
@@ -51,11 +64,6 @@ impl ClientSide {
             self.input = self.home.as_ref().and_then(|home| home.lock().take());
         }
         self.input.as_mut()
-    }
-
-    pub fn into_input(mut self) -> Option<ClientInput> {
-        self.input();
-        self.input
     }
 
     /// Lends the receiving half to an upstream's request.

@@ -4,7 +4,7 @@
 //! Wall time is read once at the start and moved on by the monotonic clock, so
 //! that a step of the system's clock neither expires nor revives a response.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -32,6 +32,68 @@ fn origin() -> &'static Origin {
 pub fn now() -> u64 {
     let origin = origin();
     u64::try_from((origin.unix + origin.instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How often [`recent`] gives the same reading while its thread does not sleep.
+/// At some ten microseconds a request, that is well below a millisecond.
+const READINGS: u32 = 32;
+
+/// The clock as this thread last read it.
+#[derive(Clone, Copy)]
+struct Reading {
+    unix_ms: u64,
+    instant: tokio::time::Instant,
+    /// How often it may still be used.
+    left: u32,
+}
+
+thread_local! {
+    /// `None` on threads that do not say when they have slept: they read anew.
+    static READING: Cell<Option<Reading>> = const { Cell::new(None) };
+}
+
+/// Lets this thread use a reading several times. It must then call
+/// [`has_slept`] whenever it did.
+pub fn keep_readings() {
+    READING.set(Some(Reading::new()));
+}
+
+/// The thread has slept: what it read before is old.
+pub fn has_slept() {
+    if let Some(reading) = READING.get() {
+        READING.set(Some(Reading { left: 0, ..reading }));
+    }
+}
+
+/// Now, in unix milliseconds, as of the thread's last look at the clock: for
+/// what begins now, not for how long something took.
+pub fn recent() -> u64 {
+    reading().map_or_else(now, |reading| reading.unix_ms)
+}
+
+/// The same for deadlines.
+pub fn recent_instant() -> tokio::time::Instant {
+    reading().map_or_else(tokio::time::Instant::now, |reading| reading.instant)
+}
+
+fn reading() -> Option<Reading> {
+    let mut reading = READING.get()?;
+    match reading.left.checked_sub(1) {
+        Some(left) => reading.left = left,
+        None => reading = Reading::new(),
+    }
+    READING.set(Some(reading));
+    Some(reading)
+}
+
+impl Reading {
+    fn new() -> Reading {
+        Reading {
+            unix_ms: now(),
+            instant: tokio::time::Instant::now(),
+            left: READINGS,
+        }
+    }
 }
 
 /// Local date and time of a unix time in seconds.
@@ -113,6 +175,24 @@ mod tests {
         out.clear();
         put_http_date(784_111_778_999, &mut out);
         assert_eq!(out, b"Sun, 06 Nov 1994 08:49:38 GMT");
+    }
+
+    #[test]
+    fn a_reading_is_used_until_the_thread_slept_or_used_it_enough() {
+        let first = recent_instant();
+        while tokio::time::Instant::now() <= first {}
+        assert!(recent_instant() > first, "without `keep_readings`");
+
+        keep_readings();
+        let first = recent_instant();
+        while tokio::time::Instant::now() <= first {}
+        assert_eq!(recent_instant(), first);
+        has_slept();
+        let second = recent_instant();
+        assert!(second > first);
+        while tokio::time::Instant::now() <= second {}
+        let used = (0..=READINGS).take_while(|_| recent_instant() == second);
+        assert_eq!(used.count(), READINGS as usize);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use http1::{
 use site::{HeadSettings, LingeringClose, ListenerId, LogLevel, Server, ServerId, Settings};
 use tokio::time::Instant;
 
-use crate::body::{ClientInput, RequestBody};
+use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::patience::Patience;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
@@ -64,13 +64,14 @@ pub async fn serve(
     let registration = shared.register(&stream);
     let mut connection = Connection {
         shared,
-        input: ClientInput::new(stream.clone()),
+        client: ClientSide::new(stream.clone()),
         stream,
         facts: Arc::new(facts),
         place,
+        found: None,
         spans: Vec::new(),
         requests: 0,
-        keepalive: Duration::from_secs(60),
+        idle: Duration::from_secs(60),
         patience: Patience::default(),
     };
     drop(runtime);
@@ -81,21 +82,31 @@ pub async fn serve(
 struct Connection {
     shared: Arc<Shared>,
     stream: Arc<ClientStream>,
-    input: ClientInput,
+    client: ClientSide,
     facts: Arc<ConnectionFacts>,
     place: site::ListenAddress,
+    /// The listener's place in the runtime of this serial number.
+    found: Option<(u64, ListenerId)>,
     spans: Vec<FieldSpan>,
     requests: u64,
-    keepalive: Duration,
+    /// How long the next request may let us wait.
+    idle: Duration,
     patience: Patience,
 }
 
-/// What waiting for a head came to.
+/// What waiting for a request came to.
+enum Awaited {
+    /// Its first bytes, in the buffer.
+    Bytes,
+    /// The client closed, or a graceful stop did.
+    Closed,
+    TimedOut,
+}
+
+/// What reading a head came to.
 enum HeadRead {
     Head(RequestLine),
-    /// The client closed between requests, or never sent one.
-    Closed,
-    /// It closed or stayed silent in the middle of a head.
+    /// The client closed or stayed silent in the middle of it.
     Abandoned(&'static str, u16),
     Refused(RequestError),
 }
@@ -111,19 +122,24 @@ enum Next {
 impl Connection {
     async fn run(&mut self) {
         let runtime = self.shared.runtime();
-        let Some((_, listener)) = self.listener(&runtime) else {
+        let Some(listener) = self.listener(&runtime) else {
             return;
         };
+        let listener = &runtime.site.http.listeners[listener.0];
+        let server = &runtime.site.http.servers[listener.default_server.0];
+        self.idle = server.head.timeout;
         if listener.options.proxy_protocol {
-            let settings = &runtime.site.http.servers[listener.default_server.0];
-            match proxy_protocol::read(&mut self.input, settings.head.timeout).await {
+            let Some(input) = self.client.input() else {
+                return;
+            };
+            match proxy_protocol::read(input, server.head.timeout).await {
                 Ok(proxy) => {
                     if let Some(facts) = Arc::get_mut(&mut self.facts) {
                         facts.proxy = proxy;
                     }
                 }
                 Err(reason) => {
-                    let logs = &settings.settings(Server::ROOT).error_logs;
+                    let logs = &server.settings(Server::ROOT).error_logs;
                     error_log::write(
                         &runtime,
                         logs,
@@ -150,120 +166,117 @@ impl Connection {
     }
 
     /// The listener this connection came by, in the configuration now in force.
-    fn listener<'r>(&self, runtime: &'r Runtime) -> Option<(ListenerId, &'r site::Listener)> {
-        let listeners = &runtime.site.http.listeners;
-        let index = position_of(listeners, &self.facts.local, &self.place)?;
-        Some((ListenerId(index), &listeners[index]))
+    fn listener(&mut self, runtime: &Runtime) -> Option<ListenerId> {
+        match self.found {
+            Some((serial, listener)) if serial == runtime.serial => Some(listener),
+            _ => {
+                let listeners = &runtime.site.http.listeners;
+                let index = position_of(listeners, &self.facts.local, &self.place)?;
+                let (_, listener) = self.found.insert((runtime.serial, ListenerId(index)));
+                Some(*listener)
+            }
+        }
     }
 
     async fn next_request(&mut self) -> Next {
-        let runtime = self.shared.glance();
-        // A reload may have taken the listener away while we waited.
-        let Some((_, listener)) = self.listener(&runtime) else {
+        let Some(input) = self.client.input() else {
             return Next::Close;
         };
-        let default_server = listener.default_server;
-        let head_settings = &runtime.site.http.servers[default_server.0].head;
-        let limits = head_limits(head_settings);
-        let pipelined = self.requests > 0 && !self.input.buffer.is_empty();
-        let timeout = head_settings.timeout;
-        let idle = if self.requests == 0 {
-            timeout
-        } else {
-            self.keepalive
+        let pipelined = self.requests > 0 && !input.buffer.is_empty();
+        let awaited = match is_between_requests(&input.buffer) {
+            true => self.await_request().await,
+            false => Awaited::Bytes,
         };
-        drop(runtime);
-        let (read, started_at) = self.read_head(&limits, idle, timeout).await;
-        // The configuration may have changed while we waited for the head.
+        if matches!(awaited, Awaited::Closed) {
+            return Next::Close;
+        }
+        let started_at = clock::recent();
         let runtime = self.shared.runtime();
-        let Some((_, listener)) = self.listener(&runtime) else {
+        // A reload may have taken the listener away while we waited.
+        let Some(listener) = self.listener(&runtime) else {
             return Next::Close;
         };
-        let default_server = listener.default_server;
-        match read {
-            HeadRead::Closed => Next::Close,
-            HeadRead::Abandoned(what, status) => {
-                self.log_abandoned(&runtime, default_server, what, status, started_at);
-                Next::Close
-            }
-            HeadRead::Refused(error) => {
-                self.refuse(&runtime, default_server, error, started_at)
+        let server = runtime.site.http.listeners[listener.0].default_server;
+        let read = match awaited {
+            Awaited::Bytes => {
+                let settings = &runtime.site.http.servers[server.0].head;
+                self.read_head(&head_limits(settings), settings.timeout)
                     .await
             }
+            _ if self.requests > 0 => return Next::Close,
+            _ => HeadRead::Abandoned("client timed out", 408),
+        };
+        match read {
+            HeadRead::Abandoned(what, status) => {
+                self.log_abandoned(runtime, server, what, status, started_at);
+                Next::Close
+            }
+            HeadRead::Refused(error) => self.refuse(runtime, server, error, started_at).await,
             HeadRead::Head(line) => {
-                self.requests += 1;
-                runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
-                let bytes = self.input.buffer.split_to(line.head_len).freeze();
+                let Some(input) = self.client.input() else {
+                    return Next::Close;
+                };
+                let bytes = input.buffer.split_to(line.head_len).freeze();
                 let head = RequestHead {
                     bytes,
                     line,
                     fields: std::mem::take(&mut self.spans),
                 };
-                self.serve_head(runtime.clone(), default_server, head, started_at, pipelined)
-                    .await
+                self.count(&runtime);
+                let request = self.begin(runtime, server, head, started_at);
+                self.serve_head(request, listener, pipelined).await
             }
         }
     }
 
-    /// Reads until a whole head is there. Gives the time its first byte was seen.
-    async fn read_head(
-        &mut self,
-        limits: &HeadLimits,
-        idle: Duration,
-        timeout: Duration,
-    ) -> (HeadRead, u64) {
-        let mut parsed_len = 0;
-        let mut started_at = clock::now();
-        let mut deadline: Option<Instant> = None;
+    /// Waits for the first bytes of a request. Nothing of the configuration is
+    /// held meanwhile, and no buffer.
+    async fn await_request(&mut self) -> Awaited {
+        // For all that comes before a request: line ends do not prolong it.
+        let until = clock::recent_instant() + self.idle;
         loop {
-            let buffered = self.input.buffer.len();
-            if buffered > parsed_len || (buffered > 0 && parsed_len == 0) {
-                if http1::worth_parsing(&self.input.buffer, parsed_len, limits) {
-                    match http1::parse_request(&self.input.buffer, limits, &mut self.spans) {
-                        Ok(Parsed::Complete(line)) => return (HeadRead::Head(line), started_at),
-                        Ok(Parsed::Partial) => {}
-                        Err(error) => return (HeadRead::Refused(error), started_at),
-                    }
-                }
-                parsed_len = buffered;
-                // Only line ends so far: the client is between requests.
-                let begun = self
-                    .input
-                    .buffer
-                    .iter()
-                    .any(|&byte| byte != b'\r' && byte != b'\n');
-                if begun && deadline.is_none() {
-                    deadline = Some(Instant::now() + timeout);
-                }
+            self.stream.set_idle(true);
+            if self.shared.is_stopping() && self.requests > 0 {
+                return Awaited::Closed;
             }
-            let is_idle = deadline.is_none();
-            self.stream.set_idle(is_idle);
-            if is_idle && self.shared.is_stopping() && self.requests > 0 {
-                return (HeadRead::Closed, started_at);
-            }
-            let until = deadline.unwrap_or_else(|| Instant::now() + idle);
             let read = self.fill(until).await;
             self.stream.set_idle(false);
             match read {
-                Ok(Some(0)) | Err(_) if is_idle => return (HeadRead::Closed, started_at),
+                Ok(Some(0)) | Err(_) => return Awaited::Closed,
+                Ok(None) => return Awaited::TimedOut,
+                Ok(Some(_)) => {}
+            }
+            match self.client.input() {
+                Some(input) if is_between_requests(&input.buffer) => input.buffer.clear(),
+                Some(_) => return Awaited::Bytes,
+                None => return Awaited::Closed,
+            }
+        }
+    }
+
+    /// Reads until a whole head is there.
+    async fn read_head(&mut self, limits: &HeadLimits, timeout: Duration) -> HeadRead {
+        let mut parsed_len = 0;
+        let mut deadline = None;
+        loop {
+            let Some(input) = self.client.input() else {
+                return HeadRead::Abandoned("client prematurely closed connection", 400);
+            };
+            if http1::worth_parsing(&input.buffer, parsed_len, limits) {
+                match http1::parse_request(&input.buffer, limits, &mut self.spans) {
+                    Ok(Parsed::Complete(line)) => return HeadRead::Head(line),
+                    Ok(Parsed::Partial) => {}
+                    Err(error) => return HeadRead::Refused(error),
+                }
+            }
+            parsed_len = input.buffer.len();
+            let until = *deadline.get_or_insert_with(|| clock::recent_instant() + timeout);
+            match self.fill(until).await {
                 Ok(Some(0)) | Err(_) => {
-                    return (
-                        HeadRead::Abandoned("client prematurely closed connection", 400),
-                        started_at,
-                    );
+                    return HeadRead::Abandoned("client prematurely closed connection", 400);
                 }
-                Ok(None) if is_idle => {
-                    if self.requests == 0 {
-                        return (HeadRead::Abandoned("client timed out", 408), started_at);
-                    }
-                    return (HeadRead::Closed, started_at);
-                }
-                Ok(None) => return (HeadRead::Abandoned("client timed out", 408), started_at),
-                Ok(Some(_)) => {
-                    if is_idle {
-                        started_at = clock::now();
-                    }
-                }
+                Ok(None) => return HeadRead::Abandoned("client timed out", 408),
+                Ok(Some(_)) => {}
             }
         }
     }
@@ -272,7 +285,10 @@ impl Connection {
     /// come, the connection holds no buffer.
     async fn fill(&mut self, until: Instant) -> io::Result<Option<usize>> {
         let stream = &self.stream;
-        let buffer = &mut self.input.buffer;
+        let Some(input) = self.client.input() else {
+            return Ok(Some(0));
+        };
+        let buffer = &mut input.buffer;
         let patience = &mut self.patience;
         patience.until(until);
         poll_fn(|cx| {
@@ -294,82 +310,42 @@ impl Connection {
         .await
     }
 
-    async fn serve_head(
-        &mut self,
+    /// The request that `head` is of, with the connection's part of it.
+    fn begin(
+        &self,
         runtime: Arc<Runtime>,
-        default_server: ServerId,
+        server: ServerId,
         head: RequestHead,
         started_at: u64,
-        pipelined: bool,
-    ) -> Next {
-        let now = clock::now();
-        let mut request = Request::new(
-            runtime.clone(),
-            self.facts.clone(),
-            head,
-            default_server,
-            now,
-        );
+    ) -> Box<Request> {
+        let now = clock::recent();
+        let mut request = Request::new(runtime, self.facts.clone(), head, server, now);
         request.started_at = started_at;
         request.nth_on_connection = self.requests;
-        request.pipelined = pipelined;
         request.received_bytes = request.head.line.head_len as u64;
-        let framing = match self.understand(&runtime, &mut request) {
-            Ok(framing) => framing,
-            Err(error) => {
-                let message = error.to_string();
-                error_log::request(&request, LogLevel::Info, format_args!("{message}"));
-                return self
-                    .answer(request, Framing::None, Some(error.status()))
-                    .await;
-            }
-        };
-        self.answer(request, framing, None).await
+        request
     }
 
-    /// Host, target, framing: what must be beyond doubt before anything else.
-    fn understand(
-        &self,
-        runtime: &Runtime,
-        request: &mut Request,
-    ) -> Result<Framing, RequestError> {
-        let Some((_, listener)) = self.listener(runtime) else {
-            return Ok(Framing::None);
-        };
-        let merge = runtime.site.http.servers[request.server.0].merge_slashes;
-        let is_09 = request.head.version() == Version::Http09;
-        let framing = {
-            let head = request.head.view();
-            let target = Target::parse(head.target(), merge)?;
-            if let Some(host) = http1::request_host(head, &target)? {
-                request.host = host.name.into_owned();
-                request.host_port = host.port;
+    fn count(&mut self, runtime: &Runtime) {
+        self.requests += 1;
+        runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn serve_head(
+        &mut self,
+        mut request: Box<Request>,
+        listener: ListenerId,
+        pipelined: bool,
+    ) -> Next {
+        request.pipelined = pipelined;
+        match understand(listener, &mut request) {
+            Ok(framing) => self.answer(request, framing, None).await,
+            Err(error) => {
+                error_log::request(&request, LogLevel::Info, format_args!("{error}"));
+                self.answer(request, Framing::None, Some(error.status()))
+                    .await
             }
-            let framing = if is_09 {
-                Framing::None
-            } else {
-                http1::body_framing(head)?
-            };
-            if target.form == TargetForm::Asterisk {
-                return Err(RequestError::InvalidRequestLine);
-            }
-            request.path = target.path.into_owned();
-            request.args = target.query.unwrap_or_default().to_vec();
-            framing
-        };
-        let server = route::server_for(listener, &request.host);
-        if server != request.server {
-            request.server = server;
-            request.enter(Server::ROOT);
         }
-        let own_merge = runtime.site.http.servers[server.0].merge_slashes;
-        if own_merge != merge {
-            let target = Target::parse(request.head.target(), own_merge)?;
-            request.path = target.path.into_owned();
-        }
-        route::capture_server_name(request, listener);
-        access::apply_real_ip(request);
-        Ok(framing)
     }
 
     /// Serves the request, sends the response, writes the log.
@@ -379,37 +355,31 @@ impl Connection {
         framing: Framing,
         refused: Option<u16>,
     ) -> Next {
-        self.input.begin(framing);
+        let expects = framing != Framing::None && http1::expects_continue(&request.head);
+        self.client.begin(framing, expects);
         if framing != Framing::None {
             request.body = RequestBody::Unread;
         }
-        let placeholder = ClientInput::new(self.stream.clone());
-        let input = std::mem::replace(&mut self.input, placeholder);
-        let mut client = ClientSide::new(input);
-        client.expects_continue =
-            framing != Framing::None && http1::expects_continue(&request.head);
         let reply = match refused {
-            Some(status) => pipeline::refuse(&mut request, &mut client, status).await,
-            None => pipeline::serve(&mut request, &mut client).await,
+            Some(status) => pipeline::refuse(&mut request, &mut self.client, status).await,
+            None => pipeline::serve(&mut request, &mut self.client).await,
         };
-        let settings = request.settings.clone();
         let may_keep_alive = refused.is_none()
-            && self.may_keep_alive(&request, &settings)
-            && !client.expects_continue;
+            && self.may_keep_alive(&request, &request.settings)
+            && !self.client.expects_continue;
         let mut tunnel = None;
         let mut after = match reply {
             Some(mut reply) => {
-                let stream = self.stream.clone();
                 tunnel = reply.take_tunnel();
-                respond::send(&mut request, reply, &stream, may_keep_alive).await
+                respond::send(&mut request, reply, &self.stream, may_keep_alive).await
             }
             None => Ok(After::Close),
         };
-        if let Some(input) = client.into_input() {
-            self.input = input;
-        }
         if let (Some(upstream), Ok(_)) = (tunnel, &after) {
-            let ahead = std::mem::take(&mut self.input.buffer);
+            let ahead = match self.client.input() {
+                Some(input) => std::mem::take(&mut input.buffer),
+                None => BytesMut::new(),
+            };
             let until = self.shared.outlived(request.runtime.clone());
             let moved = Box::pin(tunnel::run(&self.stream, ahead, *upstream, until)).await;
             request.bytes_sent += moved.to_client;
@@ -426,14 +396,15 @@ impl Connection {
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
         }
         self.spans = std::mem::take(&mut request.head.fields);
-        self.keepalive = settings.connection.keepalive_timeout;
+        let settings = &request.settings;
+        self.idle = settings.connection.keepalive_timeout;
         let gone = request.status == 499 || request.status == 444;
         match after {
             Ok(After::KeepAlive) => {
-                if self.discard_body(&settings).await {
+                if self.discard_body(settings).await {
                     Next::Request
                 } else {
-                    Next::Linger(settings)
+                    Next::Linger(settings.clone())
                 }
             }
             Ok(After::Close) if gone => Next::Close,
@@ -450,12 +421,15 @@ impl Connection {
 
     /// Closes at once, or lingers where the client may still be sending: a
     /// reset would take the response from it.
-    fn farewell(&self, settings: Arc<Settings>) -> Next {
+    fn farewell(&mut self, settings: &Arc<Settings>) -> Next {
+        let mut is_sending = || {
+            self.client
+                .input()
+                .is_none_or(|input| !input.is_done() || !input.buffer.is_empty())
+        };
         match settings.connection.lingering_close {
-            LingeringClose::Always => Next::Linger(settings),
-            LingeringClose::On if !self.input.is_done() || !self.input.buffer.is_empty() => {
-                Next::Linger(settings)
-            }
+            LingeringClose::Always => Next::Linger(settings.clone()),
+            LingeringClose::On if is_sending() => Next::Linger(settings.clone()),
             _ => Next::Close,
         }
     }
@@ -499,13 +473,16 @@ impl Connection {
     /// Reads what the handler left of the body, so that the next head is found;
     /// false when that is more than it is worth.
     async fn discard_body(&mut self, settings: &Settings) -> bool {
-        if self.input.is_done() {
+        let Some(input) = self.client.input() else {
+            return false;
+        };
+        if input.is_done() {
             return true;
         }
-        self.input.limit(&settings.body);
+        input.limit(&settings.body);
         let limit = Instant::now() + settings.connection.lingering_time;
         loop {
-            match tokio::time::timeout_at(limit, self.input.next_body()).await {
+            match tokio::time::timeout_at(limit, input.next_body()).await {
                 Ok(Ok(Some(_))) => {}
                 Ok(Ok(None)) => return true,
                 Ok(Err(_)) | Err(_) => return false,
@@ -518,11 +495,13 @@ impl Connection {
         self.stream.shutdown_write();
         let end = Instant::now() + settings.connection.lingering_time;
         let patience = settings.connection.lingering_timeout;
-        self.input.buffer.clear();
         loop {
+            if let Some(input) = self.client.input() {
+                input.buffer.clear();
+            }
             let until = end.min(Instant::now() + patience);
             match self.fill(until).await {
-                Ok(Some(read)) if read > 0 => self.input.buffer.clear(),
+                Ok(Some(read)) if read > 0 => {}
                 _ => return,
             }
         }
@@ -531,56 +510,54 @@ impl Connection {
     /// A head that could not be read: its error page, then the end.
     async fn refuse(
         &mut self,
-        runtime: &Arc<Runtime>,
+        runtime: Arc<Runtime>,
         server: ServerId,
         error: RequestError,
         started_at: u64,
     ) -> Next {
-        self.requests += 1;
-        runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
-        let head = unreadable_head(&self.input.buffer);
-        let mut request = Request::new(
-            runtime.clone(),
-            self.facts.clone(),
-            head,
-            server,
-            clock::now(),
-        );
-        request.started_at = started_at;
-        request.received_bytes = self.input.buffer.len() as u64;
-        request.path = b"/".to_vec();
+        self.count(&runtime);
+        let mut request = self.unreadable(runtime, server, started_at);
+        request.path.extend_from_slice(b"/");
         error_log::request(&request, LogLevel::Info, format_args!("{error}"));
         self.answer(request, Framing::None, Some(error.status()))
             .await
     }
 
     fn log_abandoned(
-        &self,
-        runtime: &Arc<Runtime>,
+        &mut self,
+        runtime: Arc<Runtime>,
         server: ServerId,
         what: &str,
         status: u16,
         started_at: u64,
     ) {
-        let head = unreadable_head(&self.input.buffer);
-        let mut request = Request::new(
-            runtime.clone(),
-            self.facts.clone(),
-            head,
-            server,
-            clock::now(),
-        );
-        request.started_at = started_at;
-        request.received_bytes = self.input.buffer.len() as u64;
+        let mut request = self.unreadable(runtime, server, started_at);
         request.status = status;
         error_log::request(
             &request,
             LogLevel::Info,
             format_args!("{what} while reading client request headers"),
         );
-        if !self.input.buffer.is_empty() {
+        if request.received_bytes > 0 {
             access_log::log(&mut request);
         }
+    }
+
+    /// What stands for a request whose head is none.
+    fn unreadable(
+        &mut self,
+        runtime: Arc<Runtime>,
+        server: ServerId,
+        started_at: u64,
+    ) -> Box<Request> {
+        let buffer = match self.client.input() {
+            Some(input) => &input.buffer[..],
+            None => &[],
+        };
+        let (head, received) = (unreadable_head(buffer), buffer.len() as u64);
+        let mut request = self.begin(runtime, server, head, started_at);
+        request.received_bytes = received;
+        request
     }
 
     fn log_send_error(&self, request: &Request, error: &SendError) {
@@ -599,6 +576,49 @@ impl Connection {
             SendError::BrokenOff => {}
         }
     }
+}
+
+/// Nothing but line ends, which clients may send between requests (RFC 9112 §2.2).
+fn is_between_requests(buffer: &[u8]) -> bool {
+    buffer.iter().all(|&byte| byte == b'\r' || byte == b'\n')
+}
+
+/// Host, target, framing: what must be beyond doubt before anything else.
+fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, RequestError> {
+    let runtime = request.runtime.clone();
+    let http = &runtime.site.http;
+    let listener = &http.listeners[listener.0];
+    let merge = http.servers[request.server.0].merge_slashes;
+    let head = request.head.view();
+    let target = Target::parse(head.target(), merge)?;
+    if let Some(host) = http1::request_host(head, &target)? {
+        request.host.extend_from_slice(&host.name);
+        request.host_port = host.port;
+    }
+    let framing = match head.version() {
+        Version::Http09 => Framing::None,
+        _ => http1::body_framing(head)?,
+    };
+    if target.form == TargetForm::Asterisk {
+        return Err(RequestError::InvalidRequestLine);
+    }
+    request.path.extend_from_slice(&target.path);
+    request
+        .args
+        .extend_from_slice(target.query.unwrap_or_default());
+    let server = route::server_for(listener, &request.host);
+    if server != request.server {
+        request.server = server;
+        request.enter(Server::ROOT);
+    }
+    let own_merge = http.servers[server.0].merge_slashes;
+    if own_merge != merge {
+        let target = Target::parse(request.head.target(), own_merge)?;
+        request.path = target.path.into_owned();
+    }
+    route::capture_server_name(request, listener);
+    access::apply_real_ip(request);
+    Ok(framing)
 }
 
 /// The listener for a connection that came to `local` by the socket of `place`:
@@ -653,6 +673,7 @@ fn unreadable_head(buffer: &[u8]) -> RequestHead {
             line: Span::new(0, end),
             version: Version::Http10,
             ignored_fields: 0,
+            presence: http1::Presence::default(),
         },
         bytes,
         fields: Vec::new(),

@@ -21,13 +21,14 @@ use upstream::{AcquireError, Group, Lease, Outcome, PickKey, TriedSet};
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
 use crate::error_log;
+use crate::naming::Lookup;
 use crate::runtime::Runtime;
 
 pub use arriving::{BrokenOff, UpstreamBody};
-pub use exchange::{Asking, HttpAsking};
+pub use exchange::{Asking, Event, HttpAsking, MemcachedAsking};
 pub use trace::{Trace, Try};
 
-use exchange::{Event, Head, Moved};
+use exchange::{Head, Moved};
 
 /// How long a connection attempt to a PHP pool of our own is repeated: a
 /// killed master is back within a second, so this is ample.
@@ -43,6 +44,8 @@ const OWN_POOL_RETRIES: usize = 3;
 pub struct FetchSpec {
     pub runtime: Arc<Runtime>,
     pub group: Arc<Group>,
+    /// The group has no servers before its name is looked up.
+    pub lookup: Option<Lookup>,
     pub pass: Arc<Pass>,
     pub asking: Asking,
     pub is_head: bool,
@@ -151,6 +154,9 @@ impl FetchError {
 
 /// Asks until there is a response to pass on or nobody is left to ask.
 pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
+    if let Some(lookup) = spec.lookup.take() {
+        look_up(spec, lookup).await?;
+    }
     let exchange = &spec.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
     let max_tries = match exchange.next_tries {
@@ -166,6 +172,9 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         let key = PickKey {
             client_addr: spec.client,
             hash_key: spec.hash_key.as_deref(),
+            // `keepalive ... local` keeps to the location, whose pass this is.
+            location: Arc::as_ptr(&spec.pass).addr() as u64,
+            security: 0,
         };
         let lease = match spec.group.acquire(key, &tried, queued_at).await {
             Ok(lease) => lease,
@@ -223,6 +232,21 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         tried.insert(server);
     }
     Err(last)
+}
+
+/// Finds the servers of a group that a variable named.
+async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
+    let Err(error) = lookup.fill(&spec.group).await else {
+        return Ok(());
+    };
+    let name = spec.group.name();
+    spec.log(LogLevel::Error, format_args!("{error}"), name);
+    // A try without an address: none was found.
+    spec.trace.lock().tries.push(Try {
+        status: Some(502),
+        ..Try::default()
+    });
+    Err(FetchError::NoLiveUpstreams)
 }
 
 fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchError {
@@ -336,6 +360,16 @@ async fn attempt_once(
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 spec.trace.lock().head(head.status, &head.fields);
+                if let (Asking::Memcached(asking), 404) = (&spec.asking, head.status) {
+                    let key = String::from_utf8_lossy(&asking.key);
+                    spec.log(
+                        LogLevel::Info,
+                        format_args!("key: \"{key}\" was not found by memcached"),
+                        &address,
+                    );
+                    // Its end is here as well: the connection may serve again.
+                    let _ = upstream.next().await;
+                }
                 upstream.end_if_empty().await;
                 return Ok(Fetched {
                     status: head.status,
@@ -381,7 +415,7 @@ fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
 /// a byte of the answer? A FastCGI server closes only what it has not begun with;
 /// an HTTP server may have (RFC 9110 §9.2.2).
 fn may_repeat(spec: &FetchSpec) -> bool {
-    matches!(spec.asking, Asking::FastCgi { .. })
+    matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_))
         || spec.is_idempotent
         || spec.pass.exchange.next_non_idempotent
 }

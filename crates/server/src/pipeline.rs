@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http1::Fields;
-use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Satisfy, Server, TryFallback};
+use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Server, Settings, TryFallback, TryFiles};
 
 use crate::client::ClientSide;
 use crate::reply::Reply;
@@ -21,8 +21,9 @@ use crate::request::Request;
 use crate::respond;
 use crate::rewrite::{self, Rewritten};
 use crate::route::{self, Located};
+use crate::serve::slice::{self, Slicing};
 use crate::serve::{files, pass};
-use crate::{access, auth_basic, error_log, limit_conn, limit_req, variable};
+use crate::{access, error_log, gate, limit_conn, limit_req, mirror, variable};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
@@ -56,12 +57,16 @@ enum Entry {
 }
 
 /// Serves `request`; `None` when nothing is to be sent.
-pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Reply> {
+pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Box<Reply>> {
     walk(request, client, Settled::Again(Entry::Server)).await
 }
 
 /// As [`serve`] for a request that is wrong in itself: straight to its error page.
-pub async fn refuse(request: &mut Request, client: &mut ClientSide, status: u16) -> Option<Reply> {
+pub async fn refuse(
+    request: &mut Request,
+    client: &mut ClientSide,
+    status: u16,
+) -> Option<Box<Reply>> {
     let settled = settle(request, Handled::Status(status));
     walk(request, client, settled).await
 }
@@ -71,7 +76,7 @@ async fn walk(
     request: &mut Request,
     client: &mut ClientSide,
     mut settled: Settled,
-) -> Option<Reply> {
+) -> Option<Box<Reply>> {
     loop {
         match settled {
             Settled::Reply(reply) => return Some(reply),
@@ -85,7 +90,7 @@ async fn walk(
 }
 
 enum Settled {
-    Reply(Reply),
+    Reply(Box<Reply>),
     Again(Entry),
     Nothing,
 }
@@ -93,7 +98,7 @@ enum Settled {
 /// Turns what came out of a round into a reply or the next round.
 fn settle(request: &mut Request, handled: Handled) -> Settled {
     match handled {
-        Handled::Reply(reply) => Settled::Reply(*reply),
+        Handled::Reply(reply) => Settled::Reply(reply),
         Handled::ClientGone => {
             request.status = 499;
             Settled::Nothing
@@ -109,7 +114,7 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
                     LogLevel::Error,
                     format_args!("rewrite or internal redirection cycle"),
                 );
-                return Settled::Reply(respond::status_page(request, 500));
+                return Settled::Reply(Box::new(respond::status_page(request, 500)));
             }
             request.path = path;
             request.args = args;
@@ -126,6 +131,7 @@ fn begin_internal(request: &mut Request) {
     request.is_internal = true;
     request.path_info = None;
     request.path_changed = false;
+    request.slicing = Slicing::None;
     request.target_changed = true;
     request.enter(Server::ROOT);
 }
@@ -141,7 +147,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
                 String::from_utf8_lossy(name)
             ),
         );
-        return Settled::Reply(respond::status_page(request, 500));
+        return Settled::Reply(Box::new(respond::status_page(request, 500)));
     };
     if !request.may_redirect() {
         error_log::request(
@@ -151,9 +157,10 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
                 "rewrite or internal redirection cycle while redirecting to named location"
             ),
         );
-        return Settled::Reply(respond::status_page(request, 500));
+        return Settled::Reply(Box::new(respond::status_page(request, 500)));
     }
     request.is_internal = true;
+    request.slicing = Slicing::None;
     Settled::Again(Entry::Location(location))
 }
 
@@ -170,7 +177,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         for (name, value) in fields.as_slice() {
             reply.head.fields.append(name.clone(), value.clone());
         }
-        return Settled::Reply(reply);
+        return Settled::Reply(Box::new(reply));
     };
     request.error_page_used = true;
     request.error_status = Some(status);
@@ -208,7 +215,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     };
     let mut reply = respond::status_page(request, status);
     reply.head.fields.set("Location", Bytes::from(target));
-    Settled::Reply(reply)
+    Settled::Reply(Box::new(reply))
 }
 
 async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Handled {
@@ -274,7 +281,7 @@ fn settle_location(
     for _ in 0..=MAX_REWRITE_CYCLES {
         let location = match given.take() {
             Some(location) => location,
-            None => match route::locate(request) {
+            None => match route::locate(request, server) {
                 Located::Location(location) => {
                     request.path_changed = false;
                     location
@@ -282,6 +289,7 @@ fn settle_location(
                 Located::AddSlash => return Err(respond::add_slash(request)),
             },
         };
+        let location = for_method(request, server, location);
         request.enter(location);
         let place = server.location(location);
         if place.internal && !request.is_internal {
@@ -318,6 +326,21 @@ fn settle_location(
     Err(Handled::Status(500))
 }
 
+/// What `limit_except` puts in the place of a location.
+fn for_method(request: &Request, server: &Server, location: site::LocationId) -> site::LocationId {
+    match &server.location(location).limit_except {
+        Some(limit)
+            if !limit
+                .methods
+                .iter()
+                .any(|method| method.as_bytes() == request.method_name()) =>
+        {
+            limit.location
+        }
+        _ => location,
+    }
+}
+
 fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
     let max = request.settings.body.max_bytes;
     if max == 0 || request.is_internal {
@@ -337,11 +360,16 @@ fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
     false
 }
 
-/// Limits, access and `try_files`: whatever may end the way before content.
+/// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
-    let settings = request.settings.clone();
     if !request.is_subrequest {
         access::apply_real_ip(request);
+    }
+    if precedes_nothing(&request.settings) {
+        return None;
+    }
+    let settings = request.settings.clone();
+    if !request.is_subrequest {
         if !settings.limits.connections.is_empty() {
             let runtime = request.runtime.clone();
             if let Err(status) = limit_conn::check(request, &runtime.limit_conn) {
@@ -361,11 +389,29 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
                 }
             }
         }
-        if let Some(handled) = check_access(request).await {
+        // Whoever waits for an answer pays for a future of its own.
+        if gate::is_guarded(&settings)
+            && let Some(handled) = Box::pin(gate::check(request, client)).await
+        {
             return Some(handled);
         }
     }
-    let try_files = settings.files.try_files.as_ref()?;
+    if let Some(try_files) = &settings.files.try_files
+        && let Some(handled) = tried(request, try_files)
+    {
+        return Some(handled);
+    }
+    if let Some(mirror) = &settings.mirror
+        && !request.is_subrequest
+        && let Err(status) = Box::pin(mirror::begin(request, mirror, client)).await
+    {
+        return Some(Handled::Status(status));
+    }
+    None
+}
+
+/// `try_files`; `None` where the request goes on here.
+fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
     match files::try_files(request, try_files) {
         files::TryOutcome::Found => None,
         files::TryOutcome::Fallback => match &try_files.fallback {
@@ -391,6 +437,15 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
     }
 }
 
+/// A location without limits, access rules, `try_files` and `mirror`.
+fn precedes_nothing(settings: &Settings) -> bool {
+    settings.limits.connections.is_empty()
+        && settings.limits.requests.is_empty()
+        && !gate::is_guarded(settings)
+        && settings.files.try_files.is_none()
+        && settings.mirror.is_none()
+}
+
 /// Waits unless the client leaves meanwhile.
 async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
     match client.stream() {
@@ -405,46 +460,10 @@ async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
     }
 }
 
-/// `allow`/`deny` and `auth_basic`, together as `satisfy` says.
-async fn check_access(request: &mut Request) -> Option<Handled> {
-    let settings = request.settings.clone();
-    let has_rules = !settings.access.is_empty();
-    let allowed = !has_rules || access::is_allowed(request);
-    if settings.satisfy == Satisfy::Any && has_rules && allowed {
-        return None;
-    }
-    let denied = has_rules && !allowed;
-    if denied && (settings.satisfy == Satisfy::All || settings.auth.is_none()) {
-        error_log::request(
-            request,
-            LogLevel::Error,
-            format_args!("access forbidden by rule"),
-        );
-        return Some(Handled::Status(403));
-    }
-    settings.auth.as_ref()?;
-    let handled = match auth_basic::check(request) {
-        auth_basic::Verdict::Pass => return None,
-        auth_basic::Verdict::Challenge { realm } => {
-            let mut value = b"Basic realm=\"".to_vec();
-            value.extend_from_slice(&realm);
-            value.push(b'"');
-            let mut fields = Fields::new();
-            fields.append("WWW-Authenticate", Bytes::from(value));
-            Handled::StatusWith(401, fields)
-        }
-        auth_basic::Verdict::Forbidden => Handled::Status(403),
-        auth_basic::Verdict::Failed(status) => Handled::Status(status),
-    };
-    if matches!(handled, Handled::StatusWith(401, _)) && !settings.limits.auth_delay.is_zero() {
-        tokio::time::sleep(settings.limits.auth_delay).await;
-    }
-    Some(handled)
-}
-
-async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
-    let settings = request.settings.clone();
-    match &settings.content {
+/// Makes the response of the location that was found.
+pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
+    let slices = request.settings.slice_bytes > 0;
+    let handled = match &request.settings.content {
         Content::Files => files::serve(request).await,
         Content::Pass(pass) => {
             let pass: Arc<site::Pass> = pass.clone();
@@ -459,5 +478,9 @@ async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
         }
         Content::EmptyGif => crate::serve::small::empty_gif(request),
         Content::StubStatus => crate::serve::small::stub_status(request),
+    };
+    if slices {
+        return slice::gather(request, handled);
     }
+    handled
 }

@@ -10,7 +10,7 @@ use http_cache::{
 use http1::RequestHead;
 use site::{CacheRules, CacheZoneChoice, Pass};
 
-use crate::request::{Method, Request};
+use crate::request::{Method, Request, View};
 use crate::variable;
 
 /// Carries until when (unix milliseconds) its browser sees past the cache.
@@ -31,7 +31,7 @@ pub enum CachePlan {
         zone: Arc<Zone>,
         key: Vec<u8>,
     },
-    Use(Box<Plan>),
+    Use(Plan),
     /// `*_cache` with variables came to the name of no zone.
     UnknownZone(String),
 }
@@ -66,9 +66,9 @@ pub fn plan(request: &mut Request, pass: &Pass) -> CachePlan {
         Ok(None) => return CachePlan::Off,
         Err(name) => return CachePlan::UnknownZone(name),
     };
-    request.view = crate::request::View::Cache(rules.clone());
+    request.view = View::Cache(rules.clone());
     let plan = plan_with(request, rules, zone);
-    request.view = crate::request::View::Plain;
+    request.view = View::Plain;
     plan
 }
 
@@ -89,7 +89,10 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
         }
         return CachePlan::Off;
     }
-    let mut key = variable::evaluate(request, &rules.key);
+    // Its memory is used again and again.
+    let mut key = std::mem::take(&mut request.cache.key);
+    key.clear();
+    variable::append(request, &rules.key, &mut key);
     let session = session_of(request, rules, &mut key);
     let writer = rules
         .read_your_writes
@@ -101,7 +104,7 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
     } else {
         None
     };
-    CachePlan::Use(Box::new(Plan {
+    CachePlan::Use(Plan {
         zone,
         rules: rules.clone(),
         key,
@@ -109,7 +112,7 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
         never_store: writer,
         session,
         uses: 1,
-    }))
+    })
 }
 
 /// The key that a GET for the same target has.

@@ -34,6 +34,8 @@ pub struct ReplyHead {
     pub last_modified: Option<i64>,
     /// Ranges of it may be sent.
     pub accepts_ranges: bool,
+    /// `Accept-Ranges: bytes` is sent, beside what `fields` hold.
+    pub says_accept_ranges: bool,
     /// `Date` and `Server` are the upstream's own, or not there.
     pub passes_date: bool,
     pub passes_server: bool,
@@ -130,6 +132,10 @@ impl ReplyHead {
                 }
                 return self.sent_chunked;
             }
+            b"accept_ranges" if self.says_accept_ranges => {
+                out.extend_from_slice(b"bytes");
+                return true;
+            }
             _ => {}
         }
         let mut found = false;
@@ -166,6 +172,8 @@ pub enum Body {
     Segments(VecDeque<Segment>),
     /// A response that is being stored while it arrives.
     Filling(Box<http_cache::Reader>),
+    /// One slice after the other.
+    Sliced(Box<crate::serve::slice::Slices>),
     /// A response for this request alone.
     Upstream(Box<UpstreamBody>),
     /// What follows a 101: bytes both ways, until one side ends.

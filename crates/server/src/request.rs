@@ -5,6 +5,7 @@
 //! change its path and location in place. Subrequests are further values made
 //! by [`Request::internal`].
 
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use site::{LocationId, Server, ServerId, Settings};
 use crate::body::RequestBody;
 use crate::fetch::Trace;
 use crate::pattern::Captures;
-use crate::reply::ReplyHead;
+use crate::reply::Reply;
 use crate::runtime::Runtime;
+use crate::serve::slice::Slicing;
 
 /// How often a request may be redirected internally (nginx: 10).
 const MAX_INTERNAL_REDIRECTS: u8 = 10;
@@ -178,6 +180,8 @@ pub struct Request {
     /// Connections counted by `limit_conn` until the request ends.
     pub limit_guards: Vec<crate::limit_conn::Guard>,
     pub path_info: Option<PathInfo>,
+    /// Set once `$slice_range` was asked for.
+    pub slicing: Slicing,
     pub view: View,
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
     pub carried: http1::Fields,
@@ -196,8 +200,9 @@ pub struct Request {
     pub cache: CacheFacts,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
-    /// Head of the response once it is known: `$sent_http_*`, `$status`.
-    pub reply: Option<ReplyHead>,
+    /// The response once its head is known: `$sent_http_*`, `$status`. Its body
+    /// is on its way.
+    pub reply: Option<Box<Reply>>,
     pub status: u16,
     pub bytes_sent: u64,
     pub head_bytes_sent: u64,
@@ -324,10 +329,9 @@ impl Request {
     ) -> Box<Request> {
         let http = &runtime.site.http;
         let settings = http.servers[server.0].settings(Server::ROOT).clone();
-        let slots = vec![None; http.slots.len()];
-        let map_values = vec![None; http.maps.len()];
-        let geo_values = vec![None; http.geos.len()];
-        let split_values = vec![None; http.split_clients.len()];
+        let (slots, map_values) = (unset(http.slots.len()), unset(http.maps.len()));
+        let (geo_values, split_values) = (unset(http.geos.len()), unset(http.split_clients.len()));
+        let buffers = Buffers::take();
         let method = Method::parse(head.method());
         let client = connection.peer;
         Box::new(Request {
@@ -336,9 +340,9 @@ impl Request {
             head,
             method,
             method_override: None,
-            path: Vec::new(),
-            args: Vec::new(),
-            host: Vec::new(),
+            path: buffers.path,
+            args: buffers.args,
+            host: buffers.host,
             host_port: None,
             server,
             location: Server::ROOT,
@@ -374,6 +378,7 @@ impl Request {
             limit_conn_status: "",
             limit_guards: Vec::new(),
             path_info: None,
+            slicing: Slicing::None,
             view: View::Plain,
             carried: http1::Fields::new(),
             carried_error: http1::Fields::new(),
@@ -383,7 +388,10 @@ impl Request {
             body: RequestBody::None,
             received_bytes: 0,
             trace: None,
-            cache: CacheFacts::default(),
+            cache: CacheFacts {
+                key: buffers.key,
+                ..CacheFacts::default()
+            },
             refresh: None,
             reply: None,
             status: 0,
@@ -391,5 +399,76 @@ impl Request {
             head_bytes_sent: 0,
             is_complete: false,
         })
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        Buffers {
+            path: std::mem::take(&mut self.path),
+            args: std::mem::take(&mut self.args),
+            host: std::mem::take(&mut self.host),
+            key: std::mem::take(&mut self.cache.key),
+        }
+        .give();
+    }
+}
+
+/// Values that nobody has found out yet.
+fn unset(count: usize) -> Vec<Option<Vec<u8>>> {
+    match count {
+        0 => Vec::new(),
+        count => vec![None; count],
+    }
+}
+
+/// The memory that nearly every request needs, handed on from one to the next
+/// of a thread; empty.
+#[derive(Default)]
+struct Buffers {
+    path: Vec<u8>,
+    args: Vec<u8>,
+    host: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// Kept per thread: requests that are answered at once need one set.
+const KEPT_BUFFERS: usize = 16;
+/// A buffer that grew beyond this is not kept.
+const KEPT_BUFFER_BYTES: usize = 4 * 1024;
+
+thread_local! {
+    static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Buffers {
+    fn take() -> Buffers {
+        BUFFERS
+            .try_with(|kept| kept.borrow_mut().pop())
+            .ok()
+            .flatten()
+            .unwrap_or_default()
+    }
+
+    fn give(mut self) {
+        let all = [
+            &mut self.path,
+            &mut self.args,
+            &mut self.host,
+            &mut self.key,
+        ];
+        for buffer in all {
+            if buffer.capacity() > KEPT_BUFFER_BYTES {
+                return;
+            }
+            buffer.clear();
+        }
+        // Where the thread is ending, they go with it.
+        let _ = BUFFERS.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.len() < KEPT_BUFFERS {
+                kept.push(self);
+            }
+        });
     }
 }

@@ -193,6 +193,11 @@ fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
 
 fn set(request: &mut Request, target: &SetTarget, value: &Template) {
     let value = variable::evaluate(request, value);
+    assign(request, target, value);
+}
+
+/// Gives a variable its value.
+pub fn assign(request: &mut Request, target: &SetTarget, value: Vec<u8>) {
     match target {
         SetTarget::Args => {
             request.args = value;

@@ -63,9 +63,7 @@ pub enum Located {
 
 /// The location for the request's path: exact, else the longest prefix, else
 /// (unless the prefix forbids) the first pattern, then likewise one level down.
-pub fn locate(request: &mut Request) -> Located {
-    let runtime = request.runtime.clone();
-    let server = &runtime.site.http.servers[request.server.0];
+pub fn locate(request: &mut Request, server: &Server) -> Located {
     let path = std::mem::take(&mut request.path);
     let located = locate_in(request, server, &server.top, &path);
     request.path = path;

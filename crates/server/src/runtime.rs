@@ -4,19 +4,22 @@
 //! over, so that nothing stored is lost.
 
 use std::collections::HashMap;
-use std::io;
-use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http_cache::{GroupLimits, Zone, ZoneConfig};
 use parking_lot::Mutex;
-use site::{BalanceMethod, CacheZone, Content, Site, Template, UpstreamEndpoint, UpstreamGroup};
-use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec};
+use site::{
+    BalanceMethod, CacheZone, Content, NameResolution, Site, Template, UpstreamEndpoint,
+    UpstreamGroup,
+};
+use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 
+use crate::naming::{Lookup, Names, NoResolver, plain_spec};
 use crate::upstream_tls;
-use crate::{access_log, error_log, limit_conn, limit_req};
+use crate::{access_log, error_log, health, limit_conn, limit_req};
 
 /// Groups made at run time for addresses that come from variables.
 const MAX_DYNAMIC_GROUPS: usize = 1000;
@@ -29,10 +32,13 @@ const LEAST_ZONE_BYTES: u64 = 8 << 20;
 
 /// A configuration in force.
 pub struct Runtime {
+    /// Another for each one built.
+    pub serial: u64,
     pub site: Site,
     pub zones: Vec<Arc<Zone>>,
     pub groups: Vec<Arc<Group>>,
     group_specs: Vec<GroupSpec>,
+    pub names: Names,
     dynamic_groups: Mutex<HashMap<String, Arc<Group>>>,
     pub limit_req: Vec<Arc<limit_req::Zone>>,
     pub limit_conn: Vec<Arc<limit_conn::Zone>>,
@@ -51,13 +57,13 @@ pub struct Runtime {
 /// Counters of the whole server: `stub_status`.
 #[derive(Debug, Default)]
 pub struct Stats {
-    pub accepted: std::sync::atomic::AtomicU64,
-    pub handled: std::sync::atomic::AtomicU64,
-    pub requests: std::sync::atomic::AtomicU64,
-    pub active: std::sync::atomic::AtomicU64,
-    pub reading: std::sync::atomic::AtomicU64,
-    pub writing: std::sync::atomic::AtomicU64,
-    pub waiting: std::sync::atomic::AtomicU64,
+    pub accepted: AtomicU64,
+    pub handled: AtomicU64,
+    pub requests: AtomicU64,
+    pub active: AtomicU64,
+    pub reading: AtomicU64,
+    pub writing: AtomicU64,
+    pub waiting: AtomicU64,
 }
 
 /// A PHP pool of our own, as far as the server needs to know it.
@@ -95,6 +101,36 @@ impl std::fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
+/// A text that a variable made and that leads nowhere.
+#[derive(Debug)]
+pub enum NameError {
+    NoPort,
+    NoHost,
+    NoResolver(NoResolver),
+    Group(SpecError),
+}
+
+impl NameError {
+    /// What the client is told.
+    pub fn status(&self) -> u16 {
+        match self {
+            NameError::NoResolver(_) => 502,
+            _ => 500,
+        }
+    }
+}
+
+impl std::fmt::Display for NameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NameError::NoPort => f.write_str("no port in upstream"),
+            NameError::NoHost => f.write_str("no host in upstream"),
+            NameError::NoResolver(error) => error.fmt(f),
+            NameError::Group(error) => error.fmt(f),
+        }
+    }
+}
+
 impl Runtime {
     /// Makes a site ready, carrying over from `previous` what stays the same.
     pub fn build(
@@ -118,7 +154,11 @@ impl Runtime {
         for group in &http.groups {
             let spec = group_spec(group, &resources.pools)?;
             let kept = previous.and_then(|previous| {
-                let index = previous.group_specs.iter().position(|old| *old == spec)?;
+                let groups = previous.group_specs.iter().zip(&previous.site.http.groups);
+                let is_same = |(old, model): (&GroupSpec, &UpstreamGroup)| {
+                    *old == spec && (!spec.is_dynamic || model.servers == group.servers)
+                };
+                let index = groups.into_iter().position(is_same)?;
                 Some(previous.groups[index].clone())
             });
             groups.push(match kept {
@@ -160,7 +200,17 @@ impl Runtime {
                 same.unwrap_or_else(|| Arc::new(limit_conn::Zone::new(zone)))
             })
             .collect();
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let names = Names::new(&site, previous.map(|previous| &previous.names));
+        for followed in names.followed(&site, &groups) {
+            followed.recall();
+        }
+        // Last: from here on nothing fails, and the groups may serve already.
+        let former = previous.map_or(&[][..], |previous| &previous.groups);
+        health::watch(&site, &groups, former);
         Ok(Arc::new(Runtime {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            names,
             zones,
             groups,
             group_specs,
@@ -212,8 +262,13 @@ impl Runtime {
         })
     }
 
-    /// The group called `name`, or one for the address that `name` is.
-    pub fn group_named(&self, name: &str) -> Result<Arc<Group>, io::Error> {
+    /// The group called `name`, or one for the address that `name` is, or one
+    /// whose servers are still to be looked up.
+    pub fn group_named(
+        &self,
+        name: &str,
+        names: &NameResolution,
+    ) -> Result<(Arc<Group>, Option<Lookup>), NameError> {
         if let Some(index) = self
             .site
             .http
@@ -221,26 +276,50 @@ impl Runtime {
             .iter()
             .position(|group| group.name == name)
         {
-            return Ok(self.groups[index].clone());
-        }
-        let mut dynamic = self.dynamic_groups.lock();
-        if let Some(group) = dynamic.get(name) {
-            return Ok(group.clone());
+            return Ok((self.groups[index].clone(), None));
         }
         let endpoint = match name.strip_prefix("unix:") {
             Some(path) => Endpoint::Unix(path.trim_end_matches(':').into()),
-            None => Endpoint::Tcp(
-                name.to_socket_addrs()?
-                    .next()
-                    .ok_or(io::ErrorKind::NotFound)?,
-            ),
+            None => match name.parse() {
+                Ok(address) => Endpoint::Tcp(address),
+                Err(_) => return self.group_to_look_up(name, names),
+            },
         };
-        let group = Group::new(GroupSpec::single(name, endpoint)).map_err(io::Error::other)?;
+        let mut dynamic = self.dynamic_groups.lock();
+        if let Some(group) = dynamic.get(name) {
+            return Ok((group.clone(), None));
+        }
+        let spec = GroupSpec::single(name, endpoint);
+        let group = Group::new(spec).map_err(NameError::Group)?;
         if dynamic.len() >= MAX_DYNAMIC_GROUPS {
             dynamic.clear();
         }
         dynamic.insert(name.to_owned(), group.clone());
-        Ok(group)
+        Ok((group, None))
+    }
+
+    /// A group for one request, whose servers are found by its name.
+    fn group_to_look_up(
+        &self,
+        name: &str,
+        names: &NameResolution,
+    ) -> Result<(Arc<Group>, Option<Lookup>), NameError> {
+        let (host, port) = name.rsplit_once(':').ok_or(NameError::NoPort)?;
+        let port = port.parse().map_err(|_| NameError::NoPort)?;
+        if host.is_empty() {
+            return Err(NameError::NoHost);
+        }
+        let lookup = self
+            .names
+            .lookup(host, port, names)
+            .map_err(NameError::NoResolver)?;
+        let spec = GroupSpec {
+            servers: Vec::new(),
+            is_dynamic: true,
+            ..GroupSpec::single(name, Endpoint::Unix(PathBuf::new()))
+        };
+        let group = Group::new(spec).map_err(NameError::Group)?;
+        Ok((group, Some(lookup)))
     }
 
     /// Housekeeping, about once a second: what nobody asked for in a while goes.
@@ -337,12 +416,11 @@ fn group_spec(
     let mut servers = Vec::with_capacity(group.servers.len());
     for server in &group.servers {
         let mut max_conns = server.max_conns;
-        let (endpoint, name) = match &server.endpoint {
-            UpstreamEndpoint::Tcp(address) => (Endpoint::Tcp(*address), address.to_string()),
-            UpstreamEndpoint::Unix(path) => (
-                Endpoint::Unix(path.clone()),
-                format!("unix:{}", path.display()),
-            ),
+        let endpoint = match &server.endpoint {
+            UpstreamEndpoint::Tcp(address) => Endpoint::Tcp(*address),
+            UpstreamEndpoint::Unix(path) => Endpoint::Unix(path.clone()),
+            // Found at run time.
+            UpstreamEndpoint::Name(_) => continue,
             UpstreamEndpoint::PhpPool(name) => {
                 let pool = pools.get(name).ok_or_else(|| BuildError::Group {
                     name: group.name.clone(),
@@ -352,18 +430,12 @@ fn group_spec(
                     max_conns = pool.workers;
                 }
                 own_workers += pool.workers;
-                (Endpoint::Unix(pool.socket.clone()), format!("php:{name}"))
+                Endpoint::Unix(pool.socket.clone())
             }
         };
         servers.push(ServerSpec {
-            endpoint,
-            name,
-            weight: server.weight,
             max_conns,
-            max_fails: server.max_fails,
-            fail_timeout: server.fail_timeout,
-            backup: server.backup,
-            down: server.down,
+            ..plain_spec(server, endpoint)
         });
     }
     let keepalive = match &group.keepalive {
@@ -372,6 +444,7 @@ fn group_spec(
             requests: u32::try_from(keepalive.requests).unwrap_or(u32::MAX),
             time: keepalive.time,
             timeout: keepalive.timeout,
+            local: keepalive.local,
             ..Keepalive::new(keepalive.connections)
         }),
         // A pool of our own may keep a connection for each of its workers: nobody
@@ -408,5 +481,9 @@ fn group_spec(
         keepalive,
         queue,
         zone: None,
+        is_dynamic: group
+            .servers
+            .iter()
+            .any(|server| matches!(server.endpoint, UpstreamEndpoint::Name(_))),
     })
 }

@@ -90,6 +90,15 @@ impl ClientStream {
         }
     }
 
+    /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
+    /// takes with less ado.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.socket {
+            Socket::Tcp(stream) => stream.try_write(bytes),
+            Socket::Unix(stream) => stream.try_write(bytes),
+        }
+    }
+
     /// Writes what the socket takes now; `WouldBlock` when it takes nothing.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.socket {

@@ -15,9 +15,12 @@ use crate::serve::{files, proxy};
 /// Versions of nginx whose language and behaviour this server speaks.
 pub const NGINX_VERSION: &str = "1.31.5";
 
+/// Room for most values: growing there in steps would cost more than the value.
+const USUAL_BYTES: usize = 64;
+
 /// The value of a template, in a buffer of its own.
 pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(USUAL_BYTES);
     append(request, template, &mut out);
     out
 }
@@ -144,7 +147,7 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
         Variable::SentField(name) => request
             .reply
             .as_ref()
-            .is_some_and(|reply| reply.write_sent_field(name, out)),
+            .is_some_and(|reply| reply.head.write_sent_field(name, out)),
         Variable::UpstreamField(name) => request
             .trace
             .as_ref()
@@ -302,11 +305,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::NginxVersion => put(Some(NGINX_VERSION.as_bytes()), out),
         B::Msec => put_seconds(clock::now(), out),
         B::TimeLocal => {
-            clock::put_log_time(clock::now(), out);
+            clock::put_log_time(clock::recent(), out);
             true
         }
         B::TimeIso8601 => {
-            clock::put_iso8601(clock::now(), out);
+            clock::put_iso8601(clock::recent(), out);
             true
         }
         B::DateGmt => {
@@ -331,6 +334,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
         B::RequestLength => put_number(request.received_bytes, out),
         B::RequestId => write_request_id(request, out),
+        B::SliceRange => match crate::serve::slice::range(request) {
+            Some(range) => put(Some(range.as_bytes()), out),
+            None => false,
+        },
         B::RequestCompletion => put(
             if request.is_complete {
                 Some(b"OK")
@@ -362,7 +369,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             out,
         ),
         B::BytesSent => put_number(request.bytes_sent, out),
-        B::GzipRatio => match request.reply.as_ref().and_then(|reply| reply.gzip_ratio()) {
+        B::GzipRatio => match request
+            .reply
+            .as_ref()
+            .and_then(|reply| reply.head.gzip_ratio())
+        {
             Some(ratio) => {
                 out.extend_from_slice(format!("{ratio:.2}").as_bytes());
                 true
@@ -522,12 +533,19 @@ pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
     use std::io::Write;
     match address {
         IpAddr::V4(address) => {
-            for (index, octet) in address.octets().iter().enumerate() {
-                if index > 0 {
-                    out.push(b'.');
+            let mut text = [0; 16];
+            let mut len = 0;
+            for octet in address.octets() {
+                for (least, digit) in [(100, octet / 100), (10, octet / 10 % 10), (0, octet % 10)] {
+                    if octet >= least {
+                        text[len] = b'0' + digit;
+                        len += 1;
+                    }
                 }
-                put_number(*octet, out);
+                text[len] = b'.';
+                len += 1;
             }
+            out.extend_from_slice(&text[..len - 1]);
         }
         IpAddr::V6(address) => {
             let _ = write!(out, "{address}");

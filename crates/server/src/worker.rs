@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::request::LocalAddress;
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
-use crate::{access_log, clock, connection, error_log};
+use crate::{access_log, background, clock, connection, error_log, mirror};
 
 /// How long accepting pauses when the process has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
@@ -115,6 +115,11 @@ impl Shared {
         self.sockets.borrow().clone()
     }
 
+    /// Changes with every configuration that is put in force.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<Sockets>> {
+        self.sockets.subscribe()
+    }
+
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -183,11 +188,13 @@ pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::
 }
 
 fn run(shared: &Arc<Shared>, index: usize) {
+    clock::keep_readings();
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .event_interval(61)
         .on_thread_park(access_log::flush_thread)
+        .on_thread_unpark(clock::has_slept)
         .build();
     let runtime = match built {
         Ok(runtime) => runtime,
@@ -201,9 +208,13 @@ fn run(shared: &Arc<Shared>, index: usize) {
     };
     runtime.block_on(async {
         let housekeeping = tokio::spawn(housekeeping(shared.clone(), index));
+        let background = (index == 0).then(|| tokio::spawn(background::run(shared.clone())));
         accept_all(shared, index).await;
         drained(shared).await;
         housekeeping.abort();
+        if let Some(background) = background {
+            background.abort();
+        }
     });
     access_log::flush_all_thread();
 }
@@ -331,10 +342,11 @@ async fn pause(error: io::Error, failed: &impl Fn(io::Error)) {
     }
 }
 
-/// Waits until the last connection of the process has ended.
+/// Waits until the last connection of the process, and the last mirrored
+/// request, has ended.
 async fn drained(shared: &Arc<Shared>) {
     // Bounded by the program's own deadline (`worker_shutdown_timeout`).
-    while shared.connections() > 0 {
+    while shared.connections() > 0 || mirror::in_flight() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -94,6 +94,7 @@ pub(crate) fn inside(name: &str, context: Context) -> Context {
         "location" => Context::Location,
         "if" if context == Context::Server => Context::ServerIf,
         "if" => Context::LocationIf,
+        "limit_except" => Context::LimitExcept,
         "upstream" => Context::Upstream,
         "php_pool" => Context::PhpPool,
         _ => context,

@@ -13,9 +13,11 @@ mod fastcgi;
 mod files;
 mod gzip;
 mod headers;
+mod health;
 mod http;
 mod limits;
 mod logs;
+mod memcached;
 mod php_pool;
 mod proxy;
 mod rewrite;
@@ -38,6 +40,8 @@ pub enum Context {
     Location,
     /// `if` in a location.
     LocationIf,
+    /// `limit_except` in a location.
+    LimitExcept,
     /// `if` in a server.
     ServerIf,
     Upstream,
@@ -54,6 +58,7 @@ impl Context {
             Context::Server => "server",
             Context::Location => "location",
             Context::LocationIf => "if in location",
+            Context::LimitExcept => "limit_except",
             Context::ServerIf => "if in server",
             Context::Upstream => "upstream",
             Context::PhpPool => "php_pool",
@@ -228,8 +233,10 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Rewriting and variables", rewrite::TABLE),
     ("FastCGI and what all upstreams share", fastcgi::TABLE),
     ("HTTP upstreams", proxy::TABLE),
+    ("memcached", memcached::TABLE),
     ("The cache", cache::TABLE),
     ("Upstream groups", upstream::TABLE),
+    ("Health checks", health::TABLE),
     ("Access logs", logs::TABLE),
     ("Limits", limits::TABLE),
     ("Access and client addresses", access::TABLE),

@@ -96,7 +96,7 @@ fn explain_says_what_becomes_of_each_directive() {
     let reading = common::read(
         "events { worker_connections 10; }\n\
          http {\n\
-           server { root /a; sub_filter a b; nonsense; use epoll; types { a/b c; } }\n\
+           server { root /a; js_import a; nonsense; use epoll; types { a/b c; } }\n\
          }\n",
     );
     let lines: Vec<String> = site::explain(&reading.ast, &reading.sources)
@@ -109,7 +109,7 @@ fn explain_says_what_becomes_of_each_directive() {
         "2: http  -- works: everything about serving HTTP",
         "3:   server  -- works: a virtual server",
         "3:     root /a  -- works: the folder of the files",
-        "3:     sub_filter a b  -- unsupported: let the application write it",
+        "3:     js_import a  -- unsupported: use `map` and `rewrite`",
         "3:     nonsense  -- unknown",
         "3:     use epoll  -- not allowed here",
         "3:     types  -- works: media types by file extension",

@@ -27,6 +27,9 @@ fn around(context: Context, line: &str) -> String {
         Context::LocationIf => http(&format!(
             "server {{ location /x/ {{ if ($args) {{\n{line}\n}} }} }}"
         )),
+        Context::LimitExcept => http(&format!(
+            "server {{ location /x/ {{ limit_except GET {{\n{line}\n}} }} }}"
+        )),
         Context::ServerIf => http(&format!("server {{ if ($args) {{\n{line}\n}} }}")),
         Context::Upstream => http(&format!(
             "upstream u {{\n{line}\nserver 127.0.0.1:9001;\n}}"

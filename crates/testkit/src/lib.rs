@@ -1,7 +1,8 @@
-//! Helpers for tests only: a running server, a scripted client, a fake PHP and
-//! a fake HTTP server.
+//! Helpers for tests only: a running server, a scripted client, a fake PHP, a fake
+//! HTTP server and a fake name server.
 
 pub mod client;
+pub mod fake_dns;
 pub mod fake_http;
 pub mod fake_php;
 pub mod running;

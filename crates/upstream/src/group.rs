@@ -17,11 +17,12 @@ use tokio::sync::oneshot;
 
 use crate::balance::{Ask, Balancer, Pick};
 use crate::endpoint::{Endpoint, StdStream};
-use crate::idle::{IdlePool, Parked};
+use crate::idle::{IdlePool, Parked, Place};
 use crate::lease::Lease;
+use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
 use crate::queue::{Queue, Ticket, Waiter};
-use crate::spec::{GroupSpec, Keepalive, QueueSpec, SpecError};
+use crate::spec::{GroupSpec, Keepalive, Method, QueueSpec, SpecError};
 use crate::{Millis, TriedSet};
 
 /// What the method may choose by.
@@ -31,6 +32,12 @@ pub struct PickKey<'a> {
     pub client_addr: Option<IpAddr>,
     /// For `hash`: the key's value for this request.
     pub hash_key: Option<&'a [u8]>,
+    /// For `keepalive ... local`: a number of the location. Connections are
+    /// shared within one location only.
+    pub location: u64,
+    /// A number of the TLS settings a connection is made with; zero: none. A
+    /// kept connection serves only those who would have made one like it.
+    pub security: u64,
 }
 
 /// Why there is no lease.
@@ -69,6 +76,10 @@ impl std::error::Error for AcquireError {}
 /// One server at one moment, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSnapshot {
+    /// Its number within the group, as [`Lease::server`] says it.
+    pub server: usize,
+    /// As written in the configuration.
+    pub name: String,
     /// Its address.
     pub endpoint: Endpoint,
     /// May it be asked?
@@ -89,28 +100,30 @@ pub struct ServerSnapshot {
 #[derive(Debug)]
 pub struct Group {
     name: String,
-    endpoints: Vec<Endpoint>,
-    balancer: Balancer,
+    pub(crate) method: Method,
     queue: Option<QueueSpec>,
     keepalive: Option<Keepalive>,
-    tries: usize,
+    pub(crate) tries: AtomicUsize,
     /// A copy of the line's length that is read without the lock.
     queue_length: AtomicUsize,
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
 }
 
 #[derive(Debug)]
-struct State {
-    peers: Vec<Peer>,
+pub(crate) struct State {
+    pub peers: Vec<Peer>,
+    pub balancer: Balancer,
     queue: Queue,
-    idle: IdlePool<StdStream>,
+    pub idle: IdlePool<StdStream>,
     random: crate::balance::Random,
+    /// The health checks that watch the servers.
+    pub watches: Vec<Watch>,
     /// The latest time any call has brought: what a dropped lease goes by.
     now: Millis,
 }
 
 /// A lease for a waiter, to be sent once the lock is released.
-type Handover = (oneshot::Sender<Lease>, Lease);
+pub(crate) type Handover = (oneshot::Sender<Lease>, Lease);
 
 enum Admission {
     Granted(Lease),
@@ -121,33 +134,27 @@ enum Admission {
 impl Group {
     /// Builds the group; all servers start healthy.
     pub fn new(spec: GroupSpec) -> Result<Arc<Self>, SpecError> {
-        let balancer = Balancer::new(&spec)?;
-        let alone = spec.servers.len() == 1;
-        let peers: Vec<Peer> = spec
-            .servers
-            .into_iter()
-            .map(|server| Peer::new(server, alone))
-            .collect();
-        let tries = peers
-            .iter()
-            .filter(|peer| peer.standing(0) != Standing::Down)
-            .count();
-        Ok(Arc::new(Self {
+        Balancer::check(&spec)?;
+        let peers: Vec<Peer> = spec.servers.into_iter().map(Peer::new).collect();
+        let group = Self {
             name: spec.name,
-            endpoints: peers.iter().map(|peer| peer.endpoint.clone()).collect(),
-            balancer,
+            method: spec.method,
             queue: spec.queue,
             keepalive: spec.keepalive,
-            tries,
+            tries: AtomicUsize::new(0),
             queue_length: AtomicUsize::new(0),
             state: Mutex::new(State {
+                balancer: Balancer::new(spec.method, &peers),
                 peers,
                 queue: Queue::default(),
                 idle: IdlePool::new(spec.keepalive.unwrap_or(Keepalive::new(0))),
                 random: crate::balance::Random::from_system(),
+                watches: Vec::new(),
                 now: 0,
             }),
-        }))
+        };
+        group.settle(&mut group.state.lock());
+        Ok(Arc::new(group))
     }
 
     /// The group's name.
@@ -157,7 +164,7 @@ impl Group {
 
     /// Servers that are not `down`: how many attempts a request has at most.
     pub fn tries(&self) -> usize {
-        self.tries
+        self.tries.load(Ordering::Relaxed)
     }
 
     /// Requests in line. Costs one atomic load.
@@ -215,8 +222,12 @@ impl Group {
             tried,
             now,
         };
-        let admission = match self.pick(&mut state, &ask) {
-            Pick::Server(server) => Admission::Granted(self.grant(&mut state, server, now)),
+        let place = self.place_of(key);
+        let admission = match state.pick(&ask) {
+            Pick::Server(server) => match self.grant(&mut state, server, place, now) {
+                Some(lease) => Admission::Granted(lease),
+                None => Admission::Refused(AcquireError::NoLiveUpstreams),
+            },
             Pick::Exhausted => Admission::Refused(AcquireError::Exhausted),
             Pick::NoneLive => Admission::Refused(AcquireError::NoLiveUpstreams),
             Pick::AllBusy => match queue {
@@ -224,7 +235,7 @@ impl Group {
                 Some(queue) if state.queue.len() >= queue.length => {
                     Admission::Refused(AcquireError::QueueFull)
                 }
-                Some(queue) => Admission::InLine(self.join_line(&mut state, &ask), queue),
+                Some(queue) => Admission::InLine(self.join_line(&mut state, &ask, place), queue),
             },
         };
         drop(state);
@@ -233,23 +244,36 @@ impl Group {
         admission
     }
 
-    fn pick(&self, state: &mut State, ask: &Ask<'_>) -> Pick {
-        self.balancer.pick(&mut state.peers, ask, &mut state.random)
+    /// Where the connections of a request belong.
+    fn place_of(&self, key: PickKey<'_>) -> Place {
+        let is_local = self.keepalive.is_some_and(|keepalive| keepalive.local);
+        Place {
+            location: if is_local { key.location } else { 0 },
+            security: key.security,
+        }
     }
 
     /// Reserves a slot, and with it the server's newest idle connection.
-    fn grant(self: &Arc<Self>, state: &mut State, server: usize, now: Millis) -> Lease {
-        if let Some(peer) = state.peers.get_mut(server) {
-            peer.begin(now);
-        }
-        Lease::new(Arc::clone(self), server, state.idle.take(server))
+    fn grant(
+        self: &Arc<Self>,
+        state: &mut State,
+        server: usize,
+        place: Place,
+        now: Millis,
+    ) -> Option<Lease> {
+        let peer = state.peers.get_mut(server)?;
+        peer.begin(now);
+        let endpoint = Arc::clone(&peer.endpoint);
+        let idle = state.idle.take(server, place);
+        Some(Lease::new(Arc::clone(self), server, endpoint, place, idle))
     }
 
-    fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>) -> Ticket {
+    fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>, place: Place) -> Ticket {
         let (lease_to, lease_from) = oneshot::channel();
         let number = state.queue.join(Waiter {
             client_addr: ask.client_addr,
             hash_key: ask.hash_key.map(Box::from),
+            place,
             tried: ask.tried.clone(),
             lease_to,
         });
@@ -258,24 +282,25 @@ impl Group {
     }
 
     /// Gives leases to those in line, from the front, as far as there is room.
-    fn serve_line(self: &Arc<Self>, state: &mut State, now: Millis) -> Vec<Handover> {
+    pub(crate) fn serve_line(self: &Arc<Self>, state: &mut State, now: Millis) -> Vec<Handover> {
         let mut handovers = Vec::new();
-        let mut place = 0;
-        while let Some((number, waiter)) = state.queue.at_or_behind(place) {
-            place = number + 1;
+        let mut from = 0;
+        while let Some((number, waiter)) = state.queue.at_or_behind(from) {
+            from = number + 1;
+            let place = waiter.place;
             let ask = Ask {
                 client_addr: waiter.client_addr,
                 hash_key: waiter.hash_key.as_deref(),
                 tried: &waiter.tried,
                 now,
             };
-            match self
+            let picked = state
                 .balancer
-                .pick(&mut state.peers, &ask, &mut state.random)
-            {
+                .pick(&mut state.peers, &ask, &mut state.random);
+            match picked {
                 Pick::Server(server) => {
-                    let lease = self.grant(state, server, now);
-                    if let Some(waiter) = state.queue.leave(number) {
+                    let lease = self.grant(state, server, place, now);
+                    if let (Some(lease), Some(waiter)) = (lease, state.queue.leave(number)) {
                         handovers.push((waiter.lease_to, lease));
                     }
                 }
@@ -285,7 +310,7 @@ impl Group {
                 _ => {}
             }
         }
-        if place != 0 {
+        if from != 0 {
             self.publish_queue_length(state);
         }
         handovers
@@ -309,12 +334,14 @@ impl Group {
         if let Some(peer) = state.peers.get_mut(server) {
             peer.end(outcome, now);
         }
+        let is_gone = state.peers.get(server).is_none_or(|peer| peer.is_gone);
+        let (idle, refused) = if is_gone { (None, idle) } else { (idle, None) };
         let evicted = idle.and_then(|parked| state.idle.park(server, parked));
         let excess = state.shed_excess(server);
         let expired = state.idle.sweep(now);
         let handovers = self.serve_line(&mut state, now);
         drop(state);
-        drop((evicted, excess, expired));
+        drop((refused, evicted, excess, expired));
         hand_over(handovers);
     }
 
@@ -372,8 +399,11 @@ impl Group {
         let state = self.state.lock();
         let servers = state.peers.iter().enumerate();
         servers
+            .filter(|(_, peer)| !peer.is_gone)
             .map(|(server, peer)| ServerSnapshot {
-                endpoint: peer.endpoint.clone(),
+                server,
+                name: peer.name.clone(),
+                endpoint: Endpoint::clone(&peer.endpoint),
                 standing: peer.standing(now.max(state.now)),
                 is_backup: peer.is_backup,
                 in_flight: peer.in_flight,
@@ -384,17 +414,17 @@ impl Group {
             .collect()
     }
 
-    pub(crate) fn endpoint(&self, server: usize) -> &Endpoint {
-        // A lease's server comes from `pick`, which chooses among the peers.
-        &self.endpoints[server]
-    }
-
-    pub(crate) fn take_idle(&self, server: usize, now: Millis) -> Option<Parked<StdStream>> {
+    pub(crate) fn take_idle(
+        &self,
+        server: usize,
+        place: Place,
+        now: Millis,
+    ) -> Option<Parked<StdStream>> {
         let mut state = self.state.lock();
         // The group's time stays: whoever moves it has to serve the line.
         let now = now.max(state.now);
         let expired = state.idle.sweep(now);
-        let taken = state.idle.take(server);
+        let taken = state.idle.take(server, place);
         drop(state);
         drop(expired);
         taken
@@ -408,9 +438,13 @@ impl Group {
 impl State {
     /// Moves the group's time forward; calls of several threads may come late.
     /// Servers may have come back by that: `serve_line` must follow.
-    fn advance(&mut self, now: Millis) -> Millis {
+    pub fn advance(&mut self, now: Millis) -> Millis {
         self.now = self.now.max(now);
         self.now
+    }
+
+    fn pick(&mut self, ask: &Ask<'_>) -> Pick {
+        self.balancer.pick(&mut self.peers, ask, &mut self.random)
     }
 
     /// Where idle connections occupy workers: those that `max_conns` has no
@@ -430,7 +464,7 @@ impl State {
 
 /// Wakes waiters. A lease whose waiter has gone meanwhile is dropped here,
 /// which frees its slot for the next one.
-fn hand_over(handovers: Vec<Handover>) {
+pub(crate) fn hand_over(handovers: Vec<Handover>) {
     for (lease_to, lease) in handovers {
         drop(lease_to.send(lease));
     }

@@ -22,6 +22,17 @@ pub struct Parked<T> {
     pub born: Millis,
     /// When its last request ended.
     pub parked_at: Millis,
+    /// By whom it may be used again.
+    pub place: Place,
+}
+
+/// Connections of different places are never taken for each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The location, where `keepalive ... local` binds them to it; else zero.
+    pub location: u64,
+    /// How they are secured: a number of the TLS settings; zero: they are not.
+    pub security: u64,
 }
 
 /// The idle connections of a group.
@@ -53,9 +64,11 @@ impl<T> IdlePool<T> {
         None
     }
 
-    /// The most recently used connection to `server`. [`Self::sweep`] first.
-    pub fn take(&mut self, server: usize) -> Option<Parked<T>> {
-        let newest = self.entries.iter().rposition(|(of, _)| *of == server)?;
+    /// The most recently used connection to `server` that belongs to `place`.
+    /// [`Self::sweep`] first.
+    pub fn take(&mut self, server: usize, place: Place) -> Option<Parked<T>> {
+        let fits = |(of, parked): &(usize, Parked<T>)| *of == server && parked.place == place;
+        let newest = self.entries.iter().rposition(fits)?;
         self.entries.remove(newest).map(|(_, parked)| parked)
     }
 
@@ -118,7 +131,31 @@ mod tests {
             requests: 1,
             born: 0,
             parked_at,
+            place: Place::default(),
         }
+    }
+
+    #[test]
+    fn a_connection_stays_in_its_place() {
+        let mut pool = pool(8);
+        let local = Place {
+            location: 7,
+            security: 0,
+        };
+        let secured = Place {
+            security: 7,
+            ..Place::default()
+        };
+        let there = Parked {
+            place: local,
+            ..parked("there", 1)
+        };
+        pool.park(0, there);
+        pool.park(0, parked("anywhere", 2));
+        assert_eq!(pool.take(0, local).unwrap().stream, "there");
+        assert!(pool.take(0, local).is_none());
+        assert!(pool.take(0, secured).is_none());
+        assert_eq!(pool.take(0, Place::default()).unwrap().stream, "anywhere");
     }
 
     #[test]
@@ -127,7 +164,7 @@ mod tests {
         for (server, stream, at) in [(0, "a", 1), (1, "b", 2), (0, "c", 3), (1, "d", 4)] {
             assert!(pool.park(server, parked(stream, at)).is_none());
         }
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0)).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0, Place::default())).collect();
         let names: Vec<_> = taken.iter().map(|parked| parked.stream).collect();
         assert_eq!(names, ["c", "a"]);
         assert_eq!(pool.count(1), 2);
@@ -152,7 +189,7 @@ mod tests {
         let gone = pool.sweep(1_100);
         assert_eq!(gone.len(), 1);
         assert_eq!(gone[0].stream, "early");
-        assert_eq!(pool.take(0).unwrap().stream, "late");
+        assert_eq!(pool.take(0, Place::default()).unwrap().stream, "late");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::Millis;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
-use crate::idle::Parked;
+use crate::idle::{Parked, Place};
 use crate::peer::Outcome;
 
 /// A chosen server with a slot reserved. Dropping it frees the slot and tells
@@ -22,6 +22,10 @@ use crate::peer::Outcome;
 pub struct Lease {
     group: Arc<Group>,
     server: usize,
+    /// The server's own copy: it may leave the group while it is being asked.
+    endpoint: Arc<Endpoint>,
+    /// Where its connections belong.
+    place: Place,
     /// The connection for this lease's request or the next one's.
     idle: Option<Parked<StdStream>>,
     ended: Option<(Outcome, Millis)>,
@@ -47,10 +51,18 @@ impl Connection {
 }
 
 impl Lease {
-    pub(crate) fn new(group: Arc<Group>, server: usize, idle: Option<Parked<StdStream>>) -> Self {
+    pub(crate) fn new(
+        group: Arc<Group>,
+        server: usize,
+        endpoint: Arc<Endpoint>,
+        place: Place,
+        idle: Option<Parked<StdStream>>,
+    ) -> Self {
         Self {
             group,
             server,
+            endpoint,
+            place,
             idle,
             ended: None,
         }
@@ -58,7 +70,7 @@ impl Lease {
 
     /// The chosen server's address.
     pub fn endpoint(&self) -> &Endpoint {
-        self.group.endpoint(self.server)
+        &self.endpoint
     }
 
     /// The chosen server's place in the configuration, for a [`crate::TriedSet`].
@@ -97,7 +109,7 @@ impl Lease {
         loop {
             let parked = match self.idle.take() {
                 Some(parked) => parked,
-                None => self.group.take_idle(self.server, now)?,
+                None => self.group.take_idle(self.server, self.place, now)?,
             };
             if !parked.stream.is_quiet() {
                 continue;
@@ -126,6 +138,7 @@ impl Lease {
                 requests,
                 born: connection.born,
                 parked_at: now,
+                place: self.place,
             });
         }
     }

@@ -4,7 +4,9 @@
 //! in flight at one server. The group chooses the server as nginx does
 //! (`balance`), remembers failures (`peer`), never has more in flight at a
 //! server than its `max_conns`, keeps everybody else in line (`queue`), and
-//! holds the connections that are kept between requests (`idle`).
+//! holds the connections that are kept between requests (`idle`). Servers that
+//! a name stands for come and go, and health checks have their say
+//! (`membership`).
 //!
 //! ```text
 //! GroupSpec -> Group::acquire -> Lease -> Lease::connect -> Connection
@@ -21,6 +23,7 @@ mod endpoint;
 mod group;
 mod idle;
 mod lease;
+mod membership;
 mod peer;
 mod queue;
 mod spec;
@@ -31,9 +34,10 @@ mod tests;
 
 pub use endpoint::{Endpoint, StdStream, Stream};
 pub use group::{AcquireError, Group, PickKey, ServerSnapshot};
-pub use idle::{IdlePool, Parked};
+pub use idle::{IdlePool, Parked, Place};
 pub use lease::{Connection, Lease};
-pub use peer::{Outcome, Standing};
+pub use membership::Watch;
+pub use peer::{Health, Outcome, Standing};
 pub use spec::{GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 pub use tried::TriedSet;
 

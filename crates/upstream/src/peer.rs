@@ -5,6 +5,8 @@
 //! unavailable for `fail_timeout`; then one request probes it, and the others
 //! stay away until it has answered or another `fail_timeout` has passed.
 
+use std::sync::Arc;
+
 use crate::spec::ServerSpec;
 use crate::{Endpoint, Millis};
 
@@ -30,21 +32,51 @@ pub enum Standing {
     Busy,
     /// It failed too often lately.
     Failed,
+    /// Its first health check is not over (`mandatory`).
+    Checking,
+    /// A health check says it is not well.
+    Unhealthy,
     /// Marked `down`.
     Down,
 }
 
+/// What one health check knows of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing yet, and it must not be asked before.
+    Checking,
+    /// All is well, as far as is known.
+    Healthy,
+    /// It did not pass.
+    Unhealthy,
+}
+
+/// Turns are counted in thousandths of a unit of weight, so that a server of
+/// weight one can grow slowly as well.
+pub(crate) const SHARES_PER_WEIGHT: i64 = 1000;
+
 #[derive(Debug)]
 pub(crate) struct Peer {
-    pub endpoint: Endpoint,
+    pub endpoint: Arc<Endpoint>,
     pub name: String,
+    /// The line whose name it was found under; `None`: written as an address.
+    pub source: Option<usize>,
+    /// It left the group; its place is free once nothing is in flight.
+    pub is_gone: bool,
     pub weight: i64,
     /// `None`: no limit.
     pub max_conns: Option<usize>,
     max_fails: u32,
     fail_timeout: Millis,
+    slow_start: Millis,
     pub is_backup: bool,
     is_down: bool,
+    /// The group has no other server, so failures are not counted.
+    is_alone: bool,
+    /// What each of the group's health checks says.
+    checks: Vec<Health>,
+    /// When it came back from failure and began to grow.
+    back_since: Option<Millis>,
 
     pub in_flight: usize,
     pub fails: u32,
@@ -60,18 +92,23 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// `alone`: the group has no other server, so failures are not counted.
-    pub fn new(spec: ServerSpec, alone: bool) -> Self {
+    pub fn new(spec: ServerSpec) -> Self {
         let weight = i64::from(spec.weight.max(1));
         Self {
-            endpoint: spec.endpoint,
+            endpoint: Arc::new(spec.endpoint),
             name: spec.name,
+            source: None,
+            is_gone: false,
             weight,
             max_conns: (spec.max_conns != 0).then_some(spec.max_conns),
-            max_fails: if alone { 0 } else { spec.max_fails },
+            max_fails: spec.max_fails,
             fail_timeout: spec.fail_timeout.as_millis() as Millis,
+            slow_start: spec.slow_start.as_millis() as Millis,
             is_backup: spec.backup,
             is_down: spec.down,
+            is_alone: false,
+            checks: Vec::new(),
+            back_since: None,
             in_flight: 0,
             fails: 0,
             failed_at: 0,
@@ -82,8 +119,12 @@ impl Peer {
     }
 
     pub fn standing(&self, now: Millis) -> Standing {
-        if self.is_down {
+        if self.is_down || self.is_gone {
             Standing::Down
+        } else if self.checks.contains(&Health::Unhealthy) {
+            Standing::Unhealthy
+        } else if self.checks.contains(&Health::Checking) {
+            Standing::Checking
         } else if self.has_failed(now) {
             Standing::Failed
         } else if self.is_full() {
@@ -98,14 +139,79 @@ impl Peer {
     }
 
     fn has_failed(&self, now: Millis) -> bool {
-        self.max_fails != 0
-            && self.fails >= self.max_fails
-            && now.saturating_sub(self.checked_at) <= self.fail_timeout
+        self.is_worn_out() && now.saturating_sub(self.checked_at) <= self.fail_timeout
     }
 
-    /// One step of smooth weighted round robin; returns the weight that took part.
-    pub fn advance(&mut self) -> i64 {
-        let taking_part = self.effective_weight;
+    /// Did it fail as often as it may?
+    fn is_worn_out(&self) -> bool {
+        !self.is_alone && self.max_fails != 0 && self.fails >= self.max_fails
+    }
+
+    /// Tells it whether the group has no other server.
+    pub fn set_alone(&mut self, is_alone: bool) {
+        self.is_alone = is_alone;
+    }
+
+    /// Its weight now, in shares: what `slow_start` has not held back yet.
+    pub fn share(&self, now: Millis) -> i64 {
+        self.grown(self.weight, now)
+    }
+
+    fn grown(&self, weight: i64, now: Millis) -> i64 {
+        let full = weight * SHARES_PER_WEIGHT;
+        match self.back_since {
+            Some(since) if now.saturating_sub(since) < self.slow_start => {
+                let part = i128::from(full) * i128::from(now.saturating_sub(since))
+                    / i128::from(self.slow_start.max(1));
+                // At most `full`. One share is left, or it would never be asked.
+                i64::try_from(part).unwrap_or(full).max(1)
+            }
+            _ => full,
+        }
+    }
+
+    /// Makes it begin small again, if it is of that kind.
+    fn come_back(&mut self, now: Millis) {
+        self.back_since = (self.slow_start != 0).then_some(now);
+    }
+
+    /// Begins to be watched by as many checks, each with what it knows.
+    pub fn watch(&mut self, checks: Vec<Health>) {
+        self.checks = checks;
+    }
+
+    /// Has no check anything against it?
+    pub fn is_healthy(&self) -> bool {
+        self.checks.iter().all(|health| *health == Health::Healthy)
+    }
+
+    /// Takes down what `check` found out.
+    pub fn set_health(&mut self, check: usize, health: Health, now: Millis) {
+        let was_healthy = self.is_healthy();
+        let Some(known) = self.checks.get_mut(check) else {
+            return;
+        };
+        let was_unhealthy = *known == Health::Unhealthy;
+        *known = health;
+        if was_unhealthy && !was_healthy && self.is_healthy() {
+            self.fails = 0;
+            self.effective_weight = self.weight;
+            self.come_back(now);
+        }
+    }
+
+    /// Changes the weight of a server that stays.
+    pub fn set_weight(&mut self, weight: u32) {
+        let weight = i64::from(weight.max(1));
+        if weight != self.weight {
+            self.weight = weight;
+            self.effective_weight = weight;
+        }
+    }
+
+    /// One step of smooth weighted round robin; returns the shares that took part.
+    pub fn advance(&mut self, now: Millis) -> i64 {
+        let taking_part = self.grown(self.effective_weight, now);
         self.current_weight += taking_part;
         if self.effective_weight < self.weight {
             self.effective_weight += 1;
@@ -127,7 +233,12 @@ impl Peer {
         self.in_flight = self.in_flight.saturating_sub(1);
         match outcome {
             Outcome::Failure => self.count_failure(now),
-            Outcome::Success if self.failed_at < self.checked_at => self.fails = 0,
+            Outcome::Success if self.failed_at < self.checked_at => {
+                if self.is_worn_out() {
+                    self.come_back(now);
+                }
+                self.fails = 0;
+            }
             Outcome::Success | Outcome::Neutral => {}
         }
     }
@@ -155,7 +266,7 @@ mod tests {
             fail_timeout: Duration::from_secs(10),
             ..ServerSpec::new(Endpoint::Unix("/a".into()))
         };
-        Peer::new(spec, false)
+        Peer::new(spec)
     }
 
     fn run(peer: &mut Peer, outcome: Outcome, now: Millis) {
@@ -209,7 +320,50 @@ mod tests {
         let mut peer = peer(6, 3);
         run(&mut peer, Outcome::Failure, 100_000);
         run(&mut peer, Outcome::Failure, 100_000);
-        let weights: Vec<i64> = (0..6).map(|_| peer.advance()).collect();
-        assert_eq!(weights, [2, 3, 4, 5, 6, 6]);
+        let shares: Vec<i64> = (0..6).map(|_| peer.advance(100_000)).collect();
+        assert_eq!(shares, [2_000, 3_000, 4_000, 5_000, 6_000, 6_000]);
+    }
+
+    #[test]
+    fn a_server_that_comes_back_grows_to_its_weight_within_slow_start() {
+        let spec = ServerSpec {
+            weight: 2,
+            slow_start: Duration::from_secs(20),
+            ..ServerSpec::new(Endpoint::Unix("/a".into()))
+        };
+        let mut peer = Peer::new(spec);
+        assert_eq!(peer.share(0), 2_000, "it starts out grown");
+        run(&mut peer, Outcome::Failure, 100_000);
+        run(&mut peer, Outcome::Success, 110_001);
+        let shares = [0, 5_000, 10_000, 19_990, 20_000, 90_000];
+        let shares = shares.map(|after| peer.share(110_001 + after));
+        assert_eq!(shares, [1, 500, 1_000, 1_999, 2_000, 2_000]);
+        // A failure that does not wear it out changes nothing.
+        peer.max_fails = 2;
+        run(&mut peer, Outcome::Failure, 200_000);
+        run(&mut peer, Outcome::Success, 210_001);
+        assert_eq!(peer.share(210_001), 2_000);
+    }
+
+    #[test]
+    fn one_check_that_fails_is_enough_and_all_must_pass() {
+        let mut peer = peer(1, 1);
+        peer.slow_start = 1_000;
+        peer.watch(vec![Health::Healthy, Health::Checking]);
+        assert_eq!(peer.standing(0), Standing::Checking);
+        peer.set_health(1, Health::Healthy, 0);
+        assert_eq!(peer.standing(0), Standing::Ready);
+        assert_eq!(peer.share(0), 1_000, "a first check is no recovery");
+        for check in [0, 1] {
+            peer.set_health(check, Health::Unhealthy, 10);
+            assert_eq!(peer.standing(10), Standing::Unhealthy);
+        }
+        peer.set_health(0, Health::Healthy, 20);
+        assert_eq!(peer.standing(20), Standing::Unhealthy);
+        peer.set_health(1, Health::Healthy, 30);
+        assert_eq!(peer.standing(30), Standing::Ready);
+        assert_eq!(peer.share(530), 500, "and then slowly");
+        peer.set_health(2, Health::Unhealthy, 40);
+        assert!(peer.is_healthy(), "a check of another time");
     }
 }

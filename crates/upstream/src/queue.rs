@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::group::{AcquireError, Group};
+use crate::idle::Place;
 use crate::lease::Lease;
 use crate::{Millis, TriedSet};
 
@@ -26,6 +27,7 @@ const RECHECK: Duration = Duration::from_secs(1);
 pub(crate) struct Waiter {
     pub client_addr: Option<IpAddr>,
     pub hash_key: Option<Box<[u8]>>,
+    pub place: Place,
     pub tried: TriedSet,
     pub lease_to: oneshot::Sender<Lease>,
 }

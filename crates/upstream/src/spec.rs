@@ -24,6 +24,9 @@ pub struct GroupSpec {
     pub queue: Option<QueueSpec>,
     /// The `zone`'s name. State is shared by all threads with or without one.
     pub zone: Option<String>,
+    /// Servers come and go at run time ([`crate::Group::set_resolved`]): a
+    /// group without any is not a mistake.
+    pub is_dynamic: bool,
 }
 
 impl GroupSpec {
@@ -36,6 +39,7 @@ impl GroupSpec {
             keepalive: None,
             queue: None,
             zone: None,
+            is_dynamic: false,
         }
     }
 }
@@ -57,6 +61,9 @@ pub struct ServerSpec {
     pub max_fails: u32,
     /// The time in which failures add up, and for which it is then unavailable.
     pub fail_timeout: Duration,
+    /// How long its share grows from nothing to its weight after it came back
+    /// from failure; zero: at once. For round robin and `least_conn`.
+    pub slow_start: Duration,
     /// Asked only when no other server can be.
     pub backup: bool,
     /// Never asked; keeps its place for the hashes.
@@ -73,6 +80,7 @@ impl ServerSpec {
             max_conns: 0,
             max_fails: 1,
             fail_timeout: Duration::from_secs(10),
+            slow_start: Duration::ZERO,
             backup: false,
             down: false,
         }
@@ -115,6 +123,9 @@ pub struct Keepalive {
     /// An idle connection occupies a worker of the server (PHP-FPM): idle ones
     /// and requests in flight together must fit `max_conns`.
     pub idle_counts: bool,
+    /// A connection is used again only from the location it was made for
+    /// ([`crate::PickKey::location`]).
+    pub local: bool,
 }
 
 impl Keepalive {
@@ -126,6 +137,7 @@ impl Keepalive {
             time: Duration::from_secs(3600),
             timeout: Duration::from_secs(60),
             idle_counts: false,
+            local: false,
         }
     }
 

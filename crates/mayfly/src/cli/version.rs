@@ -16,7 +16,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_userid_module", false),
     ("http_access_module", true),
     ("http_auth_basic_module", true),
-    ("http_mirror_module", false),
+    ("http_mirror_module", true),
     ("http_autoindex_module", true),
     ("http_geo_module", true),
     ("http_map_module", true),
@@ -29,7 +29,7 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
     ("http_scgi_module", false),
     ("http_grpc_module", false),
     ("http_tunnel_module", false),
-    ("http_memcached_module", false),
+    ("http_memcached_module", true),
     ("http_limit_conn_module", true),
     ("http_limit_req_module", true),
     ("http_empty_gif_module", true),
@@ -47,9 +47,11 @@ const DEFAULT_MODULES: &[(&str, bool)] = &[
 /// Modules that nginx has when asked to, and that are here.
 const OPTIONAL_MODULES: &[&str] = &[
     "http_addition_module",
+    "http_auth_request_module",
     "http_gunzip_module",
     "http_gzip_static_module",
     "http_realip_module",
+    "http_slice_module",
     "http_stub_status_module",
 ];
 

@@ -24,7 +24,7 @@ struct Line {
 
 #[derive(Subcommand)]
 enum Word {
-    /// Serve the site in a folder, without a configuration
+    /// Serve the site in a folder or behind an HTTP server, without a configuration
     Serve(ServeArgs),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
@@ -34,8 +34,8 @@ enum Word {
 
 #[derive(Args, Clone, Debug, PartialEq)]
 pub struct ServeArgs {
-    /// Folder of the site
-    #[arg(value_name = "DIR")]
+    /// Folder of the site, or http://HOST:PORT of a server to stand in front of
+    #[arg(value_name = "DIR|URL")]
     pub dir: PathBuf,
     /// Where to listen; may be given more than once
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn words_used_wrongly_say_what_was_expected() {
         let cases = [
-            ("serve", "<DIR>"),
+            ("serve", "<DIR|URL>"),
             ("serve a --ttl soon", "expected a time"),
             ("serve a --workers 0", "expected a number from 1"),
             ("serve a --bogus", "--bogus"),

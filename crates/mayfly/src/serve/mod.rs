@@ -2,14 +2,17 @@
 //! folder ([`detect()`]), then writes the nginx-syntax configuration that a
 //! careful administrator would ([`write_config()`]). The program runs that text
 //! like any other file, and `--print-config` prints it: the step to a file of
-//! one's own is a copy. Nothing here starts anything.
+//! one's own is a copy. An HTTP server may stand in the folder's place
+//! ([`UpstreamUrl`]). Nothing here starts anything.
 
 mod applications;
 mod conf_text;
 mod detect;
 #[cfg(test)]
 mod rules_test;
+mod upstream;
 mod write_config;
 
-pub use detect::{Folder, Found, Kind, detect};
+pub use detect::{Folder, Kind, detect};
+pub use upstream::{UpstreamUrl, write_upstream_config};
 pub use write_config::{ServeOptions, write_config};

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use pcre2::bytes::{Regex, RegexBuilder};
 
-use super::{Found, Kind, ServeOptions, detect, write_config};
+use super::detect::Found;
+use super::{Kind, ServeOptions, detect, write_config};
 
 fn found(kind: Kind) -> Found {
     struct Nothing;

@@ -51,7 +51,7 @@ impl Default for ServeOptions {
 }
 
 /// Crawlers get pages up to this age.
-const CRAWLER_TTL: Duration = Duration::from_secs(60);
+pub(super) const CRAWLER_TTL: Duration = Duration::from_secs(60);
 
 /// The configuration that serves what was `found` in the folder `dir` (an
 /// absolute path).
@@ -71,7 +71,7 @@ pub fn write_config(
     log(&mut conf, options)?;
     types(&mut conf);
     if let Some(rules) = caching {
-        cache_zone(&mut conf, dir);
+        cache_zone(&mut conf, FASTCGI, dir.as_os_str().as_encoded_bytes());
         maps(&mut conf, found.kind, rules);
     }
     conf.open("server");
@@ -80,7 +80,7 @@ pub fn write_config(
         php_params(&mut conf);
     }
     if caching.is_some() {
-        cache_rules(&mut conf, found.kind, options);
+        cache_rules(&mut conf, FASTCGI, found.kind, options);
     }
     conf.gap();
     locations(&mut conf, found, rules.as_ref(), caching.is_some());
@@ -134,7 +134,7 @@ fn main_context(
     Ok(())
 }
 
-fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     conf.line(
         "log_format pages '$remote_addr [$time_local] \"$request\" $status $body_bytes_sent '",
     );
@@ -199,26 +199,45 @@ fn types(conf: &mut Conf) {
     conf.gap();
 }
 
-fn cache_zone(conf: &mut Conf, dir: &Path) {
+/// A protocol's spelling of directives, and who makes the pages.
+#[derive(Clone, Copy)]
+pub(super) struct Spelling {
+    pub(super) prefix: &'static str,
+    pub(super) maker: &'static str,
+    /// What else makes a request one of its own.
+    pub(super) exempts: &'static str,
+    /// Failures of the maker's that the last copy stands in for.
+    pub(super) failures: &'static str,
+}
+
+const FASTCGI: Spelling = Spelling {
+    prefix: "fastcgi",
+    maker: "PHP",
+    exempts: "",
+    failures: "error timeout invalid_header http_500 http_503",
+};
+
+/// The zone for pages; `name` is the folder's or the upstream's.
+pub(super) fn cache_zone(conf: &mut Conf, spelling: Spelling, name: &[u8]) {
+    let Spelling { prefix, maker, .. } = spelling;
     conf.note("Pages are kept in memory. A page nobody asked for in an hour is let go;");
-    conf.note("until then it can stand in while PHP fails.");
-    let path = format!("/dev/shm/mayfly-{:016x}", digest(dir));
+    conf.note(&format!("until then it can stand in while {maker} fails."));
+    let path = format!("/dev/shm/mayfly-{:016x}", digest(name));
     conf.line(&format!(
-        "fastcgi_cache_path {path} levels=1:2 keys_zone=pages:8m inactive=1h;"
+        "{prefix}_cache_path {path} levels=1:2 keys_zone=pages:8m inactive=1h;"
     ));
     conf.gap();
 }
 
-/// A short name for a folder (FNV-1a, 64 bits): two sites on one machine must
+/// A short name for a site (FNV-1a, 64 bits): two sites on one machine must
 /// never share a cache's path.
-fn digest(dir: &Path) -> u64 {
-    let bytes = dir.as_os_str().as_encoded_bytes();
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+fn digest(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
         (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-fn maps(conf: &mut Conf, kind: Kind, rules: &Rules) {
+pub(super) fn maps(conf: &mut Conf, kind: Kind, rules: &Rules) {
     conf.note("Only looking at a page is shared, never an action.");
     conf.map(
         "$request_method $is_action",
@@ -337,25 +356,33 @@ fn php_params(conf: &mut Conf) {
 
 /// Everything that applications build links and redirects from: a visitor who
 /// lies about one of them gets a page of their own, and nobody else does.
-const KEY: &str =
+pub(super) const KEY: &str =
     "$scheme://$http_host$request_uri $host $http_x_forwarded_proto $http_x_forwarded_host";
 
-fn cache_rules(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
+pub(super) fn cache_rules(conf: &mut Conf, spelling: Spelling, kind: Kind, options: &ServeOptions) {
+    let Spelling {
+        prefix,
+        maker,
+        exempts,
+        failures,
+    } = spelling;
     conf.gap();
-    conf.note("One request per page and lifetime reaches PHP; while it is renewed or PHP");
+    conf.note(&format!(
+        "One request per page and lifetime reaches {maker}; while it is renewed or {maker}"
+    ));
     conf.note("fails, the last copy is shown.");
     if kind != Kind::DokuWiki {
-        conf.line("fastcgi_cache pages;");
+        conf.line(&format!("{prefix}_cache pages;"));
         let reasons =
             "$is_action $is_personal $is_exempt $http_authorization $http_x_requested_with";
-        conf.line(&format!("fastcgi_cache_bypass {reasons};"));
-        conf.line(&format!("fastcgi_no_cache {reasons};"));
+        conf.line(&format!("{prefix}_cache_bypass {reasons}{exempts};"));
+        conf.line(&format!("{prefix}_no_cache {reasons}{exempts};"));
     }
-    conf.line(&format!("fastcgi_cache_key \"{KEY}\";"));
-    conf.line(&valid(options.ttl));
-    conf.line("fastcgi_cache_use_stale error timeout invalid_header http_500 http_503 updating;");
-    conf.line("fastcgi_cache_background_update on;");
-    conf.line("fastcgi_cache_lock on;");
+    conf.line(&format!("{prefix}_cache_key \"{KEY}\";"));
+    conf.line(&valid(spelling, options.ttl));
+    conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
+    conf.line(&format!("{prefix}_cache_background_update on;"));
+    conf.line(&format!("{prefix}_cache_lock on;"));
     conf.note("Who has just written something sees it.");
     conf.line("cache_read_your_writes 2s;");
     conf.note("What only statistics read makes no page of its own.");
@@ -370,9 +397,10 @@ fn cache_rules(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
     conf.line("add_header X-Cache $upstream_cache_status always;");
 }
 
-fn valid(lifetime: Duration) -> String {
+pub(super) fn valid(spelling: Spelling, lifetime: Duration) -> String {
     format!(
-        "fastcgi_cache_valid 200 203 301 308 404 410 {};",
+        "{}_cache_valid 200 203 301 308 404 410 {};",
+        spelling.prefix,
         time(lifetime)
     )
 }
@@ -476,7 +504,7 @@ fn page_locations(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
         conf.line("fastcgi_pass php:site;");
     }
     conf.line(&format!("fastcgi_cache_key \"crawler {KEY}\";"));
-    conf.line(&valid(options.ttl.max(CRAWLER_TTL)));
+    conf.line(&valid(FASTCGI, options.ttl.max(CRAWLER_TTL)));
     conf.close();
 }
 

@@ -64,7 +64,7 @@ impl Gathered {
             .iter_mut()
             .filter(|pending| !pending.lines.is_empty())
         {
-            if pending.keep_bytes == 0 || pending.is_due(clock::now()) {
+            if pending.keep_bytes == 0 || pending.is_due(clock::recent()) {
                 pending.flush();
             }
         }

@@ -15,6 +15,17 @@ use crate::body::OutgoingBody;
 pub enum Asking {
     FastCgi { params: Params, keep_conn: bool },
     Http(HttpAsking),
+    Memcached(MemcachedAsking),
+}
+
+/// A key, and how the fields of a response are made: memcached has none.
+#[derive(Clone)]
+pub struct MemcachedAsking {
+    /// As it is sent.
+    pub key: Bytes,
+    pub content_type: Bytes,
+    /// Bits of a value's flags that say that it is compressed.
+    pub gzip_flags: u32,
 }
 
 /// A rendered request.
@@ -34,6 +45,7 @@ impl Asking {
         match self {
             Asking::FastCgi { keep_conn, .. } => *keep_conn,
             Asking::Http(asking) => asking.keep_alive,
+            Asking::Memcached(_) => true,
         }
     }
 
@@ -66,6 +78,14 @@ impl Asking {
                 };
                 Exchange::Http(Box::new(http_client::Exchange::start(stream, spec, body)))
             }
+            Asking::Memcached(asking) => {
+                let spec = memcached::RequestSpec {
+                    key: asking.key.clone(),
+                    head_limit_bytes,
+                };
+                let exchange = memcached::Exchange::start(stream, spec);
+                Exchange::Memcached(Box::new(exchange), asking.clone())
+            }
         }
     }
 }
@@ -74,6 +94,7 @@ impl Asking {
 pub enum Exchange {
     FastCgi(Box<fastcgi::Exchange<Stream, OutgoingBody>>),
     Http(Box<http_client::Exchange<Stream, OutgoingBody>>),
+    Memcached(Box<memcached::Exchange<Stream>>, MemcachedAsking),
 }
 
 /// What happens in a response, in order.
@@ -103,6 +124,7 @@ pub struct Head {
 pub enum Error {
     FastCgi(fastcgi::Error),
     Http(http_client::Error),
+    Memcached(memcached::Error),
 }
 
 /// What became of waiting for a while.
@@ -142,6 +164,10 @@ impl Exchange {
                 .poll_next(cx)
                 .map_ok(|event| event.map(from_http))
                 .map_err(Error::Http),
+            Exchange::Memcached(exchange, asking) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(|event| from_memcached(event, asking)))
+                .map_err(Error::Memcached),
         }
     }
 
@@ -149,6 +175,7 @@ impl Exchange {
         match self {
             Exchange::FastCgi(exchange) => exchange.is_request_sent(),
             Exchange::Http(exchange) => exchange.is_request_sent(),
+            Exchange::Memcached(exchange, _) => exchange.is_request_sent(),
         }
     }
 
@@ -156,6 +183,7 @@ impl Exchange {
         match self {
             Exchange::FastCgi(exchange) => exchange.has_whole_length(),
             Exchange::Http(exchange) => exchange.has_whole_length(),
+            Exchange::Memcached(exchange, _) => exchange.has_whole_length(),
         }
     }
 
@@ -163,6 +191,7 @@ impl Exchange {
         match self {
             Exchange::FastCgi(exchange) => exchange.sent_bytes(),
             Exchange::Http(exchange) => exchange.sent_bytes(),
+            Exchange::Memcached(exchange, _) => exchange.sent_bytes(),
         }
     }
 
@@ -170,6 +199,7 @@ impl Exchange {
         match self {
             Exchange::FastCgi(exchange) => exchange.received_bytes(),
             Exchange::Http(exchange) => exchange.received_bytes(),
+            Exchange::Memcached(exchange, _) => exchange.received_bytes(),
         }
     }
 
@@ -178,13 +208,14 @@ impl Exchange {
         match self {
             Exchange::FastCgi(exchange) => exchange.into_stream(),
             Exchange::Http(exchange) => exchange.into_stream(),
+            Exchange::Memcached(exchange, _) => exchange.into_stream(),
         }
     }
 
     /// The connection and what was read ahead, after the head of an upgrade.
     pub fn into_tunnel(self) -> Option<(Stream, Bytes)> {
         match self {
-            Exchange::FastCgi(_) => None,
+            Exchange::FastCgi(_) | Exchange::Memcached(..) => None,
             Exchange::Http(exchange) => exchange.into_tunnel(),
         }
     }
@@ -202,6 +233,39 @@ fn from_fastcgi(event: fastcgi::Event) -> Event {
         fastcgi::Event::Data(bytes) => Event::Data(bytes),
         fastcgi::Event::Stderr(text) => Event::Stderr(text),
         fastcgi::Event::End { .. } => Event::End(None),
+    }
+}
+
+fn from_memcached(event: memcached::Event, asking: &MemcachedAsking) -> Event {
+    match event {
+        memcached::Event::Head(head) => Event::Head(of_value(head, asking)),
+        memcached::Event::Data(bytes) => Event::Data(bytes),
+        memcached::Event::End { .. } => Event::End(None),
+    }
+}
+
+/// A value as a response: 404 where there is none.
+fn of_value(head: memcached::ResponseHead, asking: &MemcachedAsking) -> Head {
+    let mut fields = Vec::new();
+    let (status, length) = match head {
+        memcached::ResponseHead::NotFound => (404, 0),
+        memcached::ResponseHead::Found {
+            flags,
+            length_bytes,
+        } => {
+            fields.push(("Content-Type".into(), asking.content_type.clone()));
+            if flags & asking.gzip_flags != 0 {
+                fields.push(("Content-Encoding".into(), "gzip".into()));
+            }
+            (200, length_bytes)
+        }
+    };
+    Head {
+        status,
+        reason: Bytes::new(),
+        fields,
+        content_length: Some(length),
+        is_upgrade: false,
     }
 }
 
@@ -233,6 +297,7 @@ impl Error {
         match self {
             Error::FastCgi(error) => error.before_first_byte(),
             Error::Http(error) => error.before_first_byte(),
+            Error::Memcached(error) => error.before_first_byte(),
         }
     }
 
@@ -246,6 +311,7 @@ impl Error {
                     | fastcgi::Error::HeadTooLarge { .. }
             ),
             Error::Http(error) => error.is_invalid_head(),
+            Error::Memcached(error) => error.is_invalid_response(),
         }
     }
 
@@ -264,6 +330,7 @@ impl std::fmt::Display for Error {
         match self {
             Error::FastCgi(error) => error.fmt(f),
             Error::Http(error) => error.fmt(f),
+            Error::Memcached(error) => error.fmt(f),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! `add_before_body` and `add_after_body`: what other paths of this site say,
 //! around a response (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
 
-use site::Template;
+use site::{SubrequestTarget, Template};
 
 use crate::client::ClientSide;
 use crate::pipeline;
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
-use crate::variable;
+use crate::{subrequest, variable};
 
 /// What stands around a body. Each part is asked for when its turn comes: the
 /// main response must not wait for PHP behind its own addition.
@@ -50,13 +50,15 @@ pub async fn body_of(request: &mut Request, path: &Template) -> Body {
         return Body::Empty;
     }
     let target = variable::evaluate(request, path);
-    let mut subrequest = request.internal();
     let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
-    subrequest.path = target.get(..mark).unwrap_or_default().to_vec();
-    subrequest.args = target.get(mark + 1..).unwrap_or_default().to_vec();
+    let target = SubrequestTarget {
+        path: target.get(..mark).unwrap_or_default().into(),
+        args: target.get(mark + 1..).map(Into::into),
+    };
+    let mut subrequest = subrequest::to(request, &target, b"");
     subrequest.become_get();
     match Box::pin(pipeline::serve(&mut subrequest, &mut ClientSide::none())).await {
-        Some(Reply { head, body }) if (200..300).contains(&head.status) => body,
+        Some(reply) if (200..300).contains(&reply.head.status) => reply.body,
         _ => Body::Empty,
     }
 }

@@ -7,7 +7,7 @@ use site::{Expires, LogLevel};
 use crate::charset::{self, Transcoder};
 use crate::clock;
 use crate::error_log;
-use crate::reply::Reply;
+use crate::reply::{Body, Reply};
 use crate::request::Request;
 use crate::variable;
 
@@ -23,7 +23,7 @@ const EPOCH: &str = "Thu, 01 Jan 1970 00:00:01 GMT";
 /// bring the body from its charset to that of the directives.
 pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     super::evaluate_server_text(request);
-    if reply.head.is_final {
+    if reply.head.is_final || adds_nothing(request) {
         return None;
     }
     let settings = request.settings.clone();
@@ -44,9 +44,17 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
                     Bytes::from(variable::evaluate(request, &added.value))
                 }
                 None => {
-                    request.reply = Some(std::mem::take(&mut reply.head));
+                    let shown = Reply {
+                        head: std::mem::take(&mut reply.head),
+                        body: Body::Empty,
+                    };
+                    request.reply = Some(Box::new(shown));
                     let value = variable::evaluate(request, &added.value);
-                    reply.head = request.reply.take().unwrap_or_default();
+                    reply.head = request
+                        .reply
+                        .take()
+                        .map(|shown| shown.head)
+                        .unwrap_or_default();
                     Bytes::from(value)
                 }
             };
@@ -54,6 +62,14 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
         }
     }
     charset(request, reply, &settings.charset)
+}
+
+fn adds_nothing(request: &Request) -> bool {
+    let settings = &request.settings;
+    settings.headers.add.is_empty()
+        && settings.headers.expires == Expires::Off
+        && settings.charset.charset.is_empty()
+        && request.accel_charset.is_none()
 }
 
 /// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):

@@ -49,11 +49,15 @@ pub enum BodyFraming {
 /// what follows on it cannot be trusted to be a request.
 const CLOSING_STATUSES: [u16; 10] = [400, 413, 414, 494, 495, 496, 497, 500, 501, 505];
 
+fn is_closing(status: u16) -> bool {
+    status >= 400 && CLOSING_STATUSES.contains(&status)
+}
+
 /// Sends `reply`; tells whether the connection may go on. The request's
 /// status and byte counts are filled in for the log.
 pub async fn send(
     request: &mut Request,
-    mut reply: Reply,
+    mut reply: Box<Reply>,
     stream: &ClientStream,
     may_keep_alive: bool,
 ) -> Result<After, SendError> {
@@ -64,56 +68,100 @@ pub async fn send(
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
-        || (CLOSING_STATUSES.contains(&reply.head.status)
-            && request
-                .error_status
-                .is_none_or(|status| CLOSING_STATUSES.contains(&status)));
+        || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
     let mut head = take_buffer();
-    let Reply {
-        head: mut reply_head,
-        body,
-    } = reply;
-    reply_head.sent_connection = match reply_head.status {
+    reply.head.sent_connection = match reply.head.status {
         101 => "upgrade",
         _ if closes => "close",
         _ => "keep-alive",
     };
-    reply_head.sent_chunked = framing == BodyFraming::Chunked;
+    reply.head.sent_chunked = framing == BodyFraming::Chunked;
     let keep_alive = request.settings.connection.keepalive_header;
-    reply_head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
-    request.status = reply_head.status;
-    write_head(request, &reply_head, framing, &mut head);
-    request.reply = Some(reply_head);
+    reply.head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
+    request.status = reply.head.status;
+    write_head(request, &reply.head, framing, &mut head);
     let has_body = request.method != Method::Head && framing != BodyFraming::None;
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    request.reply = Some(reply);
     // A body that nobody wants is dropped; one that is being stored goes on
     // arriving without this reader.
     let body = if has_body { body } else { Body::Empty };
     // Nothing to recode then, and to expand nothing would be an error.
     let recoder = recoder.filter(|_| has_body);
-    let mut sender = Sender::new(request, stream, recoder, head);
-    let sent = match around.filter(|_| has_body) {
-        None if !has_body => sender.send(Body::Empty, BodyFraming::None).await,
-        None => send_body(request, &mut sender, body, framing).await,
-        Some(around) => send_around(request, &mut sender, around, body, framing).await,
-    };
-    let sent = match sent {
-        Ok(()) if has_body => sender.end(framing, fields::trailers(request)).await,
-        sent => sent,
-    };
-    if let Some(reply) = &mut request.reply {
-        reply.compressed = sender.compression();
-    }
-    let (bytes, head_bytes, head) = sender.into_counts();
-    give_buffer(head);
-    request.bytes_sent += bytes;
-    request.head_bytes_sent += head_bytes;
-    sent?;
-    request.is_complete = true;
-    Ok(if closes {
+    let is_plain =
+        recoder.is_none() && around.is_none() && !request.runs_ssi && !send::may_be_paced(request);
+    let after = if closes {
         After::Close
     } else {
         After::KeepAlive
-    })
+    };
+    let (sender, sent) = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
+        Some(chunks) => {
+            let begun = send::write_at_once(stream, &mut head, chunks)?;
+            if begun.is_all(&head, chunks) {
+                count(request, begun.counts(&head));
+                give_buffer(head);
+                request.is_complete = true;
+                return Ok(after);
+            }
+            let mut sender = Sender::new(request, stream, None, head);
+            let sent = sender.send_rest(begun, chunks).await;
+            (sender, sent)
+        }
+        None => {
+            let mut sender = Sender::new(request, stream, recoder, head);
+            let sent = send_in_turn(request, &mut sender, around, body, framing, has_body).await;
+            (sender, sent)
+        }
+    };
+    if let Some(reply) = &mut request.reply {
+        reply.head.compressed = sender.compression();
+    }
+    let (bytes, head_bytes, head) = sender.into_counts();
+    give_buffer(head);
+    count(request, (bytes, head_bytes));
+    sent?;
+    request.is_complete = true;
+    Ok(after)
+}
+
+fn count(request: &mut Request, (bytes, head_bytes): (u64, u64)) {
+    request.bytes_sent += bytes;
+    request.head_bytes_sent += head_bytes;
+}
+
+/// The pieces of a body that can follow the head as they are.
+fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
+    match body {
+        Body::Empty if framing != BodyFraming::Chunked => Some(&[]),
+        Body::Stored {
+            response,
+            start: 0,
+            end,
+        } if *end == response.body.len() && framing != BodyFraming::Chunked => {
+            Some(response.body.chunks())
+        }
+        _ => None,
+    }
+}
+
+/// The body as it comes, with all that belongs around it and after it.
+async fn send_in_turn(
+    request: &mut Request,
+    sender: &mut Sender<'_>,
+    around: Option<Around>,
+    body: Body,
+    framing: BodyFraming,
+    has_body: bool,
+) -> Result<(), SendError> {
+    if !has_body {
+        return sender.send(Body::Empty, BodyFraming::None).await;
+    }
+    match around {
+        None => send_body(request, sender, body, framing).await?,
+        Some(around) => send_around(request, sender, around, body, framing).await?,
+    }
+    sender.end(framing, fields::trailers(request)).await
 }
 
 /// The body, or what comes of it where its commands are run.
@@ -152,12 +200,12 @@ async fn send_around(
 /// HTTP/0.9: the body alone, then the end.
 async fn send_simple(
     request: &mut Request,
-    reply: Reply,
+    mut reply: Box<Reply>,
     stream: &ClientStream,
 ) -> Result<After, SendError> {
     request.status = reply.head.status;
-    let Reply { head, body } = reply;
-    request.reply = Some(head);
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    request.reply = Some(reply);
     let mut sender = Sender::new(request, stream, None, Vec::new());
     let sent = sender.send(body, BodyFraming::UntilClose).await;
     let (bytes, _, _) = sender.into_counts();
@@ -239,11 +287,18 @@ fn carry_over(request: &mut Request, reply: &mut Reply) {
     }
 }
 
+/// What makes a request conditional (RFC 9110 §13.1); `If-Range` is for ranges.
+const CONDITIONS: [&[u8]; 4] = [
+    b"if-match",
+    b"if-none-match",
+    b"if-modified-since",
+    b"if-unmodified-since",
+];
+
 /// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
 fn check_conditions(request: &Request, reply: &mut Reply) {
     let head = &request.head;
-    let asks = |name: &[u8]| name.len() > 3 && name[..3].eq_ignore_ascii_case(b"if-");
-    if !head.fields().any(|(name, _)| asks(name)) {
+    if !CONDITIONS.iter().any(|name| head.view().may_have(name)) {
         return;
     }
     let last_modified = last_modified(reply);
@@ -321,6 +376,8 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
     }
 }
 
+const ACCEPT_RANGES: &[u8] = b"Accept-Ranges: bytes\r\n";
+
 fn write_head(
     request: &mut Request,
     reply: &crate::reply::ReplyHead,
@@ -330,21 +387,21 @@ fn write_head(
     // Values with line breaks or NUL are refused by the writer and left out:
     // they can only come from variables, and no response may be split by them.
     let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
-    match &request.settings.headers.server_tokens {
-        _ if reply.passes_server => {}
-        ServerTokens::On | ServerTokens::Build => {
-            let _ = writer.put_field("Server", concat!("mayfly/", env!("CARGO_PKG_VERSION")));
-        }
-        ServerTokens::Off => {
-            let _ = writer.put_field("Server", "mayfly");
-        }
-        ServerTokens::Text(_) => {
-            if let Some(text) = &request.server_text {
-                let _ = writer.put_field("Server", text);
-            }
-        }
+    let server = &request.settings.headers.server_tokens;
+    if let (ServerTokens::Text(_), Some(text), false) =
+        (server, &request.server_text, reply.passes_server)
+    {
+        let _ = writer.put_field("Server", text);
     }
     let out = writer.into_inner();
+    out.extend_from_slice(match server {
+        _ if reply.passes_server => b"",
+        ServerTokens::On | ServerTokens::Build => {
+            concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes()
+        }
+        ServerTokens::Off => b"Server: mayfly\r\n",
+        ServerTokens::Text(_) => b"",
+    });
     if !reply.passes_date {
         out.extend_from_slice(b"Date: ");
         clock::put_http_date(request.now, out);
@@ -369,6 +426,9 @@ fn write_head(
     if let Some(stored) = &reply.stored {
         out.extend_from_slice(stored.fields.block());
     }
+    if reply.says_accept_ranges {
+        out.extend_from_slice(ACCEPT_RANGES);
+    }
     let mut writer = HeadWriter::resume(out);
     for (name, value) in reply.fields.iter() {
         let _ = writer.put_field(name, value);
@@ -380,7 +440,11 @@ fn write_head(
             .as_ref()
             .is_some_and(|outcome| outcome.served != http_cache::Served::No)
     }) {
-        let _ = writer.put_number("Age", age);
+        let out = writer.into_inner();
+        out.extend_from_slice(b"Age: ");
+        out.extend_from_slice(itoa::Buffer::new().format(age).as_bytes());
+        out.extend_from_slice(b"\r\n");
+        writer = HeadWriter::resume(out);
     }
     if request.settings.headers.cache_status
         && let Some(outcome) = &request.cache.outcome

@@ -29,9 +29,7 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
     };
     match ranges {
         Ranges::Ignore => {
-            if !reply.head.has("accept-ranges") {
-                reply.head.fields.append("Accept-Ranges", "bytes");
-            }
+            reply.head.says_accept_ranges = !reply.head.has("accept-ranges");
         }
         Ranges::NotSatisfiable => {
             let mut page = super::status_page(request, 416);
@@ -74,6 +72,9 @@ fn partial(reply: &mut Reply, length: u64) {
 
 /// Cuts the body to one range, now or while it arrives.
 fn single(reply: &mut Reply, start: u64, end: u64) {
+    if let Body::Sliced(slices) = &mut reply.body {
+        return slices.cut(start, end);
+    }
     reply.body = match std::mem::replace(&mut reply.body, Body::Empty) {
         Body::Stored {
             response,

@@ -21,6 +21,7 @@ use crate::recode::Recoder;
 use crate::reply::{Body, Segment};
 use crate::request::Request;
 use crate::rewrite::parse_rate;
+use crate::serve::slice::Slices;
 use crate::spool::Spool;
 use crate::stream::ClientStream;
 use crate::variable;
@@ -31,7 +32,10 @@ const MAX_SLICES: usize = 16;
 /// Read from a file at once where its bytes are recoded, or `sendfile` is off.
 const READ_BYTES: usize = 64 * 1024;
 /// A body up to this long is sent from the head's buffer.
-const JOINED_BYTES: u64 = 2048;
+const JOINED_BYTES: usize = 2048;
+/// Slices are written once they come to this much (nginx's `postpone_output`):
+/// where they are tiny, a client sees all of them or an error.
+const LEAST_WRITE_BYTES: usize = 1460;
 /// What one `sendfile` takes, so that one client cannot keep the thread.
 const FILE_PIECE_BYTES: usize = 512 * 1024;
 
@@ -103,6 +107,90 @@ struct Pace {
     started: Instant,
 }
 
+/// What one system call took of a response.
+pub struct Begun {
+    /// Bytes of head and body.
+    written: usize,
+    /// Bytes of body that were put behind the head.
+    joined: usize,
+}
+
+impl Begun {
+    /// Has all gone out of a response with this head, the joined bytes
+    /// included, and this body?
+    pub fn is_all(&self, head: &[u8], chunks: &[Bytes]) -> bool {
+        let body: usize = chunks.iter().map(Bytes::len).sum();
+        self.written == head.len() + body - self.joined
+    }
+
+    /// Bytes sent, and bytes of head among them.
+    pub fn counts(&self, head: &[u8]) -> (u64, u64) {
+        let head_len = head.len() - self.joined;
+        (self.written as u64, self.written.min(head_len) as u64)
+    }
+}
+
+/// The hit: head and all pieces of the body in one system call, if the socket
+/// takes them. What it did not take is left to [`Sender::send_rest`].
+pub fn write_at_once(
+    stream: &ClientStream,
+    head: &mut Vec<u8>,
+    mut chunks: &[Bytes],
+) -> Result<Begun, SendError> {
+    let mut joined = 0;
+    if let [chunk] = chunks
+        && chunk.len() <= JOINED_BYTES
+    {
+        // One piece is cheaper to hand over than two; so few bytes cost nothing to copy.
+        joined = chunk.len();
+        head.extend_from_slice(chunk);
+        chunks = &[];
+    }
+    let written = if chunks.is_empty() {
+        stream.try_write(head)
+    } else {
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+        slices[0] = IoSlice::new(head);
+        let mut used = 1;
+        for (slice, chunk) in slices[1..].iter_mut().zip(chunks) {
+            *slice = IoSlice::new(chunk);
+            used += 1;
+        }
+        stream.try_write_vectored(&slices[..used])
+    };
+    match written {
+        Ok(written) => Ok(Begun { written, joined }),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Begun { written: 0, joined }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `limit_rate` or one of its kin may slow this response down.
+pub fn may_be_paced(request: &Request) -> bool {
+    let template = &request.settings.limit_rate;
+    let is_unset = template.is_empty() || template.as_constant() == Some(b"0");
+    request.limit_rate.is_some() || !is_unset
+}
+
+/// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
+fn pace(request: &mut Request) -> Option<Pace> {
+    let rate = match request.limit_rate {
+        None if !may_be_paced(request) => return None,
+        None => {
+            let settings = request.settings.clone();
+            parse_rate(&variable::evaluate(request, &settings.limit_rate))
+        }
+        rate => rate,
+    };
+    let bytes_per_second = rate.filter(|&rate| rate > 0)?;
+    let settings = request.settings.clone();
+    Some(Pace {
+        bytes_per_second,
+        free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
+        started: Instant::now(),
+    })
+}
+
 impl<'a> Sender<'a> {
     pub fn new(
         request: &mut Request,
@@ -110,19 +198,8 @@ impl<'a> Sender<'a> {
         recoder: Option<Recoder>,
         head: Vec<u8>,
     ) -> Sender<'a> {
-        let settings = request.settings.clone();
-        let rate = request.limit_rate.or_else(|| {
-            let template = &settings.limit_rate;
-            if template.is_empty() || template.as_constant() == Some(b"0") {
-                return None;
-            }
-            parse_rate(&variable::evaluate(request, template))
-        });
-        let pace = rate.filter(|&rate| rate > 0).map(|bytes_per_second| Pace {
-            bytes_per_second,
-            free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
-            started: Instant::now(),
-        });
+        let pace = pace(request);
+        let settings = &request.settings;
         let by_directive = match &settings.content {
             site::Content::Pass(pass) => pass.exchange.buffering,
             _ => true,
@@ -180,9 +257,6 @@ impl<'a> Sender<'a> {
                 start,
                 end,
             } => {
-                if start == 0 && end == response.body.len() && framing != BodyFraming::Chunked {
-                    return self.write_stored(&response).await;
-                }
                 let mut pieces = VecDeque::new();
                 for bytes in response.body.slice(start..end) {
                     frame(&mut pieces, bytes, framing);
@@ -194,51 +268,26 @@ impl<'a> Sender<'a> {
             }
             Body::Segments(segments) => self.write_segments(segments).await,
             Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
+            Body::Sliced(slices) => Box::pin(self.write_slices(*slices, framing)).await,
             Body::Upstream(upstream) => Box::pin(self.write_upstream(*upstream, framing)).await,
             // A tunnel begins once the head is out; windows do not nest.
             Body::Tunnel(_) | Body::Window { .. } => Ok(()),
         }
     }
 
-    /// The hit: head and all pieces of the body in one system call, if the
-    /// socket takes them.
-    async fn write_stored(
-        &mut self,
-        response: &http_cache::StoredResponse,
-    ) -> Result<(), SendError> {
-        let chunks = response.body.chunks();
-        if response.body.len() <= JOINED_BYTES && self.pace.is_none() {
-            // One piece is cheaper to hand over than two; so few bytes cost nothing to copy.
-            for chunk in chunks {
-                self.joined += chunk.len();
-                self.head.extend_from_slice(chunk);
+    /// The rest of a response that [`write_at_once`] began.
+    pub async fn send_rest(&mut self, begun: Begun, chunks: &[Bytes]) -> Result<(), SendError> {
+        self.joined = begun.joined;
+        self.sent = begun.written as u64;
+        self.head_written = begun.written.min(self.head.len());
+        let mut of_body = begun.written - self.head_written;
+        let mut pieces = VecDeque::new();
+        for chunk in chunks.iter().filter(|_| begun.joined == 0) {
+            if of_body < chunk.len() {
+                pieces.push_back(chunk.slice(of_body..));
             }
-            return self.write(&mut VecDeque::new()).await;
+            of_body = of_body.saturating_sub(chunk.len());
         }
-        if self.pace.is_none() && chunks.len() < MAX_SLICES {
-            let mut slices = [IoSlice::new(&[]); MAX_SLICES];
-            slices[0] = IoSlice::new(&self.head);
-            for (slice, chunk) in slices[1..].iter_mut().zip(chunks) {
-                *slice = IoSlice::new(chunk);
-            }
-            let written = match self.stream.try_write_vectored(&slices[..=chunks.len()]) {
-                Ok(written) => written,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-                Err(error) => return Err(error.into()),
-            };
-            self.sent += written as u64;
-            self.head_written = written.min(self.head.len());
-            let of_body = written - self.head_written;
-            if of_body as u64 == response.body.len() && self.head_written == self.head.len() {
-                return Ok(());
-            }
-            let mut pieces: VecDeque<Bytes> = response
-                .body
-                .slice(of_body as u64..response.body.len())
-                .collect();
-            return self.write(&mut pieces).await;
-        }
-        let mut pieces: VecDeque<Bytes> = chunks.iter().cloned().collect();
         self.write(&mut pieces).await
     }
 
@@ -358,6 +407,31 @@ impl<'a> Sender<'a> {
                 }
             }
             self.write(&mut pieces).await?;
+        }
+    }
+
+    /// One slice after the other, each asked for when the one before is out.
+    async fn write_slices(
+        &mut self,
+        mut slices: Slices,
+        framing: BodyFraming,
+    ) -> Result<(), SendError> {
+        let mut pieces = VecDeque::new();
+        let mut held_bytes = 0;
+        let mut left = declared(framing);
+        loop {
+            match slices.next().await {
+                Ok(Some(bytes)) => {
+                    held_bytes += bytes.len();
+                    self.add_piece(&mut pieces, &bytes, framing, &mut left)?;
+                }
+                Ok(None) => return self.finish(pieces, framing, left).await,
+                Err(BrokenOff) => return Err(SendError::BrokenOff),
+            }
+            if held_bytes >= LEAST_WRITE_BYTES {
+                held_bytes = 0;
+                self.write(&mut pieces).await?;
+            }
         }
     }
 
@@ -483,7 +557,8 @@ impl<'a> Sender<'a> {
     ) -> Result<(), SendError> {
         let watches = !upstream.settings().ignore_client_abort;
         let mut spool = Spool::new(upstream.settings(), self.buffering.enabled);
-        let mut pieces: VecDeque<Bytes> = VecDeque::new();
+        // Where another body came before, its end goes first.
+        let mut pieces = std::mem::take(&mut self.held);
         let mut left = declared(framing);
         // With buffering the head waits for the first bytes of the body.
         let mut holds_head = self.buffering.enabled;

@@ -3,7 +3,9 @@
 pub mod autoindex;
 pub mod fastcgi;
 pub mod files;
+pub mod memcached;
 pub mod pass;
 pub mod proxy;
+pub mod slice;
 pub mod small;
 pub mod through_cache;

@@ -1,6 +1,6 @@
 //! Requests that an upstream answers, whatever is spoken to it: `fastcgi_pass`,
 //! `proxy_pass`. Reads the body as the directives say, has the request put
-//! together by its protocol's file (`fastcgi`, `proxy`), and turns what came back
+//! together by its protocol's file (`fastcgi`, `proxy`, `memcached`), and turns what came back
 //! into a reply.
 
 use std::sync::Arc;
@@ -15,11 +15,13 @@ use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::error_log;
 use crate::fetch::{self, Asking, FetchError, FetchSpec, Fetched, LogContext};
+use crate::naming::Lookup;
 use crate::pipeline::Handled;
 use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
-use crate::serve::{fastcgi, proxy, through_cache};
+use crate::runtime::NameError;
+use crate::serve::{fastcgi, memcached, proxy, through_cache};
 use crate::variable;
 
 /// What can be said without waiting for anybody.
@@ -31,8 +33,12 @@ pub enum AtOnce {
 
 /// Plans, and answers if memory has a fresh answer.
 pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
-    if let Protocol::Http(proxy) = &pass.protocol {
-        proxy::settle_url(request, &pass.target, proxy);
+    match &pass.protocol {
+        Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
+        Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
+            return AtOnce::Handled(Handled::Status(405));
+        }
+        Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }
     match policy::plan(request, pass) {
         CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, &zone, &key)),
@@ -75,7 +81,7 @@ pub async fn serve(
         }
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
-            let handled = through_cache::serve(request, pass.clone(), *plan, client).await;
+            let handled = through_cache::serve(request, pass.clone(), plan, client).await;
             of_cache(request, &pass, handled)
         }
     }
@@ -226,7 +232,7 @@ pub const NOT_FOR_CACHE: [&str; 6] = [
 
 /// Puts everything together that a fetch needs.
 pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Result<FetchSpec, u16> {
-    let group = group(request, pass)?;
+    let (group, lookup) = group(request, pass)?;
     let method = (request.method, request.method_override);
     if asked.as_get && request.method == Method::Head {
         request.method = Method::Get;
@@ -235,9 +241,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
     let is_idempotent = request.method.is_idempotent();
     let mut body = match &request.body {
         _ if !pass.exchange.pass_request_body => RequestBody::None,
-        RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
-        RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
-        _ => RequestBody::None,
+        body => body.share(),
     };
     let mut is_head = request.method == Method::Head;
     let mut tls = None;
@@ -265,6 +269,9 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             is_head = rendered.is_head;
             Ok(Asking::Http(rendered.asking))
         }
+        Protocol::Memcached(memcached) => {
+            Ok(Asking::Memcached(memcached::asking(request, memcached)?))
+        }
     };
     (request.method, request.method_override) = method;
     let asking = asking.map_err(|error| {
@@ -272,7 +279,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         500u16
     })?;
     let target = match &asking {
-        Asking::FastCgi { .. } => Bytes::new(),
+        Asking::FastCgi { .. } | Asking::Memcached(_) => Bytes::new(),
         Asking::Http(asking) => asking.target.clone(),
     };
     let hash_key = request
@@ -288,6 +295,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         runtime: request.runtime.clone(),
         own_pool: request.runtime.is_own_pool(&group),
         group,
+        lookup,
         pass: pass.clone(),
         asking,
         is_head,
@@ -318,29 +326,30 @@ pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
     crate::rewrite::parse_rate(&rate).unwrap_or(0)
 }
 
-fn group(request: &mut Request, pass: &Pass) -> Result<Arc<Group>, u16> {
+/// The group to ask, and how to find its servers if they are not known.
+fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Lookup>), u16> {
     match &pass.target {
-        PassTarget::Group(id) => Ok(request.runtime.groups[id.0].clone()),
+        PassTarget::Group(id) => Ok((request.runtime.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {
             let name = match (&pass.protocol, &request.proxy_url) {
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
                 // The URL was none; that is in the log already.
                 (Protocol::Http(_), None) => return Err(500),
-                (Protocol::FastCgi(_), _) => {
+                (Protocol::FastCgi(_) | Protocol::Memcached(_), _) => {
                     let name = variable::evaluate(request, template);
                     String::from_utf8_lossy(&name).into_owned()
                 }
             };
-            request.runtime.group_named(&name).map_err(|error| {
-                error_log::request(
-                    request,
-                    LogLevel::Error,
-                    format_args!(
-                        "invalid upstream \"{name}\" in \"{}\": {error}",
-                        pass.directive()
-                    ),
-                );
-                500
+            let found = request.runtime.group_named(&name, &request.settings.names);
+            found.map_err(|error| {
+                let status = error.status();
+                let directive = pass.directive();
+                let message = match error {
+                    NameError::NoResolver(error) => error.to_string(),
+                    error => format!("invalid upstream \"{name}\" in \"{directive}\": {error}"),
+                };
+                error_log::request(request, LogLevel::Error, format_args!("{message}"));
+                status
             })
         }
     }
@@ -351,10 +360,15 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
     let exchange = &pass.exchange;
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
+        // What it says of rate and charset holds for the response in its place.
+        apply_accel(request, &mut ReplyHead::new(0), &fetched.fields, exchange);
         return redirect_internally(request, fetched, &target);
     }
     if intercepts(request, pass, fetched.status) {
         return intercepted(fetched.status, &fetched.fields);
+    }
+    if fetched.status == 404 && matches!(pass.protocol, Protocol::Memcached(_)) {
+        return Handled::Status(404);
     }
     fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);

@@ -37,6 +37,7 @@ use crate::policy::{self, Fields, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
 use crate::serve::pass::{self as passed, Asked};
+use crate::serve::slice::Wanted;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -480,6 +481,8 @@ struct StorePlan {
     is_validating: bool,
     /// The request went past the cache: its response says nothing about others.
     is_bypass: bool,
+    /// The slice that a 206 must be to be stored.
+    slice: Option<Wanted>,
     /// For conditions that are read once the response is there.
     request: Option<Box<Request>>,
 }
@@ -537,6 +540,7 @@ fn prepare(
     // What is asked once the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
+    let slice = Wanted::by(request);
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
@@ -547,7 +551,10 @@ fn prepare(
         StorePlan {
             zone: plan.zone.clone(),
             key: KeyRef::new(&plan.key).to_owned(),
-            policy: policy::storing_policy(&plan.rules, &pass.exchange),
+            policy: Policy {
+                stores_partial: slice.is_some(),
+                ..policy::storing_policy(&plan.rules, &pass.exchange)
+            },
             head: request.head.clone(),
             method: if request.method == Method::Post {
                 b"POST"
@@ -561,6 +568,7 @@ fn prepare(
             removes_set_cookie: plan.rules.stores_set_cookie,
             is_validating: validating.is_some(),
             is_bypass: plan.bypass.is_some(),
+            slice,
             request: conditions,
         },
     ))
@@ -603,7 +611,14 @@ async fn lead(
         leader.failed();
         return tell(Led::BadStatus(Box::new(fetched)));
     }
-    match decide(&mut store, &fetched, now) {
+    let decided = match slice_length(&store, &fetched) {
+        Ok(length) => {
+            fetched.content_length = length;
+            decide(&mut store, &fetched, now)
+        }
+        Err(why) => Err(why),
+    };
+    match decided {
         Err(why) => {
             let has_stale = leader.stale().is_some();
             let outdates = has_stale && store.outdates(fetched.status, why);
@@ -704,6 +719,19 @@ fn request_facts<'a>(
         fields,
         no_store_condition,
         uses: store.uses,
+    }
+}
+
+/// The length of a body: for a slice what its range says, whether or not there
+/// is a Content-Length.
+fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, NoStore> {
+    let declared = fetched.content_length;
+    let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
+        return Ok(declared);
+    };
+    match slice.length(&fetched.fields) {
+        Some(length) if declared.is_none_or(|declared| declared == length) => Ok(Some(length)),
+        _ => Err(NoStore::Partial),
     }
 }
 

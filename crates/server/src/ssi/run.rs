@@ -109,7 +109,7 @@ enum Piece {
 
 /// A part that was asked for.
 struct Included {
-    answer: JoinHandle<(Box<Request>, Option<Reply>)>,
+    answer: JoinHandle<(Box<Request>, Option<Box<Reply>>)>,
     stub: Option<Arc<Vec<Token>>>,
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::fetch::UpstreamBody;
 use crate::reply::{Body, Segment};
 use crate::respond::SendError;
+use crate::serve::slice::Slices;
 
 /// Read from a file at once.
 const READ_BYTES: u64 = 64 * 1024;
@@ -16,6 +17,7 @@ pub enum Source {
     Pieces(VecDeque<Segment>),
     Filling(Box<http_cache::Reader>),
     Upstream(Box<UpstreamBody>),
+    Sliced(Box<Slices>),
 }
 
 impl Source {
@@ -36,6 +38,7 @@ impl Source {
             Body::Segments(segments) => Source::Pieces(segments),
             Body::Filling(reader) => Source::Filling(reader),
             Body::Upstream(upstream) => Source::Upstream(upstream),
+            Body::Sliced(slices) => Source::Sliced(slices),
             // Ranges are for whole responses, which have none while commands run.
             Body::Window { body, .. } => Source::new(*body),
         }
@@ -45,6 +48,7 @@ impl Source {
     pub async fn next(&mut self) -> Result<Option<Bytes>, SendError> {
         match self {
             Source::Filling(reader) => reader.next_chunk().await.map_err(|_| SendError::BrokenOff),
+            Source::Sliced(slices) => slices.next().await.map_err(|_| SendError::BrokenOff),
             Source::Upstream(upstream) => upstream.next().await.map_err(|_| SendError::BrokenOff),
             Source::Pieces(pieces) => match pieces.pop_front() {
                 None => Ok(None),

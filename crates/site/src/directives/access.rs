@@ -4,18 +4,18 @@ use super::{Context, Directive};
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
-    Directive::new("allow", &[Context::Http, Context::Server, Context::Location])
+    Directive::new("allow", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats()
         .short("let an address or network in")
         .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. Where none fits, the client may come in.")
         .example("allow 192.0.2.0/24;"),
-    Directive::new("auth_basic", &[Context::Http, Context::Server, Context::Location])
+    Directive::new("auth_basic", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "REALM | off").inherited()
         .default("off")
         .short("ask for a name and a password")
         .long("The text is what browsers show. It may have variables; `off` ends what was inherited.")
         .example(r#"auth_basic "Members"; auth_basic_user_file /etc/mayfly/users;"#),
-    Directive::new("auth_basic_user_file", &[Context::Http, Context::Server, Context::Location])
+    Directive::new("auth_basic_user_file", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "FILE").inherited()
         .short("names and passwords")
         .long("Lines of `name:password`, with the password hashed as `htpasswd` or `openssl passwd` do. A relative path starts at the folder of the configuration.")
@@ -26,11 +26,39 @@ pub(super) const TABLE: &[Directive] = &[
         .short("how long a wrong password waits")
         .long("It slows guessing down.")
         .example("auth_delay 1s;"),
-    Directive::new("deny", &[Context::Http, Context::Server, Context::Location])
+    Directive::new("auth_request", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "URI | off").inherited()
+        .default("off")
+        .short("let another path of this site decide")
+        .long("Before the content, a subrequest without body asks the path. A status of 2xx lets the client in; 401 and 403 are passed on, 401 with its `WWW-Authenticate`; anything else is 500. Its body is thrown away. `allow`, `deny` and `auth_basic` are asked first; `satisfy any` ends the asking with the first that agrees.")
+        .example("auth_request /auth;"),
+    Directive::new("auth_request_set", &[Context::Http, Context::Server, Context::Location])
+        .takes(2, 2, "$NAME VALUE").inherited_as_a_whole().repeats()
+        .short("keep a value of the subrequest")
+        .long("Once `auth_request` has its answer, the variable takes the value as the subrequest sees it: `$upstream_http_*` are the fields of its response.")
+        .example("auth_request_set $user $upstream_http_x_user;"),
+    Directive::new("deny", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats()
         .short("keep an address or network out")
         .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. `deny all` as the last keeps everybody else out, with 403.")
         .example("deny all;"),
+    Directive::new("limit_except", &[Context::Location])
+        .takes(1, usize::MAX, "METHOD ... { }").block()
+        .short("rules for other methods")
+        .long("What stands inside holds for requests with any method but those named; GET stands for HEAD as well. For such requests the location's `rewrite`, `if` and `set` are not run, and its handler and `try_files` remain.")
+        .example("limit_except GET POST { deny all; }"),
+    Directive::new("mirror", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "URI | off").inherited_as_a_whole().repeats()
+        .default("off")
+        .short("send a copy of each request to another path")
+        .long("A subrequest with the same method, arguments and body asks the path in the background; its response is thrown away. The client does not wait for it. Several lines make several copies. At most 1024 copies are under way at once in the whole server; what comes beyond is not copied, and the error log says so.")
+        .example("mirror /mirror;"),
+    Directive::new("mirror_request_body", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("on")
+        .short("copies have the body, too")
+        .long("With `on`, the body is read whole before the request goes on, so that `*_request_buffering off` has no effect there. With `off`, copies have no body; their location should then not pass on a Content-Length.")
+        .example("mirror_request_body off;"),
     Directive::new("real_ip_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "FIELD | X-Real-IP | X-Forwarded-For | proxy_protocol").inherited()
         .default("X-Real-IP")

@@ -148,4 +148,10 @@ pub(super) const TABLE: &[Directive] = &[
         .short("store responses that set a cookie")
         .long("With `on`, such responses are stored without the field `Set-Cookie`. It is right only where no page depends on who asks.")
         .example("cache_store_set_cookie on;"),
+    Directive::new("slice", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "SIZE").inherited()
+        .default("0")
+        .short("fetch and store long responses in parts")
+        .long("Parts of this size are asked for one by one, from the first that the client wants to the last, and each is stored on its own. The upstream must be given `$slice_range` as the field `Range`, the cache key must hold it, and `*_cache_valid` must name 206. A part that does not belong to the same version as the first (its ETag or length differs) breaks the response off. 0 turns it off.")
+        .example("slice 1m;"),
 ];

@@ -372,17 +372,15 @@ pub(super) const TABLE: &[Directive] = &[
         .long("A reset frees the kernel's memory at once. An ordinary close may keep unsent data for long.")
         .example("reset_timedout_connection on;"),
     Directive::new("resolver", &[Context::Http, Context::Server, Context::Location, Context::Upstream])
-        .takes(1, usize::MAX, "ADDRESS ... [valid=TIME]").inherited()
-        .ignored("host names are looked up by the system, once, when the configuration is read")
-        .short("name servers to ask")
-        .long("Host names in a configuration are looked up by the system when the file is read. The line is accepted, because many files have one for TLS.")
+        .takes(1, usize::MAX, "ADDRESS ... [valid=TIME] [ipv4=on | off] [ipv6=on | off]").inherited()
+        .short("name servers to ask at run time")
+        .long("They are asked in turn for the names that variables in a `*_pass` make, and for servers of a group marked `resolve`; these servers only, and not those of the system. An answer is remembered for its TTL, or for `valid`. All other names are looked up by the system, once, when the configuration is read.")
         .example("resolver 127.0.0.53 valid=30s;"),
     Directive::new("resolver_timeout", &[Context::Http, Context::Server, Context::Location, Context::Upstream])
         .takes(1, 1, "TIME").inherited()
         .default("30s")
-        .ignored("host names are looked up by the system, once, when the configuration is read")
-        .short("how long to wait for a name server")
-        .long("It belongs to `resolver`, which has no effect here.")
+        .short("how long to wait for a name")
+        .long("A request whose upstream's name is not known after this time gets 502.")
         .example("resolver_timeout 5s;"),
     Directive::new("root", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "PATH").inherited()
@@ -394,7 +392,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "all | any").inherited()
         .default("all")
         .short("whether one of the access checks is enough")
-        .long("With `all`, addresses (`allow`, `deny`) and passwords (`auth_basic`) must both agree. With `any`, one of them is enough.")
+        .long("With `all`, addresses (`allow`, `deny`), passwords (`auth_basic`) and `auth_request` must all agree. With `any`, one of them is enough.")
         .example("satisfy any;"),
     Directive::new("scgi_temp_path", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "PATH [LEVEL ...]").inherited()

@@ -4,7 +4,7 @@ use super::{Context, Directive};
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
-    Directive::new("access_log", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
+    Directive::new("access_log", &[Context::Http, Context::Server, Context::Location, Context::LocationIf, Context::LimitExcept])
         .takes(1, usize::MAX, "PATH [FORMAT] [buffer=SIZE] [gzip[=LEVEL]] [flush=TIME] [if=CONDITION] | off").inherited_as_a_whole().repeats()
         .default("logs/access.log combined")
         .short("where requests are logged")

@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Directive] = &[
         .short("the method of requests to the upstream")
         .long("It is sent in place of the client's. Variables may be used.")
         .example("proxy_method POST;"),
-    Directive::new("proxy_pass", &[Context::Location, Context::LocationIf])
+    Directive::new("proxy_pass", &[Context::Location, Context::LocationIf, Context::LimitExcept])
         .takes(1, 1, "URL")
         .short("hand requests to an HTTP server")
         .long("`http://` or `https://`, then a host or the name of an `upstream`, a port, and a path. `http://unix:PATH:` leads to a socket. With a path, it replaces the part of the request's path that the location names; without one, the request's target is sent as it came. Where variables are used, a path is sent as it is. It is not inherited, except by an `if` in its location.")

@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Directive] = &[
         .short("a variable that depends on another value")
         .long("Each entry is a key and a value. Keys compare without case; those that begin with `~` or `~*` are patterns, whose groups may be used in the value. `default` is for all others. With `hostnames`, keys may be wildcards like those of `server_name`; `volatile` asks anew each time.")
         .example("map $http_user_agent $is_bot { default 0; ~*(googlebot|bingbot) 1; }"),
-    Directive::new("return", &[Context::Server, Context::Location, Context::LocationIf, Context::ServerIf])
+    Directive::new("return", &[Context::Server, Context::Location, Context::LocationIf, Context::LimitExcept, Context::ServerIf])
         .takes(1, 2, "CODE [TEXT] | CODE URL | URL").repeats()
         .short("answer at once")
         .long("A status alone, a status with a text or (for redirects) an address, or an address that is redirected to with 302. The status 444 closes the connection without an answer.")

@@ -15,9 +15,9 @@ pub(super) const TABLE: &[Directive] = &[
         .long("The first three bytes of an IPv4 address, or the whole IPv6 address, decide.")
         .example("server 127.0.0.1:9000; ip_hash;"),
     Directive::new("keepalive", &[Context::Upstream])
-        .takes(1, 2, "CONNECTIONS")
+        .takes(1, 2, "CONNECTIONS [local]")
         .short("idle connections to keep")
-        .long("The number of idle connections kept for the whole group, by all threads together. FastCGI also needs `fastcgi_keep_conn`.")
+        .long("The number of idle connections kept for the whole group, by all threads together. With `local`, a connection is used again only from the location that made it. FastCGI also needs `fastcgi_keep_conn`.")
         .example("server 127.0.0.1:9000; keepalive 4;"),
     Directive::new("keepalive_requests", &[Context::Upstream])
         .takes(1, 1, "NUMBER")
@@ -53,9 +53,9 @@ pub(super) const TABLE: &[Directive] = &[
         .long("With `two`, two are drawn and the one with fewer requests is taken.")
         .example("server 127.0.0.1:9000; random two least_conn;"),
     Directive::new("server", &[Context::Upstream])
-        .takes(1, usize::MAX, "ADDRESS [weight=NUMBER] [max_conns=NUMBER] [max_fails=NUMBER] [fail_timeout=TIME] [backup] [down]").repeats()
+        .takes(1, usize::MAX, "ADDRESS [weight=NUMBER] [max_conns=NUMBER] [max_fails=NUMBER] [fail_timeout=TIME] [slow_start=TIME] [backup] [down] [resolve [service=NAME]]").repeats()
         .short("a server of the group")
-        .long("An address as in `fastcgi_pass`; a host name with several addresses is several servers. After `max_fails` failures within `fail_timeout` the server is left alone for that long. `max_conns` bounds requests at the same time: for a PHP-FPM of others, write its number of workers, and the rest waits in the `queue`. `backup` is asked when all others fail, `down` never.")
+        .long("An address as in `fastcgi_pass`; a host name with several addresses is several servers. After `max_fails` failures within `fail_timeout` the server is left alone for that long. `max_conns` bounds requests at the same time: for a PHP-FPM of others, write its number of workers, and the rest waits in the `queue`. `backup` is asked when all others fail, `down` never. After it was unavailable, a server grows to its weight within `slow_start`, with round robin and `least_conn`. With `resolve`, the name is asked for again by the `resolver` whenever its answer is no longer valid, and the servers change with it; an error leaves them as they are. `service` looks for SRV records: those of the best priority are the servers, the others backups.")
         .example("server 127.0.0.1:9000 weight=5 max_conns=8 max_fails=3 fail_timeout=30s;"),
     Directive::new("upstream", &[Context::Http])
         .takes(1, 1, "NAME { ... }").block().repeats()
@@ -64,7 +64,7 @@ pub(super) const TABLE: &[Directive] = &[
         .example("upstream backend { server 127.0.0.1:9000 weight=2; server unix:/run/php.sock backup; }"),
     Directive::new("zone", &[Context::Upstream])
         .takes(1, 2, "NAME [SIZE]")
-        .ignored("all threads share the state of a group anyway")
+        .ignored("there is one process, so all threads share the state of every group")
         .short("memory shared by workers")
         .long("Threads share a group's state in any case. The line is accepted and has no effect.")
         .example("server 127.0.0.1:9000; zone backend 64k;"),

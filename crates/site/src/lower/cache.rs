@@ -413,7 +413,9 @@ impl Lowering<'_> {
                 parts: vec![Part::Variable(Variable::Builtin(Builtin::RequestMethod))],
             },
             volatile: true,
-            exact: [(super::values::lower_bytes(method), is_allowed)].into(),
+            exact: [(super::values::lower_bytes(method), is_allowed)]
+                .into_iter()
+                .collect(),
             leading_wildcard: Vec::new(),
             trailing_wildcard: Vec::new(),
             hostnames: false,

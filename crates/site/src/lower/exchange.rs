@@ -29,8 +29,10 @@ impl Lowering<'_> {
         let passed = passed_fields(level, protocol);
         let passes = |name: &str| passed.iter().any(|it| it.as_ref() == name.as_bytes());
         let (count, size) = self.buffers(level, &name("_buffers"), (8, 4 << 10));
-        let (next_upstream, next_non_idempotent) =
-            self.failures(level, &name("_next_upstream"), true);
+        let (next_upstream, next_non_idempotent) = match protocol.prefix {
+            "memcached" => (self.memcached_failures(level), false),
+            _ => self.failures(level, &name("_next_upstream"), true),
+        };
         let temp_path = level
             .find(&name("_temp_path"))
             .map(|node| node.arg(0).text.clone());

@@ -175,7 +175,7 @@ impl Lowering<'_> {
         if let Some(known) = self.types.get(&place) {
             return known.clone();
         }
-        let mut table = HashMap::new();
+        let mut table = TypeTable::default();
         let mut seen: HashMap<String, Span> = HashMap::new();
         for entry in nodes.iter().flat_map(|node| node.entries()) {
             if entry.block.is_some() || entry.args.is_empty() {

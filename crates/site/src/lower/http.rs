@@ -14,6 +14,7 @@ impl Lowering<'_> {
         self.log_formats(level);
         self.upstream_groups(level);
         self.variables_from_others(level);
+        self.match_blocks(level);
         // Reads every value of this level, whether or not a server inherits it.
         self.settings(level, Place::Http, &Matcher::server_level(), None);
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
@@ -33,6 +34,9 @@ impl Lowering<'_> {
             made_variables: self.made_variables(),
             groups: std::mem::take(&mut self.groups),
             tls: std::mem::take(&mut self.tls),
+            resolvers: std::mem::take(&mut self.resolvers),
+            health_checks: std::mem::take(&mut self.health_checks),
+            matches: std::mem::take(&mut self.matches),
             cache_zones: std::mem::take(&mut self.cache_zones),
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),

@@ -53,6 +53,10 @@ impl Matcher {
         self.matched == Matched::Pattern
     }
 
+    pub fn is_named(&self) -> bool {
+        self.matched == Matched::Named
+    }
+
     /// What `alias` replaces.
     pub fn prefix_bytes(&self) -> Option<usize> {
         match self.matched {

@@ -18,7 +18,7 @@ pub(crate) enum Place {
     Http,
     Server,
     Location,
-    /// `if` in a location.
+    /// `if` in a location, or its `limit_except`.
     LocationIf,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, location: Location) -> LocationId {
+    pub fn add(&mut self, location: Location) -> LocationId {
         self.locations.push(location);
         LocationId(self.locations.len() - 1)
     }
@@ -63,6 +63,7 @@ impl Lowering<'_> {
             name: String::new(),
             rewrite: Vec::new(),
             settings,
+            limit_except: None,
             inner: Locations::default(),
             prefix_bytes: Some(0),
             internal: false,
@@ -121,6 +122,7 @@ impl Lowering<'_> {
     ) -> LocationId {
         let level = Level::new(&node.children, Some(around));
         let settings = Arc::new(self.settings(&level, Place::Location, matcher, None));
+        self.health_checks(&level, &settings);
         let own_files = level.own("root").first().or(level.own("alias").first());
         self.check_alias(&level, matcher);
         let (prefix_bytes, is_pattern) = match own_files {
@@ -142,6 +144,7 @@ impl Lowering<'_> {
             name: matcher.shown(),
             rewrite: Vec::new(),
             settings,
+            limit_except: None,
             inner: Locations::default(),
             prefix_bytes,
             internal: inner.internal,
@@ -150,9 +153,11 @@ impl Lowering<'_> {
             is_pattern,
         });
         let rewrite = self.rewrite_ops(&level, Some((&inner, gathered)));
+        let limit_except = self.limit_except(&level, &inner, gathered);
         let tree = self.inner_locations(&level, &inner, gathered);
         if let Some(location) = gathered.locations.get_mut(id.0) {
             location.rewrite = rewrite;
+            location.limit_except = limit_except;
             location.inner = tree;
         }
         id
@@ -197,6 +202,7 @@ impl Lowering<'_> {
             name: format!("{} (if)", outer.matcher.shown()),
             rewrite: Vec::new(),
             settings,
+            limit_except: None,
             inner: Locations::default(),
             prefix_bytes: if own_root {
                 outer.matcher.prefix_bytes()

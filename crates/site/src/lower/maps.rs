@@ -95,7 +95,7 @@ impl Lowering<'_> {
         let mut map = Map {
             source: self.template(node.arg(0)),
             volatile: false,
-            exact: HashMap::new(),
+            exact: ByteMap::default(),
             leading_wildcard: Vec::new(),
             trailing_wildcard: Vec::new(),
             hostnames: node

@@ -16,21 +16,26 @@ mod exchange;
 mod fastcgi;
 mod files;
 mod headers;
+mod health;
 mod http;
 mod level;
+mod limit_except;
 mod limits;
 mod listen;
 mod location;
 mod location_tree;
 mod logs;
 mod maps;
+mod memcached;
 mod pattern;
 mod php_pool;
 mod process;
 mod proxy;
+mod resolver;
 mod rewrite;
 mod server_names;
 mod settings;
+mod subrequests;
 mod template;
 mod tls;
 mod upstream;
@@ -112,6 +117,11 @@ pub(crate) struct Lowering<'a> {
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
     tls: Vec<TlsSettings>,
+    resolvers: Vec<ResolverSettings>,
+    /// By the place they are written at.
+    resolver_lines: HashMap<Span, Option<ResolverId>>,
+    health_checks: Vec<HealthCheck>,
+    matches: Vec<MatchRules>,
     cache_zones: Vec<CacheZone>,
     limit_req_zones: Vec<LimitReqZone>,
     limit_conn_zones: Vec<LimitConnZone>,
@@ -142,6 +152,10 @@ impl<'a> Lowering<'a> {
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
             tls: Vec::new(),
+            resolvers: Vec::new(),
+            resolver_lines: HashMap::new(),
+            health_checks: Vec::new(),
+            matches: Vec::new(),
             cache_zones: Vec::new(),
             limit_req_zones: Vec::new(),
             limit_conn_zones: Vec::new(),

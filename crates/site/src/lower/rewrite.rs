@@ -36,22 +36,27 @@ impl Lowering<'_> {
     }
 
     fn set(&mut self, node: &Node<'_>) -> Option<RewriteOp> {
-        let word = node.arg(0);
         let value = self.template(node.arg(1));
+        let target = self.set_target(node.arg(0))?;
+        Some(RewriteOp::Set { target, value })
+    }
+
+    /// The variable that `set` or `auth_request_set` writes.
+    pub fn set_target(&mut self, word: &Word) -> Option<SetTarget> {
         let Some(name) = word.strip_prefix('$').filter(|name| !name.is_empty()) else {
             self.invalid(word, "variable name", "expected a name with $ before it");
             return None;
         };
-        let target = match Builtin::from_name(&name.to_ascii_lowercase()) {
-            Some(Builtin::Args) => SetTarget::Args,
-            Some(Builtin::LimitRate) => SetTarget::LimitRate,
+        match Builtin::from_name(&name.to_ascii_lowercase()) {
+            Some(Builtin::Args) => Some(SetTarget::Args),
+            Some(Builtin::LimitRate) => Some(SetTarget::LimitRate),
             Some(_) => {
                 self.report(
                     Diagnostic::error(word.span, format!("the duplicate \"{name}\" variable"))
                         .label("this variable cannot be written")
                         .hint("choose another name; of the built-in ones only $args and $limit_rate can be set"),
                 );
-                return None;
+                None
             }
             None if self.is_declared(name) => {
                 self.report(
@@ -59,11 +64,10 @@ impl Lowering<'_> {
                         .label("`map`, `geo` or `split_clients` makes this variable")
                         .hint("choose another name"),
                 );
-                return None;
+                None
             }
-            None => SetTarget::Slot(self.filled_slot(name)),
-        };
-        Some(RewriteOp::Set { target, value })
+            None => Some(SetTarget::Slot(self.filled_slot(name))),
+        }
     }
 
     fn rewrite(&mut self, node: &Node<'_>) -> Option<RewriteOp> {

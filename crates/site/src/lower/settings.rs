@@ -45,6 +45,8 @@ impl Lowering<'_> {
                 &[("all", Satisfy::All), ("any", Satisfy::Any)],
                 Satisfy::All,
             ),
+            auth_request: self.auth_request(level),
+            mirror: self.mirror(level),
             limits: self.limits(level),
             error_pages: self.error_pages(level),
             recursive_error_pages: self.flag(level, "recursive_error_pages", false),
@@ -66,7 +68,9 @@ impl Lowering<'_> {
             limit_rate_after: self
                 .optional_template(level, "limit_rate_after")
                 .unwrap_or_default(),
+            slice_bytes: self.size(level, "slice", 0),
             real_ip: self.real_ip(level),
+            names: self.name_resolution(level),
             valid_referers: self.valid_referers(level),
         }
     }
@@ -81,7 +85,8 @@ impl Lowering<'_> {
         // Read at every level, so that every value is; used where there is a target.
         let fastcgi = self.fastcgi(level, place);
         let proxy = self.proxy(level, place, matcher);
-        if let Some(pass) = proxy.or(fastcgi) {
+        let memcached = self.memcached(level);
+        if let Some(pass) = proxy.or(fastcgi).or(memcached) {
             return Content::Pass(Arc::new(pass));
         }
         if !level.own("empty_gif").is_empty() {

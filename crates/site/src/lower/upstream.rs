@@ -31,19 +31,21 @@ impl Lowering<'_> {
         let mut seen = std::collections::HashSet::new();
         for node in level.own("upstream") {
             if seen.insert(node.arg(0).text.clone()) {
-                let group = self.upstream_group(node);
+                let group = self.upstream_group(node, level);
                 self.groups.push(group);
             }
         }
     }
 
-    fn upstream_group(&mut self, node: &Node<'_>) -> UpstreamGroup {
+    fn upstream_group(&mut self, node: &Node<'_>, http: &Level<'_>) -> UpstreamGroup {
         let level = Level::new(&node.children, None);
+        let names = self.group_names_of(&level, http);
         let servers: Vec<UpstreamServer> = level
             .own("server")
             .iter()
-            .flat_map(|node| self.upstream_server(node))
+            .flat_map(|line| self.upstream_server(line, node.arg(0), &names))
             .collect();
+        self.check_parameters_suit_method(&level);
         if level.own("server").is_empty() {
             self.report(
                 Diagnostic::error(
@@ -67,21 +69,87 @@ impl Lowering<'_> {
             method: self.balance_method(&level),
             keepalive: self.group_keepalive(&level),
             queue: self.group_queue(&level),
+            names,
         }
     }
 
-    fn upstream_server(&mut self, node: &Node<'_>) -> Vec<UpstreamServer> {
-        let mut server = UpstreamServer {
-            endpoint: UpstreamEndpoint::Unix(PathBuf::new()),
-            weight: 1,
-            max_conns: 0,
-            max_fails: 1,
-            fail_timeout: seconds(10),
-            backup: false,
-            down: false,
+    /// A `resolver` of the group's own, or that of `http`.
+    fn group_names_of(&mut self, own: &Level<'_>, http: &Level<'_>) -> NameResolution {
+        let outer = self.name_resolution(http);
+        let inner = self.name_resolution(own);
+        if own.find("resolver").is_some() {
+            inner
+        } else if own.find("resolver_timeout").is_some() {
+            NameResolution {
+                timeout: inner.timeout,
+                ..outer
+            }
+        } else {
+            outer
+        }
+    }
+
+    /// `slow_start` needs turns to share out; `backup` is refused where nginx
+    /// refuses it: behind the line of a method that has none.
+    fn check_parameters_suit_method(&mut self, level: &Level<'_>) {
+        let nodes = level.list(&["least_conn", "ip_hash", "hash", "random"]);
+        let Some(method) = nodes.last().filter(|node| node.name() != "least_conn") else {
+            return;
         };
+        let servers = level.own("server").iter().flat_map(|node| node.args());
+        for word in servers {
+            let is_behind = word.span.start > method.span().start;
+            let name = match word.text.as_str() {
+                "backup" if is_behind => "backup",
+                text if text.starts_with("slow_start=") => "slow_start",
+                _ => continue,
+            };
+            self.report(
+                Diagnostic::error(
+                    word.span,
+                    format!("balancing method does not support parameter \"{name}\""),
+                )
+                .note_at(method.span(), "the method")
+                .hint(format!(
+                    "leave \"{name}\" out, or balance by least_conn or in turn"
+                )),
+            );
+        }
+    }
+
+    fn upstream_server(
+        &mut self,
+        node: &Node<'_>,
+        group: &Word,
+        names: &NameResolution,
+    ) -> Vec<UpstreamServer> {
+        let mut server = plain_server(UpstreamEndpoint::Unix(PathBuf::new()), node.arg(0));
+        let mut run_time = RunTime::default();
         for word in node.args().iter().skip(1) {
-            self.server_parameter(word, &mut server);
+            self.server_parameter(word, &mut server, &mut run_time);
+        }
+        if let Some(word) = run_time.resolve {
+            return match self.run_time_name(node.arg(0), word, run_time.service, group, names) {
+                Some(RunTimeName::Name(name)) => vec![UpstreamServer {
+                    endpoint: UpstreamEndpoint::Name(name),
+                    ..server
+                }],
+                Some(RunTimeName::Address(endpoint)) => vec![UpstreamServer { endpoint, ..server }],
+                None => Vec::new(),
+            };
+        }
+        if let Some(word) = run_time.service {
+            self.report(
+                Diagnostic::error(
+                    word.span,
+                    format!(
+                        "service upstream \"{}\" requires \"resolve\" parameter",
+                        node.arg(0)
+                    ),
+                )
+                .label("SRV records are asked for at run time")
+                .hint("add resolve"),
+            );
         }
         // nginx's default port of a group's servers.
         self.endpoints(node.arg(0), Some(80))
@@ -93,7 +161,12 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn server_parameter(&mut self, word: &Word, server: &mut UpstreamServer) {
+    fn server_parameter<'w>(
+        &mut self,
+        word: &'w Word,
+        server: &mut UpstreamServer,
+        run_time: &mut RunTime<'w>,
+    ) {
         if let Some(text) = parameter(word, "weight") {
             match self.number_in(word, text).map(to_u32) {
                 Some(0) => self.invalid(word, "weight", "expected a number above 0"),
@@ -106,17 +179,20 @@ impl Lowering<'_> {
             server.max_fails = self.number_in(word, text).map_or(1, to_u32);
         } else if let Some(text) = parameter(word, "fail_timeout") {
             server.fail_timeout = self.duration_in(word, text).unwrap_or(server.fail_timeout);
+        } else if let Some(text) = parameter(word, "slow_start") {
+            server.slow_start = self.duration_in(word, text).unwrap_or(server.slow_start);
+        } else if let Some(text) = parameter(word, "service") {
+            if text.is_empty() {
+                self.invalid(word, "service", "expected a name such as http");
+            }
+            run_time.service = Some(word);
         } else {
             match word.text.as_str() {
                 "backup" => server.backup = true,
                 "down" => server.down = true,
-                "resolve" | "drain" => self.unsupported_parameter(word),
-                text if text.starts_with("slow_start=")
-                    || text.starts_with("route=")
-                    || text.starts_with("service=") =>
-                {
-                    self.unsupported_parameter(word);
-                }
+                "resolve" => run_time.resolve = Some(word),
+                "drain" => self.unsupported_parameter(word),
+                text if text.starts_with("route=") => self.unsupported_parameter(word),
                 _ => self.unknown_parameter(
                     word,
                     word,
@@ -126,15 +202,73 @@ impl Lowering<'_> {
                         "max_conns",
                         "max_fails",
                         "fail_timeout",
+                        "slow_start",
                         "backup",
                         "down",
+                        "resolve",
+                        "service",
                     ],
                 ),
             }
         }
     }
 
-    fn unsupported_parameter(&mut self, word: &Word) {
+    /// What a `server` line marked `resolve` stands for.
+    fn run_time_name(
+        &mut self,
+        word: &Word,
+        resolve: &Word,
+        service: Option<&Word>,
+        group: &Word,
+        names: &NameResolution,
+    ) -> Option<RunTimeName> {
+        let is_name = !word.starts_with("unix:") && !word.starts_with("php:");
+        let Some((host, port)) = split_host(word).filter(|_| is_name) else {
+            // Complains, or finds an address that needs no looking up.
+            let endpoint = self.endpoints(word, Some(80)).pop()?;
+            return Some(RunTimeName::Address(endpoint));
+        };
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = bare.parse() {
+            let address = SocketAddr::new(address, port.unwrap_or(80));
+            return Some(RunTimeName::Address(UpstreamEndpoint::Tcp(address)));
+        }
+        if let Some(service) = service.filter(|_| port.is_some()) {
+            self.report(
+                Diagnostic::error(
+                    word.span,
+                    format!("service upstream \"{word}\" may not have port"),
+                )
+                .note_at(service.span, "SRV records name the port")
+                .hint(format!("write {host} {service}")),
+            );
+            return None;
+        }
+        if names.resolver.is_none() {
+            self.report(
+                Diagnostic::error(
+                    resolve.span,
+                    format!(
+                        "no resolver defined to resolve names at run time in upstream \"{group}\""
+                    ),
+                )
+                .label("nobody to ask")
+                .hint("write resolver ADDRESS; in this block or in http"),
+            );
+            return None;
+        }
+        let service = service.and_then(|service| parameter(service, "service"));
+        Some(RunTimeName::Name(UpstreamName {
+            host: host.to_owned(),
+            port: port.unwrap_or(80),
+            service: service.map(|service| match service.contains('.') {
+                true => format!("{service}.{host}"),
+                false => format!("_{service}._tcp.{host}"),
+            }),
+        }))
+    }
+
+    pub(super) fn unsupported_parameter(&mut self, word: &Word) {
         self.report(
             Diagnostic::error(word.span, format!("unsupported parameter \"{word}\""))
                 .label("nginx has it, Mayfly does not yet"),
@@ -235,22 +369,20 @@ impl Lowering<'_> {
         if endpoints.is_empty() {
             return None;
         }
-        let server = |endpoint| UpstreamServer {
-            endpoint,
-            weight: 1,
-            max_conns: 0,
-            max_fails: 1,
-            fail_timeout: seconds(10),
-            backup: false,
-            down: false,
-        };
         let id = GroupId(self.groups.len());
         self.groups.push(UpstreamGroup {
             name: word.text.clone(),
-            servers: endpoints.into_iter().map(server).collect(),
+            servers: endpoints
+                .into_iter()
+                .map(|endpoint| plain_server(endpoint, word))
+                .collect(),
             method: BalanceMethod::RoundRobin,
             keepalive: None,
             queue: None,
+            names: NameResolution {
+                resolver: None,
+                timeout: seconds(30),
+            },
         });
         self.implicit_groups.insert(word.text.clone(), id);
         Some(id)
@@ -298,14 +430,18 @@ impl Lowering<'_> {
         let time = self.duration(level, "keepalive_time", seconds(3600));
         let timeout = self.duration(level, "keepalive_timeout", seconds(60));
         let node = level.find("keepalive")?;
-        if let Some(word) = node.args().get(1) {
-            self.choice_of(word, &[("local", ())]);
-        }
+        let local = node
+            .args()
+            .get(1)
+            .and_then(|word| self.choice_of(word, &[("local", true)]))
+            .unwrap_or(false);
         Some(KeepAlive {
+            // 0: none are kept.
             connections: to_usize(self.number_of(node.arg(0))?),
             requests,
             time,
             timeout,
+            local,
         })
     }
 
@@ -317,6 +453,7 @@ impl Lowering<'_> {
                 requests: 1000,
                 time: seconds(3600),
                 timeout: seconds(60),
+                local: false,
             });
         }
     }
@@ -335,8 +472,35 @@ impl Lowering<'_> {
     }
 }
 
+/// A server with the defaults of all parameters.
+fn plain_server(endpoint: UpstreamEndpoint, word: &Word) -> UpstreamServer {
+    UpstreamServer {
+        name: word.text.clone(),
+        endpoint,
+        weight: 1,
+        max_conns: 0,
+        max_fails: 1,
+        fail_timeout: seconds(10),
+        slow_start: seconds(0),
+        backup: false,
+        down: false,
+    }
+}
+
+/// The parameters that move a name's resolution to run time.
+#[derive(Default)]
+struct RunTime<'w> {
+    resolve: Option<&'w Word>,
+    service: Option<&'w Word>,
+}
+
+enum RunTimeName {
+    Name(UpstreamName),
+    Address(UpstreamEndpoint),
+}
+
 /// Host and port of `host:port`, `[::1]:port`, `host`.
-fn split_host(text: &str) -> Option<(&str, Option<u16>)> {
+pub(super) fn split_host(text: &str) -> Option<(&str, Option<u16>)> {
     let end = match text.strip_prefix('[') {
         Some(_) => text.find(']')? + 1,
         None => text.find(':').unwrap_or(text.len()),

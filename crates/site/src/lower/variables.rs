@@ -39,10 +39,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("upstream_trailer_", "trailers cannot be read yet"),
     ("geoip_", "use `geo` with a list of networks"),
     ("uid_", "userid is not there yet"),
-    ("slice_range", "`slice` is not there yet"),
     ("http2", "there is no HTTP/2 yet"),
     ("http3", "there is no HTTP/3 yet"),
-    ("memcached_key", "there are no memcached upstreams yet"),
     ("modern_browser", "use `map $http_user_agent`"),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("msie", "use `map $http_user_agent`"),
@@ -73,7 +71,7 @@ impl Lowering<'_> {
     /// Gives every `set` its slot, at any depth.
     pub fn declare_set_variables(&mut self, nodes: &[Node<'_>]) {
         for node in nodes {
-            if node.name() == "set"
+            if ["set", "auth_request_set"].contains(&node.name())
                 && let Some(name) = node.arg(0).strip_prefix('$')
                 && Builtin::from_name(&name.to_ascii_lowercase()).is_none()
                 && !self.is_declared(name)

@@ -1,10 +1,9 @@
 //! Where connections are accepted, and which server takes a request there.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{Location, LocationId, Locations, Pattern, RewriteOp, ServerId, Settings};
+use super::{ByteMap, Location, LocationId, Locations, Pattern, RewriteOp, ServerId, Settings};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +38,7 @@ pub struct ListenOptions {
 /// `www.example.*`, pattern, in this order; names are lower case.
 #[derive(Debug, Default)]
 pub struct ServerNames {
-    pub exact: HashMap<Box<[u8]>, ServerId>,
+    pub exact: ByteMap<ServerId>,
     /// Suffix with its leading dot (`.example.org`), longest first. The flag
     /// says that the bare name matches as well (`.example.org` was written).
     pub leading_wildcard: Vec<(Box<[u8]>, ServerId)>,

@@ -1,9 +1,8 @@
 //! The location tree of a server.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{LocationId, Pattern, RewriteOp, Settings};
+use super::{ByteMap, LocationId, Pattern, RewriteOp, Settings};
 
 /// A `location`, an `if` block inside one, or the server's own level.
 #[derive(Debug)]
@@ -12,6 +11,8 @@ pub struct Location {
     pub name: String,
     pub rewrite: Vec<RewriteOp>,
     pub settings: Arc<Settings>,
+    /// `limit_except`: what holds for other methods.
+    pub limit_except: Option<LimitExcept>,
     /// Locations nested in this one.
     pub inner: Locations,
     /// Length of the matched prefix: what `alias` replaces. `None` for pattern
@@ -28,16 +29,25 @@ pub struct Location {
     pub is_pattern: bool,
 }
 
+/// `limit_except METHOD ... { }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitExcept {
+    /// Methods it leaves alone; HEAD is among them where GET is.
+    pub methods: Vec<&'static str>,
+    /// A location of its own for all other methods.
+    pub location: LocationId,
+}
+
 /// One level of the tree. nginx's order: exact, then the longest prefix, then
 /// (unless that prefix forbids it) patterns in order of appearance.
 #[derive(Debug, Default)]
 pub struct Locations {
-    pub exact: HashMap<Box<[u8]>, LocationId>,
+    pub exact: ByteMap<LocationId>,
     /// Sorted by length, longest first.
     pub prefixes: Vec<PrefixLocation>,
     pub patterns: Vec<(Arc<Pattern>, LocationId)>,
     /// Only at a server's top level; names with their `@`.
-    pub named: HashMap<Box<[u8]>, LocationId>,
+    pub named: ByteMap<LocationId>,
 }
 
 #[derive(Debug)]

@@ -5,28 +5,37 @@
 use std::collections::HashMap;
 
 mod cache;
+mod health;
 mod limits;
 mod listener;
 mod location;
 mod log;
 mod pattern;
 mod process;
+mod resolver;
 mod rewrite;
 mod settings;
 mod template;
 mod upstream;
 
 pub use cache::*;
+pub use health::*;
 pub use limits::*;
 pub use listener::*;
 pub use location::*;
 pub use log::*;
 pub use pattern::*;
 pub use process::*;
+pub use resolver::*;
 pub use rewrite::*;
 pub use settings::*;
 pub use template::*;
 pub use upstream::*;
+
+/// Looked up with bytes that clients send. The entries come from the
+/// configuration alone, so nobody outside can make them collide, and a hash
+/// that is quick for short names will do.
+pub type ByteMap<V> = std::collections::HashMap<Box<[u8]>, V, foldhash::fast::RandomState>;
 
 /// A whole configuration, ready to be served.
 #[derive(Debug)]
@@ -55,6 +64,11 @@ pub struct Http {
     pub groups: Vec<UpstreamGroup>,
     /// Settings of encrypted connections to upstreams, each once.
     pub tls: Vec<TlsSettings>,
+    /// One for each `resolver` line that something refers to.
+    pub resolvers: Vec<ResolverSettings>,
+    pub health_checks: Vec<HealthCheck>,
+    /// `match` blocks.
+    pub matches: Vec<MatchRules>,
     pub cache_zones: Vec<CacheZone>,
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
@@ -92,6 +106,10 @@ ids! {
     GroupId,
     /// Index into [`Http::tls`].
     TlsId,
+    /// Index into [`Http::resolvers`].
+    ResolverId,
+    /// Index into [`Http::matches`].
+    MatchId,
     /// Index into [`Http::cache_zones`].
     CacheZoneId,
     /// Index into [`Http::limit_req_zones`].

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{LocationId, Pattern, SlotId, Template, Variable};
+use super::{ByteMap, LocationId, Pattern, SlotId, Template, Variable};
 
 /// One step of a level's rewrite program.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub struct Map {
     /// Do not remember the result for the rest of the request.
     pub volatile: bool,
     /// Keys in lower case.
-    pub exact: std::collections::HashMap<Box<[u8]>, Template>,
+    pub exact: ByteMap<Template>,
     /// With `hostnames`: as in [`super::ServerNames`], longest first.
     pub leading_wildcard: Vec<(Box<[u8]>, Template)>,
     pub trailing_wildcard: Vec<(Box<[u8]>, Template)>,

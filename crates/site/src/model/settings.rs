@@ -1,7 +1,6 @@
 //! Everything that holds for a request once its location is known. Inheritance
 //! is resolved: each location has a whole `Settings` of its own.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +17,10 @@ pub struct Settings {
     pub access: Vec<AccessRule>,
     pub auth: Option<AuthBasic>,
     pub satisfy: Satisfy,
+    /// `auth_request`; `None`: off.
+    pub auth_request: Option<Arc<AuthRequest>>,
+    /// `mirror`; `None`: off.
+    pub mirror: Option<Arc<Mirror>>,
     pub limits: Limits,
     /// `error_page`, in order.
     pub error_pages: Vec<ErrorPage>,
@@ -38,6 +41,10 @@ pub struct Settings {
     pub limit_rate_after: Template,
     /// `set_real_ip_from`, `real_ip_header`, `real_ip_recursive`.
     pub real_ip: RealIp,
+    /// `resolver`, `resolver_timeout`
+    pub names: NameResolution,
+    /// `slice` in bytes; 0: off.
+    pub slice_bytes: u64,
     /// `valid_referers`; `None` where not given.
     pub valid_referers: Option<ValidReferers>,
 }
@@ -55,8 +62,29 @@ pub enum Content {
     StubStatus,
 }
 
+impl Content {
+    /// Are requests passed on over TLS?
+    pub fn is_https(&self) -> bool {
+        match self {
+            Content::Pass(pass) => pass.proxy().is_some_and(|proxy| proxy.is_tls),
+            _ => false,
+        }
+    }
+
+    /// The group that requests are passed on to, where one is named.
+    pub fn group(&self) -> Option<GroupId> {
+        match self {
+            Content::Pass(pass) => match pass.target {
+                PassTarget::Group(id) => Some(id),
+                PassTarget::Variable(_) => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 /// File extension in lower case to media type.
-pub type TypeTable = HashMap<Box<[u8]>, Box<[u8]>>;
+pub type TypeTable = ByteMap<Box<[u8]>>;
 
 #[derive(Debug, Clone)]
 pub struct FileSettings {
@@ -279,6 +307,30 @@ pub struct AdditionSettings {
     pub before: Option<Template>,
     pub after: Option<Template>,
     pub types: Arc<MediaTypes>,
+}
+
+/// `auth_request URI` and `auth_request_set`.
+#[derive(Debug, Clone)]
+pub struct AuthRequest {
+    pub target: SubrequestTarget,
+    /// Variables that take values from the subrequest.
+    pub set: Vec<(SetTarget, Template)>,
+}
+
+/// `mirror URI` and `mirror_request_body`.
+#[derive(Debug, Clone)]
+pub struct Mirror {
+    pub targets: Vec<SubrequestTarget>,
+    /// The body is read first and goes along.
+    pub with_body: bool,
+}
+
+/// A path of this site that the server itself asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubrequestTarget {
+    pub path: Box<[u8]>,
+    /// Behind a `?`; `None` where there is none.
+    pub args: Option<Box<[u8]>>,
 }
 
 /// `ssi*`

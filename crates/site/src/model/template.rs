@@ -200,6 +200,7 @@ builtins! {
     ServerName "server_name" "first name of the server that took the request";
     ServerPort "server_port" "port that accepted the connection";
     ServerProtocol "server_protocol" "HTTP/1.0, HTTP/1.1";
+    SliceRange "slice_range" "range of the slice being asked for, as in bytes=0-1048575; empty without `slice`";
     Status "status" "status of the response";
     TimeIso8601 "time_iso8601" "local time, ISO 8601";
     TimeLocal "time_local" "local time, common log format";

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CacheRules, GroupId, Pattern, Template, TlsId};
+use super::{CacheRules, GroupId, NameResolution, Pattern, Template, TlsId, Variable};
 
 /// `upstream NAME { ... }`, or the group made for a literal address.
 #[derive(Debug, Clone)]
@@ -16,18 +16,31 @@ pub struct UpstreamGroup {
     pub method: BalanceMethod,
     pub keepalive: Option<KeepAlive>,
     pub queue: Option<Queue>,
+    /// For its servers marked `resolve`.
+    pub names: NameResolution,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamServer {
+    /// As written: consistent hashing goes by it.
+    pub name: String,
     pub endpoint: UpstreamEndpoint,
     pub weight: u32,
     /// 0: unlimited.
     pub max_conns: usize,
     pub max_fails: u32,
     pub fail_timeout: Duration,
+    /// Zero: it comes back with all its weight.
+    pub slow_start: Duration,
     pub backup: bool,
     pub down: bool,
+}
+
+impl UpstreamServer {
+    /// Does it stand for servers that are found at run time?
+    pub fn is_name(&self) -> bool {
+        matches!(self.endpoint, UpstreamEndpoint::Name(_))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,6 +49,17 @@ pub enum UpstreamEndpoint {
     Unix(PathBuf),
     /// `php:NAME`: a pool of our own.
     PhpPool(String),
+    /// `resolve`: as many servers as the name has addresses at the time.
+    Name(UpstreamName),
+}
+
+/// A name that is looked up at run time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UpstreamName {
+    pub host: String,
+    pub port: u16,
+    /// `service=`: the name to ask for SRV records by.
+    pub service: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +78,8 @@ pub struct KeepAlive {
     pub requests: u64,
     pub time: Duration,
     pub timeout: Duration,
+    /// Connections are used again within their location only.
+    pub local: bool,
 }
 
 /// `queue NUMBER [timeout=TIME]`.
@@ -86,6 +112,7 @@ pub struct Pass {
 pub enum Protocol {
     FastCgi(FastCgi),
     Http(Box<Proxy>),
+    Memcached(Memcached),
 }
 
 impl Pass {
@@ -94,6 +121,7 @@ impl Pass {
         match self.protocol {
             Protocol::FastCgi(_) => "fastcgi_pass",
             Protocol::Http(_) => "proxy_pass",
+            Protocol::Memcached(_) => "memcached_pass",
         }
     }
 
@@ -103,20 +131,21 @@ impl Pass {
             Protocol::FastCgi(_) => "fastcgi",
             Protocol::Http(proxy) if proxy.is_tls => "https",
             Protocol::Http(_) => "http",
+            Protocol::Memcached(_) => "memcached",
         }
     }
 
     pub fn fastcgi(&self) -> Option<&FastCgi> {
         match &self.protocol {
             Protocol::FastCgi(fastcgi) => Some(fastcgi),
-            Protocol::Http(_) => None,
+            Protocol::Http(_) | Protocol::Memcached(_) => None,
         }
     }
 
     pub fn proxy(&self) -> Option<&Proxy> {
         match &self.protocol {
             Protocol::Http(proxy) => Some(proxy),
-            Protocol::FastCgi(_) => None,
+            Protocol::FastCgi(_) | Protocol::Memcached(_) => None,
         }
     }
 }
@@ -131,6 +160,15 @@ pub struct FastCgi {
     pub keep_conn: bool,
     /// `fastcgi_catch_stderr`
     pub catch_stderr: Vec<Box<[u8]>>,
+}
+
+/// What only `memcached_*` says.
+#[derive(Debug, Clone)]
+pub struct Memcached {
+    /// `$memcached_key`
+    pub key: Variable,
+    /// `memcached_gzip_flag`: any of these bits says that a value is compressed.
+    pub gzip_flags: u32,
 }
 
 /// What only `proxy_*` says.

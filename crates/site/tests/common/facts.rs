@@ -113,7 +113,8 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
     };
     facts.extend(fields!(settings; access, auth, satisfy, error_pages,
         recursive_error_pages, access_logs, open_log_file_cache, error_logs, log_not_found,
-        log_subrequests, limit_rate, limit_rate_after, real_ip, valid_referers));
+        log_subrequests, limit_rate, limit_rate_after, real_ip, names, valid_referers,
+        auth_request, mirror, slice_bytes));
     facts.extend(
         fields!(settings, files: root, index, try_files, default_type, etag,
         if_modified_since, max_ranges, autoindex, open_file_cache, sendfile, disable_symlinks),
@@ -159,6 +160,7 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
             fields!(proxy; is_tls, tls, tls_name, version, uri, host, port, fields, method,
             body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers)
         }
+        Protocol::Memcached(memcached) => fields!(memcached; key, gzip_flags),
     });
     facts.extend(
         fields!(pass, exchange: connect_timeout, send_timeout, read_timeout,
@@ -192,11 +194,20 @@ pub fn facts(site: &Site, plain: &Site) -> String {
     let unset = fields!(plain.process; daemon, user, workers, pid_file, env, open_files_limit,
         error_logs, shutdown_timeout, php_pools);
     differing(&mut out, "", &process, &unset);
-    let http = fields!(site.http; geos, split_clients, slots, groups, cache_zones,
-        limit_req_zones, limit_conn_zones);
-    let unset = fields!(plain.http; geos, split_clients, slots, groups, cache_zones,
-        limit_req_zones, limit_conn_zones);
+    let http = fields!(site.http; geos, split_clients, slots, groups, resolvers, matches,
+        cache_zones, limit_req_zones, limit_conn_zones);
+    let unset = fields!(plain.http; geos, split_clients, slots, groups, resolvers, matches,
+        cache_zones, limit_req_zones, limit_conn_zones);
     differing(&mut out, "", &http, &unset);
+    for check in &site.http.health_checks {
+        let shown = fields!(check; group, interval, jitter, fails, passes, uri, mandatory,
+            persistent, matching, port, keepalive_time);
+        let shown: Vec<String> = shown
+            .iter()
+            .map(|(name, it)| format!("{name}: {it}"))
+            .collect();
+        line(&mut out, "", "health_check", &shown.join(", "));
+    }
     for format in &site.http.log_formats[1..] {
         line(&mut out, "", "log_format", &format!("{format:?}"));
     }
@@ -266,6 +277,9 @@ pub fn facts(site: &Site, plain: &Site) -> String {
                 }
             }
             writeln!(out, " prefix {:?}", location.prefix_bytes).unwrap();
+            if let Some(limit) = &location.limit_except {
+                line(&mut out, "    ", "limit_except", &format!("{limit:?}"));
+            }
             for op in &location.rewrite {
                 line(&mut out, "    ", "rewrite", &format!("{op:?}"));
             }

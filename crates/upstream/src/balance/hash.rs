@@ -5,12 +5,11 @@
 //! as in Cache::Memcached::Fast; a key belongs to the server of the next point
 //! on the circle. An empty key is no key: round robin decides.
 
-use super::{Ask, MAX_DRAWS, Tier, ip_hash, round_robin};
+use super::{Ask, MAX_CONSISTENT_WEIGHT, MAX_DRAWS, Tier, ip_hash, round_robin};
 use crate::peer::Peer;
-use crate::spec::ServerSpec;
 
 /// Points on the circle per unit of weight.
-const POINTS_PER_WEIGHT: usize = 160;
+const POINTS_PER_WEIGHT: u128 = 160;
 
 pub(super) fn pick(tier: &Tier, peers: &[Peer], ask: &Ask<'_>) -> Option<usize> {
     let key = key_of(ask)?;
@@ -42,7 +41,13 @@ pub(super) struct Continuum {
 }
 
 impl Continuum {
-    pub fn new<'a>(servers: impl Iterator<Item = &'a ServerSpec>) -> Self {
+    /// `total_weight`: that of all servers. Beyond the bound, which only servers
+    /// that DNS named can pass, all get fewer points in proportion.
+    pub fn new<'a>(servers: impl Iterator<Item = &'a Peer>, total_weight: u64) -> Self {
+        let scale = |points: u128| {
+            points * u128::from(MAX_CONSISTENT_WEIGHT)
+                / u128::from(total_weight.max(MAX_CONSISTENT_WEIGHT))
+        };
         let mut points = Vec::new();
         let mut names: Vec<String> = Vec::new();
         for server in servers {
@@ -51,7 +56,8 @@ impl Continuum {
             if known.is_none() {
                 names.push(server.name.clone());
             }
-            let count = server.weight.max(1) as usize * POINTS_PER_WEIGHT;
+            let count = scale(server.weight.unsigned_abs() as u128 * POINTS_PER_WEIGHT);
+            let count = usize::try_from(count).unwrap_or(usize::MAX).max(1);
             points.extend(
                 points_of(&server.name)
                     .take(count)
@@ -70,7 +76,7 @@ impl Continuum {
         for (_, place) in circle.skip(start).take(MAX_DRAWS + 1) {
             let name = self.names.get(*place as usize)?;
             let members = tier.members.iter().copied();
-            let chosen = round_robin::pick_among(members, peers, |server, peer| {
+            let chosen = round_robin::pick_among(members, peers, ask.now, |server, peer| {
                 peer.name == *name && ask.accepts(server, peer)
             });
             if chosen.is_some() {

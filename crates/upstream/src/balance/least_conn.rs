@@ -6,17 +6,19 @@
 use std::cmp::Ordering;
 
 use super::{Ask, Tier, round_robin};
+use crate::Millis;
 use crate::peer::Peer;
 
 pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usize> {
     let mut candidates = tier.candidates(peers, ask);
     let (mut best, first) = candidates.next()?;
-    let (mut in_flight, mut weight) = (first.in_flight, first.weight);
+    let now = ask.now;
+    let (mut in_flight, mut share) = (first.in_flight, first.share(now));
     let mut ties = false;
     for (server, peer) in candidates {
-        match load_order(peer, in_flight, weight) {
+        match load_order(peer, in_flight, share, now) {
             Ordering::Less => {
-                (best, in_flight, weight) = (server, peer.in_flight, peer.weight);
+                (best, in_flight, share) = (server, peer.in_flight, peer.share(now));
                 ties = false;
             }
             Ordering::Equal => ties = true,
@@ -27,15 +29,15 @@ pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usi
         return Some(best);
     }
     let from_best = tier.members.iter().copied().filter(|of| *of >= best);
-    round_robin::pick_among(from_best, peers, |server, peer| {
-        ask.accepts(server, peer) && load_order(peer, in_flight, weight).is_eq()
+    round_robin::pick_among(from_best, peers, now, |server, peer| {
+        ask.accepts(server, peer) && load_order(peer, in_flight, share, now).is_eq()
     })
 }
 
-/// Compares requests per unit of weight without dividing.
-pub(super) fn load_order(peer: &Peer, in_flight: usize, weight: i64) -> Ordering {
-    let ours = peer.in_flight as u128 * weight as u128;
-    let theirs = in_flight as u128 * peer.weight as u128;
+/// Compares requests per share without dividing.
+pub(super) fn load_order(peer: &Peer, in_flight: usize, share: i64, now: Millis) -> Ordering {
+    let ours = peer.in_flight as u128 * share as u128;
+    let theirs = in_flight as u128 * peer.share(now) as u128;
     ours.cmp(&theirs)
 }
 

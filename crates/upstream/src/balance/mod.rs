@@ -66,13 +66,14 @@ struct Tier {
 }
 
 impl Tier {
-    fn new(spec: &GroupSpec, backup: bool) -> Self {
-        let members: Vec<usize> = (0..spec.servers.len())
-            .filter(|server| spec.servers[*server].backup == backup)
-            .collect();
-        let weights = members.iter().map(|server| spec.servers[*server].weight);
+    fn new(peers: &[Peer], backup: bool) -> Self {
+        let listed = peers.iter().enumerate();
+        let of_this_rank = listed.filter(|(_, peer)| !peer.is_gone && peer.is_backup == backup);
+        let (members, weights): (Vec<usize>, Vec<u64>) = of_this_rank
+            .map(|(server, peer)| (server, peer.weight.unsigned_abs()))
+            .unzip();
         Self {
-            total_weight: weights.map(|weight| u64::from(weight.max(1))).sum(),
+            total_weight: weights.into_iter().sum(),
             members,
         }
     }
@@ -123,38 +124,55 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
-    pub fn new(spec: &GroupSpec) -> Result<Self, SpecError> {
+    /// Are there servers enough, and not too many for the method's tables?
+    pub fn check(spec: &GroupSpec) -> Result<(), SpecError> {
+        if spec.is_dynamic {
+            return Ok(());
+        }
         if spec.servers.is_empty() {
             return Err(SpecError::NoServers);
         }
-        let primary = Tier::new(spec, false);
-        if primary.members.is_empty() {
+        let primary = spec.servers.iter().filter(|server| !server.backup);
+        let weights = primary.map(|server| u64::from(server.weight.max(1)));
+        let total: u64 = weights.sum();
+        if total == 0 {
             return Err(SpecError::NoPrimaryServers);
         }
-        let chooser = match spec.method {
+        let is_table = spec.method == Method::Hash { consistent: true };
+        if is_table && spec.servers.len() > 1 && total > MAX_CONSISTENT_WEIGHT {
+            return Err(SpecError::WeightsTooLarge {
+                total,
+                limit: MAX_CONSISTENT_WEIGHT,
+            });
+        }
+        Ok(())
+    }
+
+    /// For the servers as they are now.
+    pub fn new(method: Method, peers: &[Peer]) -> Self {
+        let primary = Tier::new(peers, false);
+        let backup = Tier::new(peers, true);
+        let chooser = match method {
             // A lone server needs no choosing.
-            _ if spec.servers.len() == 1 => Chooser::RoundRobin,
+            _ if primary.members.len() + backup.members.len() == 1 => Chooser::RoundRobin,
             Method::RoundRobin => Chooser::RoundRobin,
             Method::LeastConn => Chooser::LeastConn,
             Method::IpHash => Chooser::IpHash,
             Method::Hash { consistent: false } => Chooser::Hash,
             Method::Hash { consistent: true } => {
-                if primary.total_weight > MAX_CONSISTENT_WEIGHT {
-                    return Err(SpecError::WeightsTooLarge {
-                        total: primary.total_weight,
-                        limit: MAX_CONSISTENT_WEIGHT,
-                    });
-                }
-                let members = primary.members.iter().map(|server| &spec.servers[*server]);
-                Chooser::Consistent(hash::Continuum::new(members))
+                let members = primary
+                    .members
+                    .iter()
+                    .filter_map(|server| peers.get(*server));
+                Chooser::Consistent(hash::Continuum::new(members, primary.total_weight))
             }
             Method::Random { two } => Chooser::Random { two },
         };
-        Ok(Self {
+        Self {
             chooser,
             primary,
-            backup: Tier::new(spec, true),
-        })
+            backup,
+        }
     }
 
     /// Chooses a server. Its slot is not taken yet: see `Peer::begin`.
@@ -218,7 +236,9 @@ impl Balancer {
             }
             match peers.get(*server).map(|peer| peer.standing(ask.now)) {
                 Some(Standing::Busy) => return Pick::AllBusy,
-                Some(Standing::Failed) => verdict = Pick::NoneLive,
+                Some(Standing::Failed | Standing::Checking | Standing::Unhealthy) => {
+                    verdict = Pick::NoneLive;
+                }
                 _ => {}
             }
         }
@@ -261,14 +281,13 @@ pub(crate) mod tests_support {
                 method,
                 ..GroupSpec::single("u", Endpoint::Unix("/a".into()))
             };
-            let alone = spec.servers.len() == 1;
+            Balancer::check(&spec).unwrap();
+            let mut peers: Vec<Peer> = spec.servers.into_iter().map(Peer::new).collect();
+            let is_alone = peers.len() == 1;
+            peers.iter_mut().for_each(|peer| peer.set_alone(is_alone));
             Self {
-                balancer: Balancer::new(&spec).unwrap(),
-                peers: spec
-                    .servers
-                    .into_iter()
-                    .map(|server| Peer::new(server, alone))
-                    .collect(),
+                balancer: Balancer::new(method, &peers),
+                peers,
                 random: Random::seeded(1),
             }
         }

@@ -52,7 +52,8 @@ pub(super) fn pick_of_two(
     let first = draws.next()?;
     let second = draws.find(|server| *server != first)?;
     let (one, two) = (peers.get(first)?, peers.get(second)?);
-    let second_is_busier = least_conn::load_order(two, one.in_flight, one.weight).is_gt();
+    let second_is_busier =
+        least_conn::load_order(two, one.in_flight, one.share(ask.now), ask.now).is_gt();
     Some(if second_is_busier { first } else { second })
 }
 

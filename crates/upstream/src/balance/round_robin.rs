@@ -5,10 +5,12 @@
 //! 1 give a a b a c a a rather than a a a a a b c.
 
 use super::{Ask, Tier};
+use crate::Millis;
 use crate::peer::Peer;
 
 pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usize> {
-    pick_among(tier.members.iter().copied(), peers, |server, peer| {
+    let members = tier.members.iter().copied();
+    pick_among(members, peers, ask.now, |server, peer| {
         ask.accepts(server, peer)
     })
 }
@@ -17,6 +19,7 @@ pub(super) fn pick(tier: &Tier, peers: &mut [Peer], ask: &Ask<'_>) -> Option<usi
 pub(super) fn pick_among(
     servers: impl Iterator<Item = usize>,
     peers: &mut [Peer],
+    now: Millis,
     takes_part: impl Fn(usize, &Peer) -> bool,
 ) -> Option<usize> {
     let mut best: Option<(usize, i64)> = None;
@@ -28,7 +31,7 @@ pub(super) fn pick_among(
         if !takes_part(server, peer) {
             continue;
         }
-        total += peer.advance();
+        total += peer.advance(now);
         if best.is_none_or(|(_, balance)| peer.current_weight > balance) {
             best = Some((server, peer.current_weight));
         }

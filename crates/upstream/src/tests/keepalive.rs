@@ -61,16 +61,21 @@ async fn send(connection: &mut Connection, byte: u8) -> u8 {
 
 /// One request in a runtime of its own; the number of the connection it had.
 fn request(group: &Arc<Group>, byte: u8, now: Millis) -> u8 {
+    request_from(0, group, byte, now)
+}
+
+fn request_from(location: u64, group: &Arc<Group>, byte: u8, now: Millis) -> u8 {
+    let key = PickKey {
+        location,
+        ..PickKey::default()
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
         let tried = TriedSet::new();
-        let mut lease = group
-            .acquire(PickKey::default(), &tried, now)
-            .await
-            .unwrap();
+        let mut lease = group.acquire(key, &tried, now).await.unwrap();
         let mut connection = lease.connect(Duration::from_secs(5), now).await.unwrap();
         let number = send(&mut connection, byte).await;
         if byte == b'x' {
@@ -162,4 +167,18 @@ fn a_lowered_limit_closes_idle_connections_that_occupy_workers() {
     request(&group, b'a', 0);
     group.set_max_conns(0, Some(0));
     assert_eq!(group.snapshot(0)[0].idle, 0);
+}
+
+#[test]
+fn local_connections_stay_with_the_location_that_made_them() {
+    let server = Numbering::start("local");
+    for (local, expected) in [(false, [0, 0, 0, 0]), (true, [1, 2, 1, 2])] {
+        let group = server.group(Some(Keepalive {
+            local,
+            ..Keepalive::new(4)
+        }));
+        let places = [7, 8, 7, 8];
+        let numbers = places.map(|place| request_from(place, &group, b'a', 0));
+        assert_eq!(numbers, expected, "local: {local}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What the group promises as a whole: bounds, order, nobody forgotten.
 
 mod keepalive;
+mod membership;
 mod queue;
 mod simulation;
 mod threads;

@@ -163,6 +163,7 @@ impl Simulation {
             let key = PickKey {
                 client_addr: Some(address),
                 hash_key: Some(b"key"),
+                ..PickKey::default()
             };
             group.acquire(key, &asked, now).await
         });

@@ -79,7 +79,8 @@ impl Tree {
         let (path, args) = target.split_once('?').unwrap_or((&target, ""));
         request.path = path.into();
         request.args = args.into();
-        if let Located::Location(location) = route::locate(&mut request) {
+        let server = &self.runtime.site.http.servers[request.server.0];
+        if let Located::Location(location) = route::locate(&mut request, server) {
             request.enter(location);
         }
         request

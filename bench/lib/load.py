@@ -14,6 +14,8 @@ import subprocess
 import threading
 import time
 
+from . import process
+
 REPORT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "report.lua")
 # A server that has not answered by then never will, as far as we are concerned.
 ANSWER_TIMEOUT_SECONDS = 60
@@ -140,7 +142,7 @@ def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=No
                 lose(connection, "closed before the whole answer")
                 continue
             connection.received += data
-            answer = _parse(connection.received)
+            answer = parse(connection.received)
             if answer is None:
                 continue
             del open_connections[number]
@@ -165,7 +167,7 @@ def _is_whole(body, expected_bytes):
     return len(body) == expected_bytes and body[:10] == body[-10:]
 
 
-def _parse(received):
+def parse(received):
     """(status, fields, body) of a complete answer, None while some of it is missing."""
     head, separator, rest = received.partition(b"\r\n\r\n")
     if not separator:
@@ -222,3 +224,60 @@ class Witness:
     def __exit__(self, *_):
         self._stop.set()
         self._thread.join(ANSWER_TIMEOUT_SECONDS)
+
+
+def bench_load(tool, server, target, core, options, limit_seconds):
+    """Runs bench-load; (its figures, (user, system) CPU seconds of the server, its memory in bytes).
+
+    CPU time is that of the asking alone: connecting is over when it begins. Memory is
+    what the server holds while all connections, the silent ones too, are open.
+    """
+    command = [tool, str(server.port), target, *options]
+    started = process.start(command, core, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(limit_seconds, started.kill)
+    watchdog.start()
+    try:
+        ready = started.stdout.readline()
+        memory = process.memory_bytes(*server.pids)
+        clock = process.CpuTime(*server.pids)
+        if ready:
+            started.stdin.write("\n")
+            started.stdin.flush()
+        figures = started.stdout.readline()
+        spent = clock.spent()
+    finally:
+        watchdog.cancel()
+        process.kill_session(started)
+        said = started.communicate()[1].strip()
+    if not figures:
+        raise RuntimeError(f"bench-load gave nothing within {limit_seconds:.0f} s; {said}")
+    return json.loads(figures), spent, memory
+
+
+def request_bytes(method, target, fields):
+    """A request as bench-load would send it for page 0."""
+    lines = [f"{method} {target.replace('{}', '0')} HTTP/1.1", "Host: bench.example", *fields]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def ask_once(port, request):
+    """The bytes of one whole answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(request)
+        return receive(connection, request.startswith(b"HEAD"))
+
+
+def receive(connection, is_head_only=False):
+    """The bytes of one whole answer from a socket; one to HEAD and a 304 end with their head."""
+    received = b""
+    while True:
+        head, separator, _ = received.partition(b"\r\n\r\n")
+        if separator and (is_head_only or b" 304 " in head[:14]):
+            return received
+        if separator and parse(received):
+            return received
+        data = connection.recv(1 << 20)
+        if not data:
+            raise RuntimeError(f"closed after {len(received)} bytes: {received[:200]!r}")
+        received += data

@@ -42,7 +42,7 @@ class PhpFpm:
         with open(self._config, "w") as file:
             file.write(
                 f"[global]\ndaemonize = no\nerror_log = {self._log}\n"
-                f"[bench]\nlisten = {self.socket}\nlisten.backlog = 4096\n"
+                f"[bench]\nlisten = {self.socket}\nlisten.backlog = 4096\nlisten.mode = 0666\n"
                 f"pm = static\npm.max_children = {workers}\n"
             )
             if os.getuid() == 0:

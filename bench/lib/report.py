@@ -58,14 +58,21 @@ def table(results):
             rows.append(
                 (result.name, result.server, check["promise"], value, limit, "ok" if check["kept"] else "NO")
             )
+    return columns(rows, right=(3, 4), has_heading=True)
+
+
+def columns(rows, right=(), has_heading=False):
+    """Rows of cells as lines of text, aligned."""
+    if not rows:
+        return ""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    if has_heading:
+        rows = [rows[0], ["-" * width for width in widths], *rows[1:]]
     lines = []
-    for index, row in enumerate(rows):
-        cells = [cell.rjust(width) if 3 <= column <= 4 else cell.ljust(width)
+    for row in rows:
+        cells = [cell.rjust(width) if column in right else cell.ljust(width)
                  for column, (cell, width) in enumerate(zip(row, widths))]
         lines.append("  ".join(cells).rstrip())
-        if index == 0:
-            lines.append("  ".join("-" * width for width in widths))
     return "\n".join(lines)
 
 

@@ -1,0 +1,154 @@
+//! What is known of names, and which are being asked for right now.
+//!
+//! The resolver's lock guards it. Nothing here waits or reads a clock.
+//! Invariant: at most [`MAX_NAMES`] entries, and none is handed out past its time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::Millis;
+use crate::error::Fault;
+use crate::message::Service;
+
+/// Names remembered and under way. Names come from requests (`proxy_pass
+/// http://$host`), so there has to be an end: this many take a few megabytes.
+const MAX_NAMES: usize = 10_000;
+
+/// What is looked up: a name in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    Addresses(String),
+    Services(String),
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    Addresses(Arc<[std::net::IpAddr]>),
+    Services(Arc<[Service]>),
+}
+
+/// An answer and the end of its time.
+#[derive(Clone, Debug)]
+pub(crate) struct Timed {
+    pub found: Found,
+    pub valid_until: Millis,
+}
+
+/// Where the asker tells all who wait.
+pub(crate) type Flight = Arc<watch::Sender<Option<Result<Timed, Fault>>>>;
+
+#[derive(Debug)]
+enum Entry {
+    Known(Timed),
+    UnderWay(Flight),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    entries: HashMap<Key, Entry>,
+}
+
+/// What a look says.
+#[derive(Debug)]
+pub(crate) enum Looked {
+    Known(Timed),
+    UnderWay(Flight),
+    /// To be asked for by whoever looked, who announces it as [`Flight`].
+    Unknown,
+    /// No room for another name.
+    Full,
+}
+
+impl Cache {
+    pub fn look(&mut self, key: &Key, now: Millis) -> Looked {
+        match self.entries.get(key) {
+            Some(Entry::Known(timed)) if now < timed.valid_until => {
+                return Looked::Known(timed.clone());
+            }
+            Some(Entry::UnderWay(flight)) => return Looked::UnderWay(flight.clone()),
+            Some(Entry::Known(_)) => return Looked::Unknown,
+            None => {}
+        }
+        if self.has_room(now) {
+            Looked::Unknown
+        } else {
+            Looked::Full
+        }
+    }
+
+    /// Forgets, if it must, what is past its time, or else all that is known.
+    fn has_room(&mut self, now: Millis) -> bool {
+        if self.entries.len() < MAX_NAMES {
+            return true;
+        }
+        let is_current =
+            |entry: &Entry| !matches!(entry, Entry::Known(timed) if timed.valid_until <= now);
+        self.entries.retain(|_, entry| is_current(entry));
+        if self.entries.len() >= MAX_NAMES {
+            self.entries
+                .retain(|_, entry| matches!(entry, Entry::UnderWay(_)));
+        }
+        self.entries.len() < MAX_NAMES
+    }
+
+    pub fn announce(&mut self, key: Key, flight: Flight) {
+        self.entries.insert(key, Entry::UnderWay(flight));
+    }
+
+    /// Ends `flight`, keeping what it found if that is worth it.
+    pub fn land(&mut self, key: &Key, flight: &Flight, found: Option<Timed>) {
+        let is_this = matches!(
+            self.entries.get(key),
+            Some(Entry::UnderWay(current)) if Arc::ptr_eq(current, flight)
+        );
+        if !is_this {
+            return;
+        }
+        match found {
+            Some(timed) => drop(self.entries.insert(key.clone(), Entry::Known(timed))),
+            None => drop(self.entries.remove(key)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> Key {
+        Key::Addresses(format!("{number}.example"))
+    }
+
+    fn fill(cache: &mut Cache, valid_until: Millis) {
+        for number in 0..MAX_NAMES {
+            let flight: Flight = Arc::new(watch::Sender::new(None));
+            cache.announce(key(number), flight.clone());
+            let found = Found::Addresses([[127, 0, 0, 1].into()].into());
+            cache.land(&key(number), &flight, Some(Timed { found, valid_until }));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_until_its_time_is_over() {
+        let mut cache = Cache::default();
+        fill(&mut cache, 100);
+        assert!(matches!(cache.look(&key(7), 99), Looked::Known(_)));
+        assert!(matches!(cache.look(&key(7), 100), Looked::Unknown));
+    }
+
+    #[test]
+    fn a_full_cache_forgets_answers_but_no_questions_under_way() {
+        let mut cache = Cache::default();
+        fill(&mut cache, 100);
+        assert!(matches!(cache.look(&key(MAX_NAMES), 0), Looked::Unknown));
+        assert!(cache.entries.is_empty());
+        for number in 0..MAX_NAMES {
+            cache.announce(key(number), Arc::new(watch::Sender::new(None)));
+        }
+        assert!(matches!(cache.look(&key(MAX_NAMES), 0), Looked::Full));
+        assert!(matches!(cache.look(&key(0), 0), Looked::UnderWay(_)));
+    }
+}

@@ -1,0 +1,249 @@
+//! `mayfly serve URL`: an HTTP server in the place of a folder. What it is called
+//! in, configuration text out; pure. The same caution as for PHP of which nothing
+//! is known: a visitor with cookies of their own, an action, or an address that
+//! looks personal goes past the cache, and the application's `Cache-Control` goes
+//! before any lifetime of ours.
+
+use super::applications::rules;
+use super::conf_text::{CannotWrite, Conf, word};
+use super::detect::Kind;
+use super::write_config::{
+    CRAWLER_TTL, KEY, ServeOptions, Spelling, cache_rules, cache_zone, log, maps, valid,
+};
+
+const PROXY: Spelling = Spelling {
+    prefix: "proxy",
+    maker: "the upstream",
+    exempts: " $websocket",
+    failures: "error timeout invalid_header http_500 http_502 http_503 http_504",
+};
+
+/// Idle connections kept to the upstream.
+const KEPT_CONNECTIONS: usize = 32;
+
+/// `http://HOST[:PORT]` or `http://unix:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamUrl {
+    /// As `server` of an upstream group takes it.
+    pub address: String,
+    /// As typed, without a slash at its end.
+    pub text: String,
+}
+
+impl UpstreamUrl {
+    /// Is `text` meant as a URL rather than a folder?
+    pub fn is_one(text: &str) -> bool {
+        text.starts_with("http://") || text.starts_with("https://")
+    }
+
+    /// # Errors
+    /// Why it cannot be served.
+    pub fn parse(text: &str) -> Result<UpstreamUrl, String> {
+        let Some(rest) = text.strip_prefix("http://") else {
+            return Err(format!(
+                "{text}: encrypted upstreams need a configuration of their own; \
+                 begin with what mayfly serve --print-config http://... prints"
+            ));
+        };
+        if let Some(path) = rest.strip_prefix("unix:") {
+            if !path.starts_with('/') {
+                return Err(format!("{text}: the path of a socket begins with /"));
+            }
+            return Ok(UpstreamUrl {
+                address: rest.to_owned(),
+                text: text.to_owned(),
+            });
+        }
+        let place = rest.strip_suffix('/').unwrap_or(rest);
+        if place.is_empty() || place.contains(['/', '?', '#']) {
+            return Err(format!(
+                "{text}: name the server only, as in http://127.0.0.1:8081; \
+                 paths stay as visitors ask for them"
+            ));
+        }
+        if place.contains(['@', ' ']) {
+            return Err(format!("{text} is no address of a server"));
+        }
+        Ok(UpstreamUrl {
+            address: place.to_owned(),
+            text: format!("http://{place}"),
+        })
+    }
+
+    /// Would a server on `listen` be its own upstream?
+    pub fn is_at(&self, listen: &str) -> bool {
+        let port = listen.rsplit(':').next();
+        let names = ["127.0.0.1", "localhost", "[::1]"];
+        names.iter().any(|name| {
+            let own = self.address.strip_prefix(name);
+            own.and_then(|rest| rest.strip_prefix(':')) == port
+        })
+    }
+}
+
+/// The configuration that serves what `upstream` says.
+///
+/// # Errors
+/// A word that the syntax cannot carry.
+pub fn write_upstream_config(
+    upstream: &UpstreamUrl,
+    options: &ServeOptions,
+) -> Result<String, CannotWrite> {
+    let mut conf = Conf::default();
+    let rules = rules(Kind::PlainPhp).filter(|_| !options.ttl.is_zero());
+    conf.note(&format!("Written by `mayfly serve`: {}.", upstream.text));
+    conf.line("daemon off;");
+    conf.line("worker_processes auto;");
+    conf.line("error_log stderr warn;");
+    if let Some(user) = &options.user {
+        conf.line(&format!("user {};", word(user)?));
+    }
+    conf.gap();
+    conf.line("events {}");
+    conf.gap();
+    conf.open("http");
+    log(&mut conf, options)?;
+    if let Some(rules) = &rules {
+        cache_zone(&mut conf, PROXY, upstream.text.as_bytes());
+        maps(&mut conf, Kind::PlainPhp, rules);
+    }
+    conf.note("A server in front that speaks TLS says so.");
+    let given = "$http_x_forwarded_proto";
+    conf.map(
+        "$http_x_forwarded_proto $forwarded_proto",
+        &[("default", given), ("''", "$scheme")],
+    );
+    conf.note("WebSocket goes through; other connections are kept.");
+    conf.map(
+        "$http_upgrade $websocket",
+        &[("default", "''"), ("websocket", "websocket")],
+    );
+    conf.map(
+        "$websocket $to_upstream",
+        &[("default", "''"), ("websocket", "upgrade")],
+    );
+    conf.open("upstream site");
+    conf.line(&format!("server {};", word(&upstream.address)?));
+    conf.line(&format!("keepalive {KEPT_CONNECTIONS};"));
+    conf.close();
+    conf.gap();
+    conf.open("server");
+    for listen in &options.listen {
+        conf.line(&format!("listen {} default_server;", word(listen)?));
+    }
+    conf.line("server_name _;");
+    conf.line("client_max_body_size 64m;");
+    conf.gap();
+    for (name, value) in FIELDS {
+        conf.line(&format!("proxy_set_header {name} {value};"));
+    }
+    conf.line("proxy_http_version 1.1;");
+    conf.line("proxy_read_timeout 300s;");
+    conf.line("proxy_buffers 16 16k;");
+    conf.line("proxy_buffer_size 32k;");
+    if rules.is_some() {
+        cache_rules(&mut conf, PROXY, Kind::PlainPhp, options);
+    }
+    conf.gap();
+    conf.open("location /");
+    if rules.is_some() {
+        conf.line("error_page 419 = @crawler;");
+        conf.line("if ($is_crawler) { return 419; }");
+    }
+    conf.line("proxy_pass http://site;");
+    conf.close();
+    conf.gap();
+    if rules.is_some() {
+        conf.open("location @crawler");
+        conf.line("proxy_pass http://site;");
+        conf.line(&format!("proxy_cache_key \"crawler {KEY}\";"));
+        conf.line(&valid(PROXY, options.ttl.max(CRAWLER_TTL)));
+        conf.close();
+    }
+    conf.close();
+    conf.close();
+    Ok(conf.text)
+}
+
+/// What the upstream is told about the visitor.
+const FIELDS: [(&str, &str); 6] = [
+    ("Host", "$host$is_request_port$request_port"),
+    ("X-Real-IP", "$remote_addr"),
+    ("X-Forwarded-For", "$proxy_add_x_forwarded_for"),
+    ("X-Forwarded-Proto", "$forwarded_proto"),
+    ("Upgrade", "$websocket"),
+    ("Connection", "$to_upstream"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn golden(name: &str, upstream: &str, options: &ServeOptions) {
+        let upstream = UpstreamUrl::parse(upstream).unwrap();
+        let text = write_upstream_config(&upstream, options).unwrap();
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("src/serve/golden")
+            .join(name);
+        if std::env::var_os("MAYFLY_REWRITE_GOLDEN").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}");
+    }
+
+    #[test]
+    fn configurations_for_upstreams_are_the_golden_ones() {
+        let plain = ServeOptions::default();
+        golden("upstream.conf", "http://127.0.0.1:8081", &plain);
+        let uncached = ServeOptions {
+            ttl: Duration::ZERO,
+            user: Some("www-data".to_owned()),
+            ..plain
+        };
+        golden(
+            "upstream_uncached.conf",
+            "http://unix:/run/app.sock",
+            &uncached,
+        );
+    }
+
+    #[test]
+    fn urls_name_a_server_and_nothing_else() {
+        for (text, wanted) in [
+            ("http://127.0.0.1:8081", Some("127.0.0.1:8081")),
+            ("http://127.0.0.1:8081/", Some("127.0.0.1:8081")),
+            ("http://[::1]:81/", Some("[::1]:81")),
+            ("http://app.test", Some("app.test")),
+            ("http://unix:/run/app.sock", Some("unix:/run/app.sock")),
+            ("http://unix:app.sock", None),
+            ("http://app.test/blog", None),
+            ("http://app.test?x", None),
+            ("http://user@app.test", None),
+            ("http://", None),
+            ("https://app.test", None),
+        ] {
+            let parsed = UpstreamUrl::parse(text).ok();
+            assert_eq!(
+                parsed.as_ref().map(|url| url.address.as_str()),
+                wanted,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_upstream_is_not_looked_for_where_we_listen() {
+        for (text, listen, wanted) in [
+            ("http://127.0.0.1:8080", "127.0.0.1:8080", true),
+            ("http://localhost:8080", "8080", true),
+            ("http://127.0.0.1:8081", "127.0.0.1:8080", false),
+            ("http://app.test:8080", "127.0.0.1:8080", false),
+            ("http://unix:/run/a:8080", "127.0.0.1:8080", false),
+        ] {
+            let url = UpstreamUrl::parse(text).unwrap();
+            assert_eq!(url.is_at(listen), wanted, "{text} {listen}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What the server asks of its own paths besides answering: `auth_request` and
+//! `mirror`.
+
+use std::sync::Arc;
+
+use nginx_conf::Word;
+
+use super::Lowering;
+use super::level::Level;
+use crate::model::*;
+
+impl Lowering<'_> {
+    pub fn auth_request(&mut self, level: &Level<'_>) -> Option<Arc<AuthRequest>> {
+        let mut set = Vec::new();
+        for node in level.all("auth_request_set").to_vec() {
+            let value = self.template(node.arg(1));
+            let target = self.set_target(node.arg(0));
+            set.extend(target.map(|target| (target, value)));
+        }
+        let word = level.find("auth_request")?.arg(0);
+        if word.text == "off" {
+            return None;
+        }
+        let target = self.subrequest_target(word);
+        Some(Arc::new(AuthRequest { target, set }))
+    }
+
+    pub fn mirror(&mut self, level: &Level<'_>) -> Option<Arc<Mirror>> {
+        let with_body = self.flag(level, "mirror_request_body", true);
+        let nodes = level.all("mirror").to_vec();
+        let words: Vec<&Word> = nodes.iter().map(|node| node.arg(0)).collect();
+        if words.is_empty() {
+            return None;
+        }
+        if let Some(off) = words.iter().find(|word| word.text == "off") {
+            if words.len() > 1 {
+                self.invalid(
+                    off,
+                    "value",
+                    "expected it alone: the other lines say to mirror",
+                );
+            }
+            return None;
+        }
+        let targets = words
+            .into_iter()
+            .map(|word| self.subrequest_target(word))
+            .collect();
+        Some(Arc::new(Mirror { targets, with_body }))
+    }
+
+    fn subrequest_target(&mut self, word: &Word) -> SubrequestTarget {
+        if !word.starts_with('/') {
+            self.invalid(
+                word,
+                "path",
+                "expected a path of this site, with / at its start",
+            );
+        }
+        let (path, args) = match word.split_once('?') {
+            Some((path, args)) => (path, Some(args)),
+            None => (word.text.as_str(), None),
+        };
+        SubrequestTarget {
+            path: path.as_bytes().into(),
+            args: args.map(|args| args.as_bytes().into()),
+        }
+    }
+}
