@@ -425,3 +425,29 @@ async fn pages_are_put_together_from_parts() {
         assert_eq!(server.target().get(asked).await.text(), wanted, "{asked}");
     }
 }
+
+#[tokio::test]
+async fn trailers_are_passed_on_where_that_is_asked_for() {
+    let upstream = FakeHttp::start(|_| {
+        Script::new().raw(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n",
+        )
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "location / { proxy_pass http://UP; }\n location /on/ { proxy_pass http://UP; proxy_pass_trailers on; }",
+    )
+    .await;
+    for (path, end) in [("/", "0\r\n\r\n"), ("/on/", "0\r\nX-Sum: 1\r\n\r\n")] {
+        let mut client = server.connect().await;
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n");
+        client.send(request).await;
+        let received = String::from_utf8_lossy(&client.receive_all().await).into_owned();
+        assert!(
+            received.ends_with(&format!("2\r\nok\r\n{end}")),
+            "{path}: {received}"
+        );
+    }
+}

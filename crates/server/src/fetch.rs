@@ -54,6 +54,8 @@ pub struct FetchSpec {
     /// The body while it arrives; then there is only one try.
     pub streaming: Option<OutgoingBody>,
     pub hash_key: Option<Vec<u8>>,
+    /// Encrypted, with a server of this name.
+    pub tls: Option<(tls_client::Connector, String)>,
     pub client: Option<IpAddr>,
     pub trace: Arc<Mutex<Trace>>,
     pub log: LogContext,
@@ -441,6 +443,7 @@ async fn connect(
     allow_reused: bool,
 ) -> io::Result<upstream::Connection> {
     let limit = spec.pass.exchange.connect_timeout;
+    let started = tokio::time::Instant::now();
     if allow_reused
         && spec.asking.keeps_connection()
         && let Some(connection) = lease.take_idle(clock::now())
@@ -457,9 +460,27 @@ async fn connect(
             {
                 tokio::time::sleep(OWN_POOL_PAUSE).await;
             }
-            done => return done,
+            Ok(connection) => return encrypted(spec, connection, started + limit).await,
+            failed => return failed,
         }
     }
+}
+
+/// The handshake of an `https://` upstream, within the time for connecting.
+async fn encrypted(
+    spec: &FetchSpec,
+    mut connection: upstream::Connection,
+    until: tokio::time::Instant,
+) -> io::Result<upstream::Connection> {
+    let Some((connector, name)) = &spec.tls else {
+        return Ok(connection);
+    };
+    let shaken = tokio::time::timeout_at(until, connection.stream.encrypt(connector, name));
+    connection.stream = match shaken.await {
+        Ok(stream) => stream.map_err(io::Error::other)?,
+        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+    };
+    Ok(connection)
 }
 
 enum HeadFailure {

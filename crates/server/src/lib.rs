@@ -47,5 +47,6 @@ pub mod ssi;
 mod stream;
 pub mod subrequest;
 mod tunnel;
-pub mod variable;
+pub mod upstream_tls;
+mod variable;
 pub mod worker;

@@ -18,6 +18,7 @@ use site::{
 use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 
 use crate::naming::{Lookup, Names, NoResolver, plain_spec};
+use crate::upstream_tls;
 use crate::{access_log, error_log, health, limit_conn, limit_req};
 
 /// Groups made at run time for addresses that come from variables.
@@ -47,6 +48,10 @@ pub struct Runtime {
     pub charsets: crate::charset::Conversions,
     pub hostname: String,
     pub stats: Arc<Stats>,
+    /// By [`site::TlsId`].
+    pub connectors: Vec<tls_client::Connector>,
+    /// Groups whose kept connections would not be alike.
+    pub mixed_groups: std::collections::HashSet<site::GroupId>,
 }
 
 /// Counters of the whole server: `stub_status`.
@@ -81,11 +86,14 @@ pub struct Resources {
 pub enum BuildError {
     /// An upstream group is impossible.
     Group { name: String, reason: String },
+    /// A file of `proxy_ssl_*` cannot be used.
+    Tls(String),
 }
 
 impl std::fmt::Display for BuildError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            BuildError::Tls(reason) => f.write_str(reason),
             BuildError::Group { name, reason } => write!(f, "upstream \"{name}\": {reason}"),
         }
     }
@@ -211,6 +219,13 @@ impl Runtime {
             limit_conn,
             error_logs: resources.error_logs,
             access_logs: resources.access_logs,
+            connectors: site
+                .http
+                .tls
+                .iter()
+                .map(upstream_tls::connector)
+                .collect::<Result<_, _>>()?,
+            mixed_groups: upstream_tls::mixed_groups(&site),
             charsets: crate::charset::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname()
                 .nodename()

@@ -161,9 +161,13 @@ impl UpstreamBody {
         &self.pass.exchange
     }
 
-    /// Fields that followed the body; known once `next` gave `None`.
+    /// Fields that followed the body and go on to the client
+    /// (`proxy_pass_trailers`); known once `next` gave `None`.
     pub fn trailers(&self) -> &[(Bytes, Bytes)] {
-        &self.trailers
+        match self.pass.proxy() {
+            Some(proxy) if proxy.pass_trailers => &self.trailers,
+            _ => &[],
+        }
     }
 
     fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {

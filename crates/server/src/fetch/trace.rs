@@ -107,16 +107,22 @@ impl Trace {
             if !field.eq_ignore_ascii_case(b"set-cookie") {
                 return None;
             }
-            let rest = value.strip_prefix(name)?.trim_ascii_start();
+            let rest = trim_spaces(value.strip_prefix(name)?);
             let rest = rest.strip_prefix(b"=")?;
             let value = rest.split(|&byte| byte == b';').next()?;
-            Some(value.trim_ascii_start())
+            Some(trim_spaces(value))
         });
         if let Some(value) = found {
             out.extend_from_slice(value);
         }
         found.is_some()
     }
+}
+
+/// Without the spaces before it; a tab is part of a value.
+fn trim_spaces(text: &[u8]) -> &[u8] {
+    let spaces = text.iter().take_while(|&&byte| byte == b' ').count();
+    &text[spaces..]
 }
 
 fn put_time(milliseconds: Option<u64>, out: &mut Vec<u8>) {

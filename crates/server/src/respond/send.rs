@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http_cache::Reader;
+use http1::HeadWriter;
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use tokio::time::{Instant, timeout_at};
 
@@ -73,6 +74,8 @@ pub struct Sender<'a> {
     /// Bytes of a small body that were put behind the head.
     joined: usize,
     window: Option<Window>,
+    /// Fields behind the body, as the upstream sent them: lines of a head.
+    trailers: Vec<u8>,
 }
 
 /// The part that is wanted of a body that is still arriving.
@@ -219,6 +222,7 @@ impl<'a> Sender<'a> {
             held: VecDeque::new(),
             joined: 0,
             window: None,
+            trailers: Vec::new(),
         }
     }
 
@@ -529,7 +533,12 @@ impl<'a> Sender<'a> {
     }
 
     /// Tells the client that the body is over.
-    pub async fn end(&mut self, framing: BodyFraming, trailers: Vec<u8>) -> Result<(), SendError> {
+    pub async fn end(
+        &mut self,
+        framing: BodyFraming,
+        mut trailers: Vec<u8>,
+    ) -> Result<(), SendError> {
+        trailers.append(&mut self.trailers);
         let mut pieces = std::mem::take(&mut self.held);
         if let Some(recoder) = &mut self.recoder {
             let rest = recoder.finish()?;
@@ -586,6 +595,9 @@ impl<'a> Sender<'a> {
                     }
                 }
                 Step::Read(read) => {
+                    for (name, value) in upstream.trailers() {
+                        let _ = HeadWriter::resume(&mut self.trailers).put_field(name, value);
+                    }
                     // What was received is the client's, also when the rest is missing.
                     while let Some(bytes) = spool.pop() {
                         self.add_piece(&mut pieces, &bytes, framing, &mut left)?;

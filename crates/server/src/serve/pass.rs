@@ -94,7 +94,8 @@ fn of_cache(request: &mut Request, pass: &Pass, mut handled: Handled) -> Handled
     {
         let status = reply.head.status;
         if intercepts(request, pass, status) {
-            return intercepted(status, reply.head.field("www-authenticate"));
+            reply.head.unpack();
+            return intercepted(status, reply.head.fields.as_slice());
         }
         reply.head.passes_date = pass.exchange.passes_date;
         reply.head.passes_server = pass.exchange.passes_server;
@@ -108,11 +109,13 @@ fn intercepts(request: &Request, pass: &Pass, status: u16) -> bool {
     pass.exchange.intercept_errors && status >= 300 && request.may_intercept(status)
 }
 
-fn intercepted(status: u16, challenge: Option<&[u8]>) -> Handled {
-    let mut kept = Fields::new();
-    if let Some(challenge) = challenge.filter(|_| status == 401) {
-        kept.append("WWW-Authenticate", Bytes::copy_from_slice(challenge));
-    }
+fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
+    let is_challenge = |name: &Bytes| name.eq_ignore_ascii_case(b"www-authenticate");
+    let kept = fields
+        .iter()
+        .filter(|(name, _)| status == 401 && is_challenge(name))
+        .cloned()
+        .collect();
     Handled::StatusWith(status, kept)
 }
 
@@ -241,6 +244,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         body => body.share(),
     };
     let mut is_head = request.method == Method::Head;
+    let mut tls = None;
     let asking = match &pass.protocol {
         Protocol::FastCgi(fastcgi) => {
             let params = fastcgi::params(request, fastcgi, &pass.exchange, asked);
@@ -248,7 +252,17 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             params.map(|params| Asking::FastCgi { params, keep_conn })
         }
         Protocol::Http(proxy) => {
-            let rendered = proxy::render(request, proxy, &pass.exchange, asked);
+            let mut rendered = proxy::render(request, proxy, &pass.exchange, asked);
+            tls = proxy.tls.map(|id| {
+                let name = variable::evaluate(request, &proxy.tls_name);
+                let name = String::from_utf8_lossy(&name).into_owned();
+                (request.runtime.connectors[id.0].clone(), name)
+            });
+            rendered.asking.keep_alive &= match &pass.target {
+                PassTarget::Group(id) => !request.runtime.mixed_groups.contains(id),
+                // Who else speaks to it, and how, is not known.
+                PassTarget::Variable(_) => tls.is_none(),
+            };
             if let Some(bytes) = rendered.body {
                 body = RequestBody::Memory(bytes);
             }
@@ -289,6 +303,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         body,
         streaming: None,
         hash_key,
+        tls,
         client: request.client_ip(),
         trace: request.trace().clone(),
         log: LogContext {
@@ -350,11 +365,7 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
         return redirect_internally(request, fetched, &target);
     }
     if intercepts(request, pass, fetched.status) {
-        let challenge = fetched
-            .fields
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(b"www-authenticate"));
-        return intercepted(fetched.status, challenge.map(|(_, value)| &value[..]));
+        return intercepted(fetched.status, &fetched.fields);
     }
     if fetched.status == 404 && matches!(pass.protocol, Protocol::Memcached(_)) {
         return Handled::Status(404);

@@ -78,4 +78,67 @@ pub(super) const TABLE: &[Directive] = &[
         .short("a field of requests to the upstream")
         .long("Sent in place of the client's field of that name; with an empty value the field is left out. One line at a level replaces all inherited ones. `Content-Length` and `Transfer-Encoding` are always those of the body that is sent.")
         .example("proxy_set_header Host $host;"),
+    Directive::new("proxy_ssl_certificate", EVERYWHERE)
+        .takes(1, 1, "FILE").inherited()
+        .short("our certificate, for upstreams that ask for one")
+        .long("A PEM file: ours first, then intermediate ones. `proxy_ssl_certificate_key` belongs to it.")
+        .example("proxy_ssl_certificate /etc/mayfly/client.pem;"),
+    Directive::new("proxy_ssl_certificate_key", EVERYWHERE)
+        .takes(1, 1, "FILE").inherited()
+        .short("the key of our certificate")
+        .long("A PEM file with an unencrypted key.")
+        .example("proxy_ssl_certificate_key /etc/mayfly/client.key;"),
+    Directive::new("proxy_ssl_ciphers", EVERYWHERE)
+        .takes(1, 1, "CIPHERS").inherited()
+        .default("DEFAULT")
+        .ignored("the ciphers are those of rustls")
+        .short("ciphers towards upstreams")
+        .long("The ciphers are those of rustls, all of them strong. The line has no effect.")
+        .example("proxy_ssl_ciphers HIGH:!aNULL;"),
+    Directive::new("proxy_ssl_crl", EVERYWHERE)
+        .takes(1, 1, "FILE").inherited()
+        .short("certificates that are revoked")
+        .long("A PEM file with a list for each authority of the chain; used with `proxy_ssl_verify`.")
+        .example("proxy_ssl_crl /etc/mayfly/revoked.pem;"),
+    Directive::new("proxy_ssl_name", EVERYWHERE)
+        .takes(1, 1, "NAME").inherited()
+        .default("$proxy_host")
+        .short("the name that an upstream's certificate must have")
+        .long("Also the name sent where `proxy_ssl_server_name` is on. Variables may be used.")
+        .example("proxy_ssl_name app.internal;"),
+    Directive::new("proxy_ssl_protocols", EVERYWHERE)
+        .takes(1, usize::MAX, "TLSv1.2 | TLSv1.3 ...").inherited_as_a_whole().repeats()
+        .default("TLSv1.2 TLSv1.3")
+        .short("versions of TLS towards upstreams")
+        .long("Older versions may be named and are not spoken.")
+        .example("proxy_ssl_protocols TLSv1.3;"),
+    Directive::new("proxy_ssl_server_name", EVERYWHERE)
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("tell the upstream which name is meant")
+        .long("With `on`, the name of `proxy_ssl_name` is sent (SNI, RFC 6066). Upstreams with several names need it.")
+        .example("proxy_ssl_server_name on;"),
+    Directive::new("proxy_ssl_session_reuse", EVERYWHERE)
+        .takes(1, 1, "on | off").inherited()
+        .default("on")
+        .short("take sessions up again")
+        .long("A session that is taken up again saves most of the handshake.")
+        .example("proxy_ssl_session_reuse off;"),
+    Directive::new("proxy_ssl_trusted_certificate", EVERYWHERE)
+        .takes(1, 1, "FILE").inherited()
+        .short("whom to trust")
+        .long("A PEM file with authorities, or with the upstream's own certificate; used with `proxy_ssl_verify`.")
+        .example("proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;"),
+    Directive::new("proxy_ssl_verify", EVERYWHERE)
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("check the upstream's certificate")
+        .long("With `off`, whoever answers is believed, as in nginx: write `on` wherever the way to the upstream is not your own.")
+        .example("proxy_ssl_verify on;"),
+    Directive::new("proxy_ssl_verify_depth", EVERYWHERE)
+        .takes(1, 1, "NUMBER").inherited()
+        .default("1")
+        .short("how long a chain of certificates may be")
+        .long("How many certificates may stand between the upstream's and a trusted one.")
+        .example("proxy_ssl_verify_depth 2;"),
 ];

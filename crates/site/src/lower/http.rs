@@ -33,6 +33,7 @@ impl Lowering<'_> {
             slots: self.slot_names(),
             made_variables: self.made_variables(),
             groups: std::mem::take(&mut self.groups),
+            tls: std::mem::take(&mut self.tls),
             resolvers: std::mem::take(&mut self.resolvers),
             health_checks: std::mem::take(&mut self.health_checks),
             matches: std::mem::take(&mut self.matches),

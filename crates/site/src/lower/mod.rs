@@ -37,6 +37,7 @@ mod server_names;
 mod settings;
 mod subrequests;
 mod template;
+mod tls;
 mod upstream;
 mod values;
 mod variables;
@@ -115,6 +116,7 @@ pub(crate) struct Lowering<'a> {
     group_names: HashMap<String, GroupId>,
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
+    tls: Vec<TlsSettings>,
     resolvers: Vec<ResolverSettings>,
     /// By the place they are written at.
     resolver_lines: HashMap<Span, Option<ResolverId>>,
@@ -149,6 +151,7 @@ impl<'a> Lowering<'a> {
             groups: Vec::new(),
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
+            tls: Vec::new(),
             resolvers: Vec::new(),
             resolver_lines: HashMap::new(),
             health_checks: Vec::new(),

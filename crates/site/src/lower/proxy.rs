@@ -74,6 +74,10 @@ impl Lowering<'_> {
         let cookie_domains = self.replacements(level, "proxy_cookie_domain", true);
         let cookie_paths = self.replacements(level, "proxy_cookie_path", false);
         let cookie_flags = self.cookie_flags(level);
+        let tls = self.upstream_tls(level, url.as_ref().is_some_and(|url| url.is_tls));
+        let tls_name = self
+            .optional_template(level, "proxy_ssl_name")
+            .unwrap_or_else(proxy_host);
         let pass_trailers = self.flag(level, "proxy_pass_trailers", false);
         let (target, uri, is_tls, host, port) = match (url, &purge) {
             (Some(url), _) => {
@@ -106,6 +110,8 @@ impl Lowering<'_> {
             cache: cache.map(Arc::new),
             protocol: Protocol::Http(Box::new(Proxy {
                 is_tls,
+                tls,
+                tls_name,
                 version,
                 uri,
                 host: bytes(&host),
@@ -231,10 +237,7 @@ impl Lowering<'_> {
                 });
             }
         };
-        let host = Template {
-            parts: vec![Part::Variable(Variable::Builtin(Builtin::ProxyHost))],
-        };
-        add(&mut fields, "Host", host);
+        add(&mut fields, "Host", proxy_host());
         let connection = match version {
             ProxyVersion::Http10 => Template::literal("close"),
             // Connections are kept unless a side says otherwise (RFC 9112 §9.3).
@@ -386,6 +389,13 @@ impl Lowering<'_> {
             all.push(CookieFlags { cookie, flags });
         }
         all
+    }
+}
+
+/// `$proxy_host`
+fn proxy_host() -> Template {
+    Template {
+        parts: vec![Part::Variable(Variable::Builtin(Builtin::ProxyHost))],
     }
 }
 

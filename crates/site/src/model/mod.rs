@@ -62,6 +62,8 @@ pub struct Http {
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.
     pub groups: Vec<UpstreamGroup>,
+    /// Settings of encrypted connections to upstreams, each once.
+    pub tls: Vec<TlsSettings>,
     /// One for each `resolver` line that something refers to.
     pub resolvers: Vec<ResolverSettings>,
     pub health_checks: Vec<HealthCheck>,
@@ -102,6 +104,8 @@ ids! {
     SlotId,
     /// Index into [`Http::groups`].
     GroupId,
+    /// Index into [`Http::tls`].
+    TlsId,
     /// Index into [`Http::resolvers`].
     ResolverId,
     /// Index into [`Http::matches`].

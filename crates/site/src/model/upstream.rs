@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CacheRules, GroupId, NameResolution, Pattern, Template, Variable};
+use super::{CacheRules, GroupId, NameResolution, Pattern, Template, TlsId, Variable};
 
 /// `upstream NAME { ... }`, or the group made for a literal address.
 #[derive(Debug, Clone)]
@@ -176,6 +176,10 @@ pub struct Memcached {
 pub struct Proxy {
     /// `https://`
     pub is_tls: bool,
+    /// `proxy_ssl_*`, where it is.
+    pub tls: Option<TlsId>,
+    /// `proxy_ssl_name`
+    pub tls_name: Template,
     pub version: ProxyVersion,
     /// How the request target is made.
     pub uri: ProxyUri,
@@ -209,6 +213,29 @@ impl Proxy {
             && self.cookie_paths.is_empty()
             && self.cookie_flags.is_empty())
     }
+}
+
+/// `proxy_ssl_*`: how connections to `https://` upstreams are encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// `proxy_ssl_verify`, with `proxy_ssl_trusted_certificate`.
+    pub verify: Option<TlsVerify>,
+    /// `proxy_ssl_certificate` and `proxy_ssl_certificate_key`
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// `proxy_ssl_protocols`
+    pub tls12: bool,
+    pub tls13: bool,
+    /// `proxy_ssl_server_name`
+    pub send_name: bool,
+    /// `proxy_ssl_session_reuse`
+    pub reuse_sessions: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsVerify {
+    pub trusted: PathBuf,
+    pub depth: usize,
+    pub crl: Option<PathBuf>,
 }
 
 /// `proxy_http_version`

@@ -156,8 +156,10 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
         Protocol::FastCgi(fastcgi) => {
             fields!(fastcgi; params, index, split_path_info, keep_conn, catch_stderr)
         }
-        Protocol::Http(proxy) => fields!(proxy; is_tls, version, uri, host, port, fields, method,
-            body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers),
+        Protocol::Http(proxy) => {
+            fields!(proxy; is_tls, tls, tls_name, version, uri, host, port, fields, method,
+            body, redirects, cookie_domains, cookie_paths, cookie_flags, pass_trailers)
+        }
         Protocol::Memcached(memcached) => fields!(memcached; key, gzip_flags),
     });
     facts.extend(
