@@ -107,7 +107,7 @@ pub fn local(unix_seconds: i64) -> jiff::Zoned {
 #[derive(Default)]
 struct Texts {
     second: u64,
-    http_date: String,
+    date_line: String,
     log_time: String,
     iso8601: String,
     error_log: String,
@@ -125,7 +125,10 @@ fn with_texts<R>(now_ms: u64, read: impl FnOnce(&Texts) -> R) -> R {
             let local = local(seconds);
             *texts = Texts {
                 second,
-                http_date: httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second)),
+                date_line: format!(
+                    "Date: {}\r\n",
+                    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second))
+                ),
                 log_time: local.strftime("%d/%b/%Y:%H:%M:%S %z").to_string(),
                 iso8601: local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
                 error_log: local.strftime("%Y/%m/%d %H:%M:%S").to_string(),
@@ -135,10 +138,10 @@ fn with_texts<R>(now_ms: u64, read: impl FnOnce(&Texts) -> R) -> R {
     })
 }
 
-/// Appends the `Date` field's value (RFC 9110 §5.6.7).
-pub fn put_http_date(now_ms: u64, out: &mut Vec<u8>) {
+/// Appends the `Date` field and its line end (RFC 9110 §6.6.1).
+pub fn put_date_line(now_ms: u64, out: &mut Vec<u8>) {
     with_texts(now_ms, |texts| {
-        out.extend_from_slice(texts.http_date.as_bytes())
+        out.extend_from_slice(texts.date_line.as_bytes())
     });
 }
 
@@ -170,11 +173,11 @@ mod tests {
     #[test]
     fn texts_are_those_of_the_second_asked_for() {
         let mut out = Vec::new();
-        put_http_date(784_111_777_000, &mut out);
-        assert_eq!(out, b"Sun, 06 Nov 1994 08:49:37 GMT");
+        put_date_line(784_111_777_000, &mut out);
+        assert_eq!(out, b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
         out.clear();
-        put_http_date(784_111_778_999, &mut out);
-        assert_eq!(out, b"Sun, 06 Nov 1994 08:49:38 GMT");
+        put_date_line(784_111_778_999, &mut out);
+        assert_eq!(out, b"Date: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
     }
 
     #[test]

@@ -581,9 +581,8 @@ fn is_between_requests(buffer: &[u8]) -> bool {
 
 /// Host, target, framing: what must be beyond doubt before anything else.
 fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, RequestError> {
-    let runtime = request.runtime.clone();
-    let http = &runtime.site.http;
-    let listener = &http.listeners[listener.0];
+    let http = &request.runtime.site.http;
+    let names = &http.listeners[listener.0];
     let merge = http.servers[request.server.0].merge_slashes;
     let head = request.head.view();
     let target = Target::parse(head.target(), merge)?;
@@ -602,17 +601,21 @@ fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, Re
     request
         .args
         .extend_from_slice(target.query.unwrap_or_default());
-    let server = route::server_for(listener, &request.host);
-    if server != request.server {
-        request.server = server;
-        request.enter(Server::ROOT);
-    }
+    let server = route::server_for(names, &request.host);
+    let captures = route::may_capture(names);
     let own_merge = http.servers[server.0].merge_slashes;
     if own_merge != merge {
         let target = Target::parse(request.head.target(), own_merge)?;
         request.path = target.path.into_owned();
     }
-    route::capture_server_name(request, listener);
+    if server != request.server {
+        request.server = server;
+        request.enter(Server::ROOT);
+    }
+    if captures {
+        let runtime = request.runtime.clone();
+        route::capture_server_name(request, &runtime.site.http.listeners[listener.0]);
+    }
     access::apply_real_ip(request);
     Ok(framing)
 }

@@ -104,9 +104,14 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
     } else {
         None
     };
+    // The view's are the same rules, and it has been looked through.
+    let rules = match std::mem::replace(&mut request.view, View::Plain) {
+        View::Cache(rules) => rules,
+        View::Plain => rules.clone(),
+    };
     CachePlan::Use(Plan {
         zone,
-        rules: rules.clone(),
+        rules,
         key,
         bypass,
         never_store: writer,

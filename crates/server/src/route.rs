@@ -39,9 +39,14 @@ pub fn server_for(listener: &Listener, host: &[u8]) -> ServerId {
         .map_or(listener.default_server, |(_, server)| *server)
 }
 
+/// Some server behind `listener` is named by a pattern.
+pub fn may_capture(listener: &Listener) -> bool {
+    !listener.names.patterns.is_empty()
+}
+
 /// Where the server was chosen by a pattern, its captures become the request's.
 pub fn capture_server_name(request: &mut Request, listener: &Listener) {
-    if listener.names.patterns.is_empty() || request.host.is_empty() {
+    if request.host.is_empty() {
         return;
     }
     let host = request.host.clone();

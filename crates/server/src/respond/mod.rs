@@ -403,26 +403,9 @@ fn write_head(
         ServerTokens::Text(_) => b"",
     });
     if !reply.passes_date {
-        out.extend_from_slice(b"Date: ");
-        clock::put_http_date(request.now, out);
-        out.extend_from_slice(b"\r\n");
+        clock::put_date_line(request.now, out);
     }
-    match framing {
-        BodyFraming::Length(length) => {
-            out.extend_from_slice(b"Content-Length: ");
-            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-        BodyFraming::None | BodyFraming::UntilClose => {}
-    }
-    out.extend_from_slice(b"Connection: ");
-    out.extend_from_slice(reply.sent_connection.as_bytes());
-    if let Some(seconds) = reply.sent_keep_alive {
-        out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
-        out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
-    }
-    out.extend_from_slice(b"\r\n");
+    put_framing(reply, framing, out);
     if let Some(stored) = &reply.stored {
         out.extend_from_slice(stored.fields.block());
     }
@@ -458,6 +441,31 @@ fn write_head(
         let _ = writer.put_field("Set-Cookie", cookie);
     }
     writer.finish();
+}
+
+/// The fields for this connection alone (RFC 9110 §7.6.1), and the length.
+fn put_framing(reply: &crate::reply::ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
+    match framing {
+        BodyFraming::Length(length) => {
+            out.extend_from_slice(b"Content-Length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        BodyFraming::None | BodyFraming::UntilClose => {}
+    }
+    match (reply.sent_connection, reply.sent_keep_alive) {
+        ("keep-alive", None) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
+        (option, seconds) => {
+            out.extend_from_slice(b"Connection: ");
+            out.extend_from_slice(option.as_bytes());
+            if let Some(seconds) = seconds {
+                out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
+                out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+    }
 }
 
 /// Appends the `Cache-Status` field; the plain hit without the formatter.
