@@ -46,6 +46,7 @@ static ZONE: LazyLock<Arc<Zone>> = LazyLock::new(|| {
             body: body.clone(),
             stamp: zone.stamp(),
             group: None,
+            encoded_forms: Default::default(),
         };
         zone.insert(&KeyRef::new(&key(number)), response, NOW)
             .expect("fits");
