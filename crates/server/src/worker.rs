@@ -193,6 +193,8 @@ fn run(shared: &Arc<Shared>, index: usize) {
         housekeeping.abort();
     });
     access_log::flush_all_thread();
+    // Nobody waits any more for what is still being compressed.
+    runtime.shutdown_background();
 }
 
 /// Accepts from all sockets in force until the graceful stop.

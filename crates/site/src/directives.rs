@@ -7,6 +7,7 @@
 //! What nginx has and Mayfly lacks is listed in `unsupported`.
 
 mod access;
+mod brotli;
 mod cache;
 mod core;
 mod fastcgi;
@@ -20,6 +21,7 @@ mod php_pool;
 mod rewrite;
 mod unsupported;
 mod upstream;
+mod zstd;
 
 pub use unsupported::{advice_for_unsupported, unsupported_names};
 
@@ -229,6 +231,8 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Response fields", headers::TABLE),
     ("Files and listings", files::TABLE),
     ("Compression", gzip::TABLE),
+    ("Compression with brotli", brotli::TABLE),
+    ("Compression with zstd", zstd::TABLE),
 ];
 
 /// The whole table.

@@ -1,163 +1,125 @@
-//! `gzip` and `gunzip`: bodies compressed or expanded on their way to a client
+//! Content codings: which one a client gets, and bodies compressed or expanded on
+//! their way to it
 //! (<https://nginx.org/en/docs/http/ngx_http_gzip_module.html>,
-//! <https://nginx.org/en/docs/http/ngx_http_gunzip_module.html>).
+//! <https://nginx.org/en/docs/http/ngx_http_gunzip_module.html>,
+//! <https://github.com/google/ngx_brotli>,
+//! <https://github.com/tokers/zstd-nginx-module>).
+//!
+//! A stored response is compressed once, off the threads that serve, and kept so
+//! (`stored`); everything else is compressed as it is sent (`recoder`).
 
-use std::io::{self, Write};
+mod encoder;
+mod recoder;
+mod stored;
 
-use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::{GzEncoder, MultiGzDecoder};
 use http1::{Version, accept_encoding};
-use site::{CompressionSettings, GzipProxied};
+use site::{Coding, CompressionSettings, GzipProxied};
 
-use crate::charset::Transcoder;
 use crate::reply::{Body, Reply, ReplyHead};
-use crate::request::Request;
+use crate::request::{Method, Request};
+
+pub use recoder::Recoder;
+pub use stored::Wait;
 
 /// Statuses whose bodies are worth compressing, as in nginx.
 const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
 
-/// A body being recoded, piece by piece.
-pub enum Recoder {
-    Gzip {
-        encoder: Box<GzEncoder<Vec<u8>>>,
-        taken: u64,
-        given: u64,
-    },
-    Gunzip(Box<MultiGzDecoder<Vec<u8>>>),
-    /// From one charset to another, and then perhaps compressed.
-    Charset {
-        transcoder: Transcoder,
-        then: Option<Box<Recoder>>,
-    },
+/// What happens to a body.
+pub enum Recoding {
+    /// It is sent as the reply has it.
+    AsIs,
+    /// It is recoded while it is sent.
+    OnTheWay(Recoder),
+    /// Its encoded form is being made, and will be there in a moment.
+    Wait(Box<Wait>),
 }
 
-impl Recoder {
-    /// What is to be sent for `bytes`; may be nothing yet.
-    pub fn push(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
+impl Recoding {
+    pub fn into_recoder(self) -> Option<Recoder> {
         match self {
-            Recoder::Gzip {
-                encoder,
-                taken,
-                given,
-            } => {
-                encoder.write_all(bytes)?;
-                *taken += bytes.len() as u64;
-                let out = std::mem::take(encoder.get_mut());
-                *given += out.len() as u64;
-                Ok(out.into())
-            }
-            Recoder::Gunzip(decoder) => {
-                decoder.write_all(bytes)?;
-                Ok(std::mem::take(decoder.get_mut()).into())
-            }
-            Recoder::Charset { transcoder, then } => {
-                let text = transcoder.push(bytes);
-                match then {
-                    Some(then) => then.push(&text),
-                    None => Ok(text.into()),
-                }
-            }
-        }
-    }
-
-    /// Gives out what was held back, so that the client sees all there is.
-    pub fn flush(&mut self) -> io::Result<Bytes> {
-        match self {
-            Recoder::Gzip { encoder, given, .. } => {
-                encoder.flush()?;
-                let out = std::mem::take(encoder.get_mut());
-                *given += out.len() as u64;
-                Ok(out.into())
-            }
-            Recoder::Gunzip(decoder) => {
-                decoder.flush()?;
-                Ok(std::mem::take(decoder.get_mut()).into())
-            }
-            Recoder::Charset { then, .. } => match then {
-                Some(then) => then.flush(),
-                None => Ok(Bytes::new()),
-            },
-        }
-    }
-
-    /// The rest of the body.
-    ///
-    /// # Errors
-    /// A gzip body that ends early: the response must not look whole.
-    pub fn finish(&mut self) -> io::Result<Bytes> {
-        match self {
-            Recoder::Gzip { encoder, given, .. } => {
-                encoder.try_finish()?;
-                let out = std::mem::take(encoder.get_mut());
-                *given += out.len() as u64;
-                Ok(out.into())
-            }
-            Recoder::Gunzip(decoder) => {
-                decoder.try_finish()?;
-                Ok(std::mem::take(decoder.get_mut()).into())
-            }
-            Recoder::Charset { transcoder, then } => {
-                let rest = transcoder.finish();
-                let Some(then) = then else {
-                    return Ok(Bytes::from_static(rest));
-                };
-                let mut out = then.push(rest)?.to_vec();
-                out.extend_from_slice(&then.finish()?);
-                Ok(out.into())
-            }
-        }
-    }
-
-    /// Bytes before and after compression: `$gzip_ratio`.
-    pub fn ratio(&self) -> Option<(u64, u64)> {
-        match self {
-            Recoder::Gzip { taken, given, .. } => Some((*taken, *given)),
-            Recoder::Gunzip(_) => None,
-            Recoder::Charset { then, .. } => then.as_ref()?.ratio(),
+            Recoding::OnTheWay(recoder) => Some(recoder),
+            Recoding::AsIs | Recoding::Wait(_) => None,
         }
     }
 }
 
-/// Decides whether the body is recoded, and changes the fields accordingly.
-pub fn choose(request: &Request, reply: &mut Reply) -> Option<Recoder> {
+/// Decides whether the body is recoded, and changes the head accordingly.
+/// `is_itself`: nothing else changes the body, or stands around it.
+pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
     let settings = &request.settings.compression;
-    if !(settings.gzip || settings.gunzip) || matches!(reply.body, Body::Empty) {
-        return None;
+    let encodes = Coding::ALL
+        .iter()
+        .any(|&coding| settings.coding(coding).enabled);
+    if !(encodes || settings.gunzip) || matches!(reply.body, Body::Empty) {
+        return Recoding::AsIs;
     }
     match reply.head.field("content-encoding") {
-        None => gzip(request, reply, settings),
-        Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply, settings),
-        Some(_) => None,
+        None if encodes => encode(request, reply, is_itself),
+        Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
+        _ => Recoding::AsIs,
     }
 }
 
-fn gzip(request: &Request, reply: &mut Reply, settings: &CompressionSettings) -> Option<Recoder> {
-    let head = &mut reply.head;
-    if !settings.gzip
-        || !COMPRESSED_STATUSES.contains(&head.status)
-        || head
-            .content_length
-            .is_some_and(|length| length < settings.gzip_min_length)
-    {
+fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
+    let Some(coding) = coding_for(request, &mut reply.head) else {
+        return Recoding::AsIs;
+    };
+    let settings = request.settings.compression.coding(coding);
+    match &reply.body {
+        Body::Stored {
+            response,
+            start: 0,
+            end,
+        } if is_itself && *end == response.body.len() => {
+            let is_wanted = request.method != Method::Head;
+            match stored::look(response, coding, settings, is_wanted) {
+                stored::Kept::Ready(body) => {
+                    stored::send(reply, coding, body);
+                    return Recoding::AsIs;
+                }
+                stored::Kept::Useless => return Recoding::AsIs,
+                stored::Kept::Wait(wait) => {
+                    recoded(&mut reply.head, coding);
+                    return Recoding::Wait(wait);
+                }
+                stored::Kept::No => {}
+            }
+        }
+        _ => {}
+    }
+    recoded(&mut reply.head, coding);
+    Recoding::OnTheWay(Recoder::encoding(coding, settings))
+}
+
+/// The coding for this response and this client: of those that are on and fit
+/// the response the one with the highest weight, among equals the first.
+fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
+    let compression = &request.settings.compression;
+    if !COMPRESSED_STATUSES.contains(&head.status) {
         return None;
     }
     let content_type = head.field("content-type")?;
-    if !settings.gzip_types.contains(content_type) && !is_html(content_type) {
-        return None;
+    let is_html = is_html(content_type);
+    let fits = |coding: &Coding| {
+        let settings = compression.coding(*coding);
+        let is_long = |length| length >= settings.min_length;
+        settings.enabled
+            && (is_html || settings.types.contains(content_type))
+            && head.content_length.is_none_or(is_long)
+    };
+    let mut is_any = false;
+    let mut best = (0, None);
+    for coding in Coding::ALL.into_iter().filter(fits) {
+        is_any = true;
+        let weight = weight(request, head, coding);
+        if weight > best.0 {
+            best = (weight, Some(coding));
+        }
     }
-    add_vary(head, settings);
-    if !accepts(request, head, settings) {
-        return None;
+    if is_any {
+        add_vary(head, compression);
     }
-    recoded(head);
-    head.fields.append("Content-Encoding", "gzip");
-    let level = Compression::new(settings.gzip_level.clamp(1, 9));
-    Some(Recoder::Gzip {
-        encoder: Box::new(GzEncoder::new(Vec::new(), level)),
-        taken: 0,
-        given: 0,
-    })
+    best.1
 }
 
 fn is_html(content_type: &[u8]) -> bool {
@@ -170,23 +132,21 @@ fn is_html(content_type: &[u8]) -> bool {
         .is_some_and(|media_type| media_type.trim_ascii().eq_ignore_ascii_case(b"text/html"))
 }
 
-fn gunzip(request: &Request, reply: &mut Reply, settings: &CompressionSettings) -> Option<Recoder> {
+fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
+    let settings = &request.settings.compression;
     if !settings.gunzip {
-        return None;
+        return Recoding::AsIs;
     }
     add_vary(&mut reply.head, settings);
-    if accepts(request, &reply.head, settings) {
-        return None;
+    if weight(request, &reply.head, Coding::Gzip) > 0 {
+        return Recoding::AsIs;
     }
-    recoded(&mut reply.head);
-    reply.head.fields.remove("content-encoding");
-    Some(Recoder::Gunzip(Box::new(MultiGzDecoder::new(Vec::new()))))
+    expanded(&mut reply.head);
+    Recoding::OnTheWay(Recoder::expanding())
 }
 
 fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
-    if settings.gzip_vary && !varies_by_coding(head) {
-        head.fields.append("Vary", "Accept-Encoding");
-    }
+    head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
 }
 
 /// Does some `Vary` name Accept-Encoding already?
@@ -201,12 +161,21 @@ fn varies_by_coding(head: &ReplyHead) -> bool {
     })
 }
 
-/// The bytes will be others: what speaks of the old ones goes or is weakened.
-fn recoded(head: &mut ReplyHead) {
+/// The bytes will be others. What that means for the fields is seen to when they
+/// are written, so that stored ones can stay the block they are.
+fn recoded(head: &mut ReplyHead, coding: Coding) {
+    head.coded = Some(coding);
+    head.content_length = None;
+    head.accepts_ranges = false;
+}
+
+/// The bytes will be plain: what speaks of the old ones goes or is weakened.
+fn expanded(head: &mut ReplyHead) {
     head.unpack();
     head.content_length = None;
     head.accepts_ranges = false;
     head.fields.remove("accept-ranges");
+    head.fields.remove("content-encoding");
     if let Some(etag) = head.fields.get("etag").map(<[u8]>::to_vec)
         && !etag.starts_with(b"W/")
     {
@@ -216,14 +185,28 @@ fn recoded(head: &mut ReplyHead) {
     }
 }
 
-/// May this client get gzip?
-pub fn accepts(request: &Request, head: &ReplyHead, settings: &CompressionSettings) -> bool {
+/// How much this client wants `coding`, in thousandths; 0 where it must not get it.
+pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
+    let weight = match request.head.field("accept-encoding") {
+        Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
+        None => 0,
+    };
+    // The other codings are younger than the clients and proxies that this is about.
+    if weight > 0 && coding == Coding::Gzip && !may_have_gzip(request, head) {
+        return 0;
+    }
+    weight
+}
+
+/// May this client get gzip, which it accepts?
+fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
+    let settings = &request.settings.compression;
     let minor = match request.head.version() {
         Version::Http09 => return false,
         Version::Http10 => 0,
         _ => 1,
     };
-    if minor < settings.gzip_http_minor || !accept_encoding::accepts_gzip(&request.head) {
+    if minor < settings.gzip_http_minor {
         return false;
     }
     if let Some(agent) = request.head.field("user-agent")
@@ -264,14 +247,6 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
 mod tests {
     use super::*;
 
-    fn gzip_recoder() -> Recoder {
-        Recoder::Gzip {
-            encoder: Box::new(GzEncoder::new(Vec::new(), Compression::new(1))),
-            taken: 0,
-            given: 0,
-        }
-    }
-
     #[test]
     fn vary_names_a_field_once() {
         for (before, is_there) in [
@@ -285,40 +260,5 @@ mod tests {
             head.fields.append("Vary", before);
             assert_eq!(varies_by_coding(&head), is_there, "{before}");
         }
-    }
-
-    #[test]
-    fn what_was_compressed_in_pieces_expands_to_the_same_bytes() {
-        let page: Vec<u8> = (0..50_000u32)
-            .flat_map(|n| (n % 977).to_le_bytes())
-            .collect();
-        let mut compressed = Vec::new();
-        let mut encoder = gzip_recoder();
-        for piece in page.chunks(777) {
-            compressed.extend_from_slice(&encoder.push(piece).unwrap());
-        }
-        compressed.extend_from_slice(&encoder.finish().unwrap());
-        assert_eq!(
-            encoder.ratio(),
-            Some((page.len() as u64, compressed.len() as u64))
-        );
-        let mut decoder = Recoder::Gunzip(Box::new(MultiGzDecoder::new(Vec::new())));
-        let mut expanded = Vec::new();
-        for piece in compressed.chunks(100) {
-            expanded.extend_from_slice(&decoder.push(piece).unwrap());
-        }
-        expanded.extend_from_slice(&decoder.finish().unwrap());
-        assert!(expanded == page);
-    }
-
-    #[test]
-    fn a_gzip_body_that_ends_early_is_an_error() {
-        let mut encoder = gzip_recoder();
-        let mut compressed = encoder.push(&[b'x'; 10_000]).unwrap().to_vec();
-        compressed.extend_from_slice(&encoder.finish().unwrap());
-        let mut decoder = Recoder::Gunzip(Box::new(MultiGzDecoder::new(Vec::new())));
-        let cut = compressed.len() - 9;
-        let failed = decoder.push(&compressed[..cut]).is_err() || decoder.finish().is_err();
-        assert!(failed);
     }
 }
