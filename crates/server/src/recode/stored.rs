@@ -187,3 +187,112 @@ fn encode(mut encoder: Encoder, body: &Body) -> std::io::Result<Body> {
     pieces.push(encoder.finish()?.into());
     Ok(Body::pack(&pieces))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::encoder::tests::{expand, settings};
+    use super::*;
+    use bytes::Bytes;
+    use http_cache::{
+        KeyRef, Millis, NoFields, Policy, RequestFacts, ResponseFacts, ResponseHead, StoredHead,
+        Zone, ZoneConfig, decide,
+    };
+
+    /// The makers are the process's; who counts on them takes turns.
+    static TURN: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
+    fn stored(zone: &Zone, body: &[u8]) -> Arc<StoredResponse> {
+        let fields = [(Bytes::from("Cache-Control"), Bytes::from("max-age=60"))];
+        let request = RequestFacts {
+            method: b"GET",
+            fields: &NoFields,
+            no_store_condition: false,
+            uses: 1,
+        };
+        let facts = ResponseFacts {
+            status: 200,
+            fields: &fields,
+            declared_length: None,
+        };
+        let storable = decide(&request, &facts, &Policy::default(), Millis(0)).expect("storable");
+        let head = ResponseHead {
+            status: 200,
+            reason: &Bytes::new(),
+            fields: &fields,
+            declared_length: None,
+        };
+        let response = StoredResponse {
+            head: StoredHead::new(&head, &storable, Millis(0)),
+            body: Body::pack(&[Bytes::copy_from_slice(body)]),
+            stamp: zone.stamp(),
+            group: None,
+            encoded_forms: Arc::default(),
+        };
+        zone.insert(&KeyRef::new(b"key"), response, Millis(0))
+            .expect("stored")
+    }
+
+    fn reply(response: &Arc<StoredResponse>) -> Reply {
+        let mut reply = Reply::new(200, b"text/html", "");
+        reply.body = reply::Body::Stored {
+            response: response.clone(),
+            start: 0,
+            end: response.body.len(),
+        };
+        reply
+    }
+
+    #[tokio::test]
+    #[allow(
+        clippy::await_holding_lock,
+        reason = "each test has a runtime of its own"
+    )]
+    async fn a_crowd_waits_for_one_making() {
+        let _turn = TURN.lock();
+        let page = b"<li>an item of a list</li>\n".repeat(1000);
+        let zone = Zone::new(ZoneConfig::default());
+        let response = stored(&zone, &page);
+        for coding in Coding::ALL {
+            let before = zone.stats().encoded;
+            let waiting: Vec<Box<Wait>> = (0..50)
+                .filter_map(|_| match look(&response, coding, &settings(5), true) {
+                    Kept::Wait(wait) => Some(wait),
+                    _ => None,
+                })
+                .collect();
+            // The others came when it was ready.
+            assert!(!waiting.is_empty());
+            for wait in waiting {
+                let mut reply = reply(&response);
+                assert!(wait.settle(&mut reply).await.is_none());
+                let reply::Body::Encoded(form) = &reply.body else {
+                    panic!("the form is there");
+                };
+                assert_eq!(reply.head.content_length, Some(form.len()));
+                assert!(expand(coding, &form.chunks().concat()) == page);
+            }
+            assert_eq!(zone.stats().encoded - before, 1);
+        }
+    }
+
+    #[tokio::test]
+    #[allow(
+        clippy::await_holding_lock,
+        reason = "each test has a runtime of its own"
+    )]
+    async fn no_more_makers_are_hired_than_there_may_be() {
+        let _turn = TURN.lock();
+        let zone = Zone::new(ZoneConfig::default());
+        let response = stored(&zone, &b"the page ".repeat(1000));
+        let look = || look(&response, Coding::Gzip, &settings(5), true);
+        let all: Vec<Maker> = std::iter::from_fn(Maker::hire).collect();
+        assert_eq!(all.len(), max_makers());
+        assert!(matches!(look(), Kept::No));
+        drop(all);
+        let Kept::Wait(wait) = look() else {
+            panic!("the claim was given back");
+        };
+        assert!(wait.settle(&mut reply(&response)).await.is_none());
+        assert!(matches!(look(), Kept::Ready(_)));
+    }
+}
