@@ -22,6 +22,9 @@ pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
     value_weight(value, coding) > 0
 }
 
+/// The highest weight, and that of a coding named without one.
+pub const MOST: u16 = 1000;
+
 /// The weight that a field value gives to `coding` (RFC 9110 §12.4.2), in
 /// thousandths; 0 where it is not taken.
 pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
@@ -32,7 +35,7 @@ pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
             element.split_at(semicolon)
         })
         .find(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(coding))
-        .map_or(0, |(_, weight)| weight.get(1..).map_or(1000, thousandths))
+        .map_or(0, |(_, weight)| weight.get(1..).map_or(MOST, thousandths))
 }
 
 /// `q=0.5` and the like, without its semicolon; 0 for what cannot be read.
@@ -42,11 +45,11 @@ fn thousandths(weight: &[u8]) -> u16 {
         return 0;
     };
     match value.strip_prefix(b"=") {
-        Some(b"1" | b"1.") => 1000,
+        Some(b"1" | b"1.") => MOST,
         Some([b'1', b'.', zeros @ ..])
             if zeros.len() <= 3 && zeros.iter().all(|&byte| byte == b'0') =>
         {
-            1000
+            MOST
         }
         Some([b'0', b'.', digits @ ..])
             if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) =>

@@ -54,7 +54,7 @@ fn plain(reply: &Reply) -> String {
     let body = &reply.body[..];
     let mut text = String::new();
     let read = match reply.field("content-encoding") {
-        "" => Ok(text.push_str(&reply.text())),
+        "" => return reply.text(),
         "gzip" => flate2::read::GzDecoder::new(body)
             .read_to_string(&mut text)
             .map(drop),

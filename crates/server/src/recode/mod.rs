@@ -107,13 +107,18 @@ fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
             && (is_html || settings.types.contains(content_type))
             && head.content_length.is_none_or(is_long)
     };
+    let accepted = request.head.field("accept-encoding").unwrap_or_default();
     let mut is_any = false;
     let mut best = (0, None);
     for coding in Coding::ALL.into_iter().filter(fits) {
         is_any = true;
-        let weight = weight(request, head, coding);
-        if weight > best.0 {
+        let weight = accept_encoding::value_weight(accepted, coding.name().as_bytes());
+        if weight > best.0 && may_have(request, head, coding) {
             best = (weight, Some(coding));
+        }
+        // Nothing can be liked better: what is left need not be read.
+        if best.0 == accept_encoding::MOST {
+            break;
         }
     }
     if is_any {
@@ -191,11 +196,16 @@ pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
         Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
         None => 0,
     };
-    // The other codings are younger than the clients and proxies that this is about.
-    if weight > 0 && coding == Coding::Gzip && !may_have_gzip(request, head) {
-        return 0;
+    if weight > 0 && may_have(request, head, coding) {
+        weight
+    } else {
+        0
     }
-    weight
+}
+
+/// The other codings are younger than the clients and proxies that gzip is kept from.
+fn may_have(request: &Request, head: &ReplyHead, coding: Coding) -> bool {
+    coding != Coding::Gzip || may_have_gzip(request, head)
 }
 
 /// May this client get gzip, which it accepts?
