@@ -16,6 +16,10 @@ const ZSTD_WINDOW_BITS: u32 = 23;
 /// Levels from which zstd would use a larger one.
 const ZSTD_LARGE_WINDOW_LEVEL: u8 = 20;
 
+/// What is given out at a time has at least so many bytes, the last apart: the ten
+/// bytes of gzip's own head are not worth a chunk.
+const LEAST_GIVEN_BYTES: usize = 64;
+
 /// A compressor and what it has given out so far.
 pub enum Encoder {
     Gzip(Box<GzEncoder<Vec<u8>>>),
@@ -47,6 +51,9 @@ impl Encoder {
     /// What comes out for `bytes`; may be nothing yet.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         self.writer()?.write_all(bytes)?;
+        if self.waiting_len() < LEAST_GIVEN_BYTES {
+            return Ok(Vec::new());
+        }
         Ok(self.take())
     }
 
@@ -76,6 +83,15 @@ impl Encoder {
             Encoder::Brotli(Some(encoder)) => Ok(encoder),
             Encoder::Zstd(encoder) => Ok(encoder),
             Encoder::Brotli(None) | Encoder::Broken => Err(broken()),
+        }
+    }
+
+    fn waiting_len(&self) -> usize {
+        match self {
+            Encoder::Gzip(encoder) => encoder.get_ref().len(),
+            Encoder::Brotli(Some(encoder)) => encoder.get_ref().len(),
+            Encoder::Zstd(encoder) => encoder.get_ref().len(),
+            Encoder::Brotli(None) | Encoder::Broken => 0,
         }
     }
 
