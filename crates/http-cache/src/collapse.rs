@@ -291,6 +291,7 @@ impl Leader {
             body: stale.body.clone(),
             stamp: self.duty.flight.stamp,
             group: stale.group,
+            encoded_forms: Arc::clone(&stale.encoded_forms),
         };
         // The two share the body, but both are counted until the old one has left.
         drop(stale);
@@ -422,6 +423,7 @@ impl Filling {
             body: crate::Body::pack(chunks),
             stamp: flight.stamp,
             group: self.group,
+            encoded_forms: Arc::default(),
         };
         zone.insert(&flight.key.as_ref(), response, now)
     }

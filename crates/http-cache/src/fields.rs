@@ -131,6 +131,27 @@ impl StoredFields {
         &self.block
     }
 
+    /// Appends the lines as they hold for the body in another content coding: its bytes are others,
+    /// so the entity tag is a weak one (RFC 9110 §8.8.1) and no ranges of it are promised.
+    pub fn put_recoded(&self, out: &mut Vec<u8>) {
+        let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
+        let mut from = 0;
+        for span in self.spans.iter() {
+            let (name, value) = span.ranges();
+            if part(name.clone()).eq_ignore_ascii_case(b"etag") {
+                if !part(value.clone()).starts_with(b"W/") {
+                    out.extend_from_slice(part(from..value.start));
+                    out.extend_from_slice(b"W/");
+                    from = value.start;
+                }
+            } else if part(name.clone()).eq_ignore_ascii_case(b"accept-ranges") {
+                out.extend_from_slice(part(from..name.start));
+                from = value.end + 2;
+            }
+        }
+        out.extend_from_slice(part(from..self.block.len()));
+    }
+
     /// Name and value of each field, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> + '_ {
         self.spans.iter().map(|span| {
@@ -241,6 +262,28 @@ mod tests {
             StoredFields::new(&stored.pairs().collect::<Vec<_>>()).block(),
             expected
         );
+    }
+
+    #[test]
+    fn recoded_lines_have_a_weak_tag_and_promise_no_ranges() {
+        for (line, expected) in [
+            ("ETag: \"a\"", "ETag: W/\"a\"\r\n"),
+            ("etag: W/\"a\"", "etag: W/\"a\"\r\n"),
+            ("Accept-Ranges: bytes", ""),
+            ("X-Other: 1", "X-Other: 1\r\n"),
+        ] {
+            for (before, after) in [("", ""), ("A: 1", ""), ("A: 1", "B: 2"), ("", "B: 2")] {
+                let lines: Vec<&str> = [before, line, after]
+                    .into_iter()
+                    .filter(|line| !line.is_empty())
+                    .collect();
+                let mut out = Vec::new();
+                StoredFields::new(&fields(&lines)).put_recoded(&mut out);
+                let end = |line: &str| if line.is_empty() { "" } else { "\r\n" }.to_owned();
+                let expected = [before, &end(before), expected, after, &end(after)].concat();
+                assert_eq!(String::from_utf8_lossy(&out), expected, "{lines:?}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //!                                  │       └── Zone::join ──► Lead | Follow | Fresh | Alone
 //!                                  └── Zone::begin_refresh ──► Leader
 //!   Leader ──► decide(..) ──► publish_head ──► Filling ──► complete ──► stored
+//!   stored ──► encoded(coding) ──► Ready | Useless | Busy | Absent(Claim) ──► attach
 //! ```
 //!
 //! Opens no socket, reads no clock ([`Millis`] is an argument), knows no configuration syntax and
@@ -14,6 +15,7 @@
 
 pub mod body;
 pub mod collapse;
+pub mod encoded;
 pub mod fields;
 pub mod freshness;
 pub mod key;
@@ -34,6 +36,7 @@ pub use body::Body;
 pub use collapse::{
     Alone, Filling, Followed, Follower, Join, JoinRequest, Leader, Pushed, Reader, Truncated,
 };
+pub use encoded::{Claim, Encoded, EncodedForms, Encoding, Making};
 pub use fields::{Field, NoFields, RequestFields, StoredFields};
 pub use freshness::{CacheControl, IgnoreFields, LifetimeSource, StatusSet, ValidRule};
 pub use key::{CacheKey, KeyRef};

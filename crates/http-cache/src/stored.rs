@@ -9,6 +9,7 @@
 //! ```
 
 use crate::body::{Body, allocated};
+use crate::encoded::EncodedForms;
 use crate::fields::{Field, StoredFields};
 use crate::freshness::LifetimeSource;
 use crate::purge::Stamp;
@@ -148,6 +149,8 @@ pub struct StoredResponse {
     pub stamp: Stamp,
     /// The private group it counts against, see [`crate::private`].
     pub group: Option<u64>,
+    /// The body in content codings, see [`crate::encoded`].
+    pub encoded_forms: Arc<EncodedForms>,
 }
 
 impl std::ops::Deref for StoredResponse {
@@ -179,11 +182,12 @@ impl StoredResponse {
     }
 
     /// Bytes of memory the response takes: body, fields and bookkeeping as the allocator rounds
-    /// them. The zone adds the key and the index.
+    /// them. The zone adds the key and the index, and what encoded forms take when they come.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         allocated(size_of::<StoredResponse>() + 16)
             + self.body.size_bytes()
+            + EncodedForms::empty_size_bytes()
             + self.head.fields.size_bytes()
             + self.head.vary.as_ref().map_or(0, |vary| vary.size_bytes())
     }

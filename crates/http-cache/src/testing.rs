@@ -65,6 +65,7 @@ pub(crate) fn response(secs: u32, len: usize, now: Millis, stamp: Stamp) -> Stor
         body: Body::pack(&[Bytes::from(vec![b'x'; len])]),
         stamp,
         group: None,
+        encoded_forms: Default::default(),
     }
 }
 

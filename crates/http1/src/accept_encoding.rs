@@ -19,6 +19,15 @@ pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
 
 /// The same for a field value. Of a coding named twice, the first counts.
 pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
+    value_weight(value, coding) > 0
+}
+
+/// The highest weight, and that of a coding named without one.
+pub const MOST: u16 = 1000;
+
+/// The weight that a field value gives to `coding` (RFC 9110 §12.4.2), in
+/// thousandths; 0 where it is not taken.
+pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
     value
         .split(|&byte| byte == b',')
         .map(|element| {
@@ -26,24 +35,29 @@ pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
             element.split_at(semicolon)
         })
         .find(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(coding))
-        .is_some_and(|(_, weight)| weight.get(1..).is_none_or(is_above_zero))
+        .map_or(0, |(_, weight)| weight.get(1..).map_or(MOST, thousandths))
 }
 
-/// `q=0.5` and the like, without its semicolon.
-fn is_above_zero(weight: &[u8]) -> bool {
+/// `q=0.5` and the like, without its semicolon; 0 for what cannot be read.
+fn thousandths(weight: &[u8]) -> u16 {
     let weight = weight.trim_ascii();
     let Some((b'q' | b'Q', value)) = weight.split_first() else {
-        return false;
+        return 0;
     };
     match value.strip_prefix(b"=") {
-        Some(b"1" | b"1.") => true,
-        Some([b'1', b'.', zeros @ ..]) => zeros.len() <= 3 && zeros.iter().all(|&b| b == b'0'),
-        Some([b'0', b'.', digits @ ..]) => {
-            digits.len() <= 3
-                && digits.iter().all(u8::is_ascii_digit)
-                && digits.iter().any(|&digit| digit != b'0')
+        Some(b"1" | b"1.") => MOST,
+        Some([b'1', b'.', zeros @ ..])
+            if zeros.len() <= 3 && zeros.iter().all(|&byte| byte == b'0') =>
+        {
+            MOST
         }
-        _ => false,
+        Some([b'0', b'.', digits @ ..])
+            if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) =>
+        {
+            let places = digits.iter().chain(b"000").take(3);
+            places.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'))
+        }
+        _ => 0,
     }
 }
 
@@ -88,5 +102,21 @@ mod tests {
             );
         }
         assert!(value_accepts(b"gzip, br", b"br"));
+    }
+
+    #[test]
+    fn weights_are_read_to_the_thousandth() {
+        for (value, expected) in [
+            ("br", 1000),
+            ("br;q=1.0", 1000),
+            ("gzip, br;q=0.5", 500),
+            ("br;q=0.05", 50),
+            ("br;q=0.123", 123),
+            ("br;q=0", 0),
+            ("br;q=0.1234", 0),
+            ("gzip", 0),
+        ] {
+            assert_eq!(value_weight(value.as_bytes(), b"br"), expected, "{value}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{StoredHead, StoredResponse};
 use http1::Fields;
+use site::Coding;
 
 use crate::fetch::UpstreamBody;
 use crate::variable::names_field;
@@ -41,14 +42,27 @@ pub struct ReplyHead {
     pub passes_server: bool,
     /// The upstream decided on a charset already (X-Accel-Charset: off).
     pub keeps_charset: bool,
-    /// Size before and after compression, once it is done.
-    pub compressed: Option<(u64, u64)>,
+    /// `Vary: Accept-Encoding` is sent, beside what `fields` hold.
+    pub says_vary: bool,
+    /// The body is sent in this coding: `Content-Encoding` says so, the entity
+    /// tag is sent as a weak one, and no ranges are promised.
+    pub coded: Option<Coding>,
+    /// What compression did, once it is done.
+    pub compressed: Option<Compressed>,
     /// What `Connection`, `Keep-Alive` and `Transfer-Encoding` were sent as.
     pub sent_connection: &'static str,
     pub sent_keep_alive: Option<u64>,
     pub sent_chunked: bool,
     /// `add_header` and `expires` have been applied, or must not be.
     pub is_final: bool,
+}
+
+/// How much smaller compression made a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compressed {
+    pub coding: Coding,
+    pub before_bytes: u64,
+    pub after_bytes: u64,
 }
 
 /// Where a stored head is: with its whole response, or ahead of a body that is
@@ -136,14 +150,27 @@ impl ReplyHead {
                 out.extend_from_slice(b"bytes");
                 return true;
             }
+            b"accept_ranges" if self.coded.is_some() => return false,
+            b"content_encoding" if self.coded.is_some() => {
+                let coding = self.coded.map_or("", Coding::name);
+                out.extend_from_slice(coding.as_bytes());
+                return true;
+            }
             _ => {}
         }
         let mut found = false;
+        if self.says_vary && name == b"vary" {
+            out.extend_from_slice(b"Accept-Encoding");
+            found = true;
+        }
         let stored = self.stored.iter().flat_map(|stored| stored.fields.iter());
         for (field, value) in stored.chain(self.fields.iter()) {
             if names_field(name, field) {
                 if found {
                     out.extend_from_slice(b", ");
+                }
+                if self.weakens(field, value) {
+                    out.extend_from_slice(b"W/");
                 }
                 out.extend_from_slice(value);
                 found = true;
@@ -152,10 +179,15 @@ impl ReplyHead {
         found
     }
 
-    /// How many times smaller compression made the body: `$gzip_ratio`.
-    pub fn gzip_ratio(&self) -> Option<f64> {
-        let (before, after) = self.compressed?;
-        (after > 0).then(|| before as f64 / after as f64)
+    /// Is this a strong entity tag, of a body that is sent as other bytes?
+    pub fn weakens(&self, name: &[u8], value: &[u8]) -> bool {
+        self.coded.is_some() && name.eq_ignore_ascii_case(b"etag") && !value.starts_with(b"W/")
+    }
+
+    /// How many times smaller this coding made the body: `$gzip_ratio` and its kin.
+    pub fn ratio(&self, coding: Coding) -> Option<f64> {
+        let done = self.compressed.filter(|done| done.coding == coding)?;
+        (done.after_bytes > 0).then(|| done.before_bytes as f64 / done.after_bytes as f64)
     }
 }
 
@@ -168,6 +200,8 @@ pub enum Body {
         start: u64,
         end: u64,
     },
+    /// A stored response's body in a content coding, whole.
+    Encoded(http_cache::Body),
     /// Pieces that are all there, in order.
     Segments(VecDeque<Segment>),
     /// A response that is being stored while it arrives.
@@ -218,7 +252,10 @@ impl Body {
 
     /// All bytes are there: parts of it can be taken.
     pub fn is_at_hand(&self) -> bool {
-        matches!(self, Body::Empty | Body::Stored { .. } | Body::Segments(_))
+        matches!(
+            self,
+            Body::Empty | Body::Stored { .. } | Body::Encoded(_) | Body::Segments(_)
+        )
     }
 
     /// The pieces of a part of a body that is at hand.
@@ -237,6 +274,7 @@ impl Body {
                         .map(Segment::Memory),
                 );
             }
+            Body::Encoded(body) => pieces.extend(body.slice(start..end).map(Segment::Memory)),
             Body::Segments(segments) => {
                 let mut position = 0;
                 for segment in segments {

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use site::{Builtin, Geo, Map, Part, Root, SplitClients, Template, Variable};
+use site::{Builtin, Coding, Geo, Map, Part, Root, SplitClients, Template, Variable};
 
 use crate::clock;
 use crate::pattern;
@@ -369,17 +369,9 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             out,
         ),
         B::BytesSent => put_number(request.bytes_sent, out),
-        B::GzipRatio => match request
-            .reply
-            .as_ref()
-            .and_then(|reply| reply.head.gzip_ratio())
-        {
-            Some(ratio) => {
-                out.extend_from_slice(format!("{ratio:.2}").as_bytes());
-                true
-            }
-            None => false,
-        },
+        B::GzipRatio => put_ratio(request, Coding::Gzip, out),
+        B::BrotliRatio => put_ratio(request, Coding::Brotli, out),
+        B::ZstdRatio => put_ratio(request, Coding::Zstd, out),
         B::LimitRate => put_number(request.limit_rate.unwrap_or(0), out),
         B::LimitReqStatus => put(
             Some(request.limit_req_status.as_bytes()).filter(|s| !s.is_empty()),
@@ -575,6 +567,15 @@ fn write_forwarded_for(request: &Request, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(b", ");
     }
     write_ip(request.client, out)
+}
+
+fn put_ratio(request: &Request, coding: Coding, out: &mut Vec<u8>) -> bool {
+    let reply = request.reply.as_ref();
+    let Some(ratio) = reply.and_then(|reply| reply.head.ratio(coding)) else {
+        return false;
+    };
+    out.extend_from_slice(format!("{ratio:.2}").as_bytes());
+    true
 }
 
 fn write_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {

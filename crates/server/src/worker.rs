@@ -217,6 +217,8 @@ fn run(shared: &Arc<Shared>, index: usize) {
         }
     });
     access_log::flush_all_thread();
+    // Nobody waits any more for what is still being compressed.
+    runtime.shutdown_background();
 }
 
 /// Accepts from all sockets in force until the graceful stop.

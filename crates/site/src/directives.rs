@@ -7,6 +7,7 @@
 //! What nginx has and Mayfly lacks is listed in `unsupported`.
 
 mod access;
+mod brotli;
 mod cache;
 mod core;
 mod fastcgi;
@@ -24,6 +25,7 @@ mod rewrite;
 mod ssi;
 mod unsupported;
 mod upstream;
+mod zstd;
 
 pub use unsupported::{advice_for_unsupported, unsupported_names};
 
@@ -243,6 +245,8 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Response fields", headers::TABLE),
     ("Files and listings", files::TABLE),
     ("Compression", gzip::TABLE),
+    ("Compression with brotli", brotli::TABLE),
+    ("Compression with zstd", zstd::TABLE),
     ("Server Side Includes", ssi::TABLE),
 ];
 

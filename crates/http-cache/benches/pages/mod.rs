@@ -47,6 +47,7 @@ impl Pages {
             body: self.body.clone(),
             stamp: zone.stamp(),
             group: None,
+            encoded_forms: Default::default(),
         };
         let _ = zone
             .insert(&KeyRef::new(&key(number)), response, NOW)

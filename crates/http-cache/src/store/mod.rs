@@ -14,6 +14,7 @@ mod shard;
 mod tests;
 
 use crate::collapse::Flights;
+use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
 use crate::private::{GroupLimits, Groups, Member};
@@ -27,8 +28,8 @@ use notes::Notes;
 use parking_lot::{Mutex, RwLock};
 use shard::{Gone, Selected, Shard};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How a zone is made.
@@ -101,6 +102,8 @@ pub struct Stats {
     pub misses: u64,
     /// Responses stored.
     pub stored: u64,
+    /// Encoded forms kept beside stored responses, the useless ones included.
+    pub encoded: u64,
     /// Responses removed to make room.
     pub evicted: u64,
     /// Responses removed by sweeps.
@@ -135,6 +138,8 @@ const SWEEP_STEP: usize = 256;
 
 /// One cache zone. Shared by all threads behind an [`Arc`].
 pub struct Zone {
+    /// For what outlives a call and may outlive the zone.
+    me: Weak<Zone>,
     config: ZoneConfig,
     shards: Box<[ShardCell]>,
     /// Bytes counted against the budget.
@@ -161,6 +166,7 @@ struct ShardCell {
 #[derive(Default)]
 struct Counters {
     stored: AtomicU64,
+    encoded: AtomicU64,
     evicted: AtomicU64,
     swept: AtomicU64,
     purged: AtomicU64,
@@ -188,7 +194,8 @@ impl Zone {
             })
             .collect();
         let fixed = count * (size_of::<ShardCell>() + Notes::size_bytes(notes_per_shard));
-        Arc::new(Zone {
+        Arc::new_cyclic(|me| Zone {
+            me: Weak::clone(me),
             config,
             shards,
             used: AtomicU64::new(fixed as u64),
@@ -315,6 +322,7 @@ impl Zone {
         if !self.reserve(cost) {
             return Err(NoStore::NoRoom);
         }
+        response.encoded_forms.settle(&self.me, key.hash());
         let response = Arc::new(response);
         let cell = self.cell(key.hash());
         let id = self.next_id.fetch_add(1, Relaxed);
@@ -354,6 +362,33 @@ impl Zone {
         cell.notes.lock().forget_refusal(key.hash());
         self.counters.stored.fetch_add(1, Relaxed);
         Ok(response)
+    }
+
+    /// Keeps an encoded form of a stored response: `put` brings it into place, under the lock of
+    /// the response's shard, so that it is counted wherever the response goes from there. True: it
+    /// is counted. False: the response has left, and the form lasts as long as those who hold it.
+    /// None: there is no room, and `put` was not called.
+    pub(crate) fn attach(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: impl FnOnce(),
+    ) -> Option<bool> {
+        // May let the response itself go.
+        if !self.reserve(bytes) {
+            return None;
+        }
+        let mut shard = self.cell(hash).shard.write();
+        let is_here = shard.add_form(hash, forms, bytes);
+        put();
+        drop(shard);
+        if is_here {
+            self.counters.encoded.fetch_add(1, Relaxed);
+        } else {
+            self.release(bytes);
+        }
+        Some(is_here)
     }
 
     /// Remembers that a key's responses cannot be shared.
@@ -478,6 +513,7 @@ impl Zone {
             stale_hits: sum(|cell| &cell.stale_hits),
             misses: sum(|cell| &cell.misses),
             stored: self.counters.stored.load(Relaxed),
+            encoded: self.counters.encoded.load(Relaxed),
             evicted: self.counters.evicted.load(Relaxed),
             swept: self.counters.swept.load(Relaxed),
             purged: self.counters.purged.load(Relaxed),

@@ -12,6 +12,7 @@
 //! ```
 
 use crate::body::allocated;
+use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
 use crate::stored::StoredResponse;
@@ -53,6 +54,8 @@ struct Slot {
     /// Tells this use of the slot from others.
     id: u64,
     size_bytes: u64,
+    /// What the response's encoded forms take beside that.
+    forms_bytes: u64,
     last_used: AtomicU64,
     visited: AtomicBool,
     prev: u32,
@@ -186,13 +189,29 @@ impl Shard {
         match same {
             Some(at) => {
                 let slot = self.slot_mut(at);
+                // Freshened: the same body, so its forms stay and stay counted.
+                let shares = |old: &Arc<StoredResponse>| {
+                    Arc::ptr_eq(&old.encoded_forms, &response.encoded_forms)
+                };
+                let forms_bytes = match slot.response.as_ref().is_some_and(shares) {
+                    true => std::mem::take(&mut slot.forms_bytes),
+                    false => {
+                        response.encoded_forms.clear();
+                        0
+                    }
+                };
                 gone.extend(slot.gone());
                 slot.response = Some(response);
                 slot.size_bytes = size_bytes;
+                slot.forms_bytes = forms_bytes;
                 slot.id = id;
                 slot.last_used = AtomicU64::new(now.0);
             }
-            None => self.add(key, response, size_bytes, id, now),
+            None => {
+                // Freshened after it had left: its forms are counted nowhere.
+                response.encoded_forms.clear();
+                self.add(key, response, size_bytes, id, now);
+            }
         }
         displaced
     }
@@ -211,6 +230,7 @@ impl Shard {
             response: Some(response),
             id,
             size_bytes,
+            forms_bytes: 0,
             last_used: AtomicU64::new(now.0),
             visited: AtomicBool::new(false),
             prev: NONE,
@@ -316,6 +336,20 @@ impl Shard {
         self.remove(at)
     }
 
+    /// Counts `bytes` for a form of the response that has these. False: it is not here any more.
+    pub(super) fn add_form(&mut self, hash: u64, forms: &Arc<EncodedForms>, bytes: u64) -> bool {
+        let has = |slot: &Slot| {
+            let response = slot.response.as_ref();
+            response.is_some_and(|response| Arc::ptr_eq(&response.encoded_forms, forms))
+        };
+        let found = self.index.iter_hash(hash).copied();
+        let at = found.into_iter().find(|&at| has(self.slot(at)));
+        if let Some(at) = at {
+            self.slot_mut(at).forms_bytes += bytes;
+        }
+        at.is_some()
+    }
+
     /// The slots whose keys begin with `prefix`. Needs only a shared lock; [`Self::at_with_prefix`]
     /// checks again under the exclusive one.
     pub(super) fn with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
@@ -395,7 +429,7 @@ impl Slot {
     fn gone(&self) -> Option<Gone> {
         let response = self.response.as_ref()?;
         Some(Gone {
-            size_bytes: self.size_bytes,
+            size_bytes: self.size_bytes + self.forms_bytes,
             group: response.group,
             id: self.id,
         })

@@ -144,6 +144,7 @@ fn put_variant(zone: &Zone, name: &str, vary: &str, request: &[Field], body: &st
         body: crate::Body::pack(&[Bytes::copy_from_slice(body.as_bytes())]),
         stamp: zone.stamp(),
         group: None,
+        encoded_forms: Default::default(),
     };
     zone.insert(&key(name).as_ref(), response, T0)
         .expect("stored");
@@ -390,6 +391,7 @@ fn a_group_keeps_no_more_than_its_share() {
     let put = |name: &str, group: u64, len: usize| {
         let made = StoredResponse {
             group: Some(group),
+            encoded_forms: Default::default(),
             ..response(60, len, T0, zone.stamp())
         };
         zone.insert(&key(name).as_ref(), made, T0).expect("stored");

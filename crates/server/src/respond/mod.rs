@@ -16,7 +16,7 @@ use site::{IfModifiedSince, ServerTokens};
 
 use crate::charset;
 use crate::clock;
-use crate::recode::{self, Recoder};
+use crate::recode::{self, Recoder, Recoding};
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
 use crate::ssi;
@@ -64,7 +64,12 @@ pub async fn send(
     if request.head.version() == Version::Http09 {
         return send_simple(request, reply, stream).await;
     }
-    let (recoder, around) = prepare(request, &mut reply);
+    let (recoding, around) = prepare(request, &mut reply);
+    let recoder = match recoding {
+        Recoding::AsIs => None,
+        Recoding::OnTheWay(recoder) => Some(recoder),
+        Recoding::Wait(wait) => Box::pin(wait.settle(&mut reply)).await,
+    };
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
@@ -115,7 +120,7 @@ pub async fn send(
         }
     };
     if let Some(reply) = &mut request.reply {
-        reply.head.compressed = sender.compression();
+        reply.head.compressed = sender.compression().or(reply.head.compressed);
     }
     let (bytes, head_bytes, head) = sender.into_counts();
     give_buffer(head);
@@ -141,6 +146,7 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
         } if *end == response.body.len() && framing != BodyFraming::Chunked => {
             Some(response.body.chunks())
         }
+        Body::Encoded(body) if framing != BodyFraming::Chunked => Some(body.chunks()),
         _ => None,
     }
 }
@@ -242,7 +248,7 @@ fn give_buffer(mut buffer: Vec<u8>) {
 }
 
 /// Everything that may change the reply before it is framed.
-fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option<Around>) {
+fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around>) {
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
         reply.head.status = status;
@@ -255,18 +261,19 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Option<Recoder>, Option
     let transcoder = fields::add(request, reply);
     let transcoder = transcoder.and_then(|transcoder| charset::apply(transcoder, reply));
     let around = addition::choose(request, reply);
-    let recoder = recode::choose(request, reply);
+    let is_itself = transcoder.is_none() && around.is_none() && !request.runs_ssi;
+    let recoding = recode::choose(request, reply, is_itself);
     if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, reply);
     }
-    let recoder = match transcoder {
-        Some(transcoder) => Some(Recoder::Charset {
+    let recoding = match transcoder {
+        Some(transcoder) => Recoding::OnTheWay(Recoder::Charset {
             transcoder,
-            then: recoder.map(Box::new),
+            then: recoding.into_recoder().map(Box::new),
         }),
-        None => recoder,
+        None => recoding,
     };
-    (recoder, around)
+    (recoding, around)
 }
 
 /// Fields of a response that another one took the place of.
@@ -377,6 +384,7 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
 }
 
 const ACCEPT_RANGES: &[u8] = b"Accept-Ranges: bytes\r\n";
+const VARY: &[u8] = b"Vary: Accept-Encoding\r\n";
 
 fn write_head(
     request: &mut Request,
@@ -406,16 +414,22 @@ fn write_head(
         clock::put_date_line(request.now, out);
     }
     put_framing(reply, framing, out);
-    if let Some(stored) = &reply.stored {
-        out.extend_from_slice(stored.fields.block());
+    match (&reply.stored, reply.coded) {
+        (Some(stored), None) => out.extend_from_slice(stored.fields.block()),
+        (Some(stored), Some(_)) => stored.fields.put_recoded(out),
+        (None, _) => {}
     }
     if reply.says_accept_ranges {
         out.extend_from_slice(ACCEPT_RANGES);
     }
-    let mut writer = HeadWriter::resume(out);
-    for (name, value) in reply.fields.iter() {
-        let _ = writer.put_field(name, value);
+    if reply.says_vary {
+        out.extend_from_slice(VARY);
     }
+    let mut writer = HeadWriter::resume(out);
+    if let Some(coding) = reply.coded {
+        let _ = writer.put_field("Content-Encoding", coding.name());
+    }
+    put_fields(reply, &mut writer);
     if let Some(age) = request.cache.age.filter(|_| {
         request
             .cache
@@ -464,6 +478,17 @@ fn put_framing(reply: &crate::reply::ReplyHead, framing: BodyFraming, out: &mut 
                 out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
             }
             out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Writes the fields that are kept one by one.
+fn put_fields(reply: &crate::reply::ReplyHead, writer: &mut HeadWriter<'_>) {
+    for (name, value) in reply.fields.iter() {
+        if reply.weakens(name, value) {
+            let _ = writer.put_field(name, [b"W/", value].concat());
+        } else if reply.coded.is_none() || !name.eq_ignore_ascii_case(b"accept-ranges") {
+            let _ = writer.put_field(name, value);
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use super::BodyFraming;
 use crate::fetch::{BrokenOff, UpstreamBody};
 use crate::recode::Recoder;
-use crate::reply::{Body, Segment};
+use crate::reply::{Body, Compressed, Segment};
 use crate::request::Request;
 use crate::rewrite::parse_rate;
 use crate::serve::slice::Slices;
@@ -232,9 +232,9 @@ impl<'a> Sender<'a> {
         (self.sent, self.head_written.min(head_len) as u64, self.head)
     }
 
-    /// Bytes before and after compression.
-    pub fn compression(&self) -> Option<(u64, u64)> {
-        self.recoder.as_ref().and_then(Recoder::ratio)
+    /// What compression did.
+    pub fn compression(&self) -> Option<Compressed> {
+        self.recoder.as_ref().and_then(Recoder::compressed)
     }
 
     /// Sends a body, and the head if it is still here. The end of the body is
@@ -264,6 +264,13 @@ impl<'a> Sender<'a> {
                 let mut pieces = VecDeque::new();
                 for bytes in response.body.slice(start..end) {
                     frame(&mut pieces, bytes, framing);
+                }
+                self.write(&mut pieces).await
+            }
+            Body::Encoded(body) => {
+                let mut pieces = VecDeque::new();
+                for bytes in body.chunks() {
+                    frame(&mut pieces, bytes.clone(), framing);
                 }
                 self.write(&mut pieces).await
             }

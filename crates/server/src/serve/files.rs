@@ -18,7 +18,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http1::escape::escape_uri;
-use site::{GzipStatic, LogLevel, Root};
+use site::{Coding, LogLevel, Precompressed, Root};
 
 use crate::error_log::{self, Errno};
 use crate::pipeline::Handled;
@@ -218,8 +218,7 @@ fn file(request: &mut Request) -> Handled {
     let settings = request.settings.clone();
     let path = request_path(request);
     let mut varies = false;
-    if settings.compression.gzip_static != GzipStatic::Off
-        && matches!(request.method, Method::Get | Method::Head)
+    if matches!(request.method, Method::Get | Method::Head)
         && let Some(handled) = precompressed(request, &path, &mut varies)
     {
         return handled;
@@ -255,17 +254,49 @@ fn add_slash(request: &mut Request) -> Handled {
     respond::local_redirect(request, target, 301)
 }
 
-/// `gzip_static`: the file with `.gz` behind its name. `varies` is set where
-/// other clients get, or would get, another answer.
+/// `gzip_static` and its kin: the file with `.gz` (or `.br`, `.zst`) behind its
+/// name, in the coding that the client likes best of those that are there.
+/// `varies` is set where other clients get, or would get, another answer.
 fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Option<Handled> {
     let settings = request.settings.clone();
-    let compression = &settings.compression;
-    let is_always = compression.gzip_static == GzipStatic::Always;
-    let is_taken = is_always || recode::accepts(request, &ReplyHead::default(), compression);
-    if !is_taken && !compression.gzip_vary {
+    let kept = |coding: &Coding| settings.compression.coding(*coding).precompressed;
+    if Coding::ALL
+        .iter()
+        .all(|coding| kept(coding) == Precompressed::Off)
+    {
         return None;
     }
-    let path = [path, b".gz"].concat();
+    let mut by_weight = Coding::ALL.map(|coding| {
+        (
+            recode::weight(request, &ReplyHead::default(), coding),
+            coding,
+        )
+    });
+    // Stable: among equals the server's own preference stays.
+    by_weight.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    by_weight
+        .into_iter()
+        .find_map(|(weight, coding)| match kept(&coding) {
+            Precompressed::Off => None,
+            Precompressed::On => precompressed_in(request, path, coding, weight > 0, Some(varies)),
+            Precompressed::Always => precompressed_in(request, path, coding, true, None),
+        })
+}
+
+/// The file in `coding`. Without `varies` everybody gets it.
+fn precompressed_in(
+    request: &mut Request,
+    path: &[u8],
+    coding: Coding,
+    is_taken: bool,
+    varies: Option<&mut bool>,
+) -> Option<Handled> {
+    let settings = request.settings.clone();
+    let says_vary = varies.is_some() && settings.compression.gzip_vary;
+    if !is_taken && !says_vary {
+        return None;
+    }
+    let path = [path, coding.file_suffix().as_bytes()].concat();
     let found = match open::look(&path, Wanted::Contents, &settings.files) {
         Ok(found) => found,
         Err(failure) if failure.is_missing() => return None,
@@ -279,7 +310,9 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
             return None;
         }
     };
-    *varies = !is_always && compression.gzip_vary;
+    if let Some(varies) = varies {
+        *varies |= says_vary;
+    }
     if !is_taken || found.kind == Kind::Directory {
         return None;
     }
@@ -289,8 +322,8 @@ fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Optio
     let mut reply = file_reply(request, &found);
     // As in nginx, ranges are for the file itself.
     reply.head.accepts_ranges = false;
-    reply.head.fields.append("Content-Encoding", "gzip");
-    if *varies {
+    reply.head.fields.append("Content-Encoding", coding.name());
+    if says_vary {
         reply.head.fields.append("Vary", "Accept-Encoding");
     }
     Some(Handled::Reply(Box::new(reply)))

@@ -36,6 +36,9 @@ impl Source {
                     .collect(),
             ),
             Body::Segments(segments) => Source::Pieces(segments),
+            Body::Encoded(body) => {
+                Source::Pieces(body.chunks().iter().cloned().map(Segment::Memory).collect())
+            }
             Body::Filling(reader) => Source::Filling(reader),
             Body::Upstream(upstream) => Source::Upstream(upstream),
             Body::Sliced(slices) => Source::Sliced(slices),

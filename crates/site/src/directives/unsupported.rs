@@ -98,8 +98,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("fastcgi_store", "use `fastcgi_cache`"),
     ("fastcgi_bind_dynamic", "leave it out"),
     ("fastcgi_request_dynamic", "leave it out"),
-    ("brotli*", "only gzip is there yet"),
-    ("zstd*", "only gzip is there yet"),
+    (
+        "zstd_dict_file",
+        "leave it out; browsers have no such dictionary",
+    ),
     ("pagespeed", "leave it out"),
     ("more_set_headers", "use `add_header ... always`"),
     ("more_clear_headers", "use `fastcgi_hide_header`"),

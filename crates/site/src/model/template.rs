@@ -144,6 +144,7 @@ builtins! {
     Args "args" "the request's query string; may be written by `set`";
     BinaryRemoteAddr "binary_remote_addr" "client address in binary form: 4 or 16 bytes";
     BodyBytesSent "body_bytes_sent" "bytes of the body sent to the client";
+    BrotliRatio "brotli_ratio" "compression achieved on this response, where it is sent in `br`";
     BytesSent "bytes_sent" "bytes sent to the client, head included";
     Connection "connection" "serial number of the connection";
     ConnectionRequests "connection_requests" "number of requests so far on this connection";
@@ -156,7 +157,7 @@ builtins! {
     DocumentUri "document_uri" "same as `$uri`";
     FastcgiPathInfo "fastcgi_path_info" "second capture of `fastcgi_split_path_info`";
     FastcgiScriptName "fastcgi_script_name" "request path, with `fastcgi_index` after a trailing slash, or the first capture of `fastcgi_split_path_info`";
-    GzipRatio "gzip_ratio" "compression achieved on this response";
+    GzipRatio "gzip_ratio" "compression achieved on this response, where it is sent in `gzip`";
     Host "host" "host of the request target, else of the Host field, else the server's name";
     Hostname "hostname" "name of this machine";
     Https "https" "`on` over TLS, else empty";
@@ -220,4 +221,5 @@ builtins! {
     Uri "uri" "current request path, decoded and normalised";
     CacheStatus "cache_status" "what the cache did, as the Cache-Status field says it (RFC 9211)";
     CacheReason "cache_reason" "why the response was not stored or not taken from memory, in one word";
+    ZstdRatio "zstd_ratio" "compression achieved on this response, where it is sent in `zstd`";
 }

@@ -143,8 +143,8 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
     );
     facts.extend(fields!(settings, redirects: absolute, port, server_name));
     facts.extend(
-        fields!(settings, compression: gzip, gzip_types, gzip_min_length, gzip_level,
-        gzip_http_minor, gzip_vary, gzip_proxied, gzip_disable, gzip_static, gunzip),
+        fields!(settings, compression: brotli, zstd, gzip, gzip_http_minor, gzip_vary,
+        gzip_proxied, gzip_disable, gunzip),
     );
     facts.extend(fields!(settings, charset: charset, overrides, types));
     facts

@@ -1,0 +1,487 @@
+//! Encoded forms: the body of a stored response in a content coding (RFC 9110 §8.4), made once and
+//! kept beside it.
+//!
+//! Whoever finds a form absent gets the one [`Claim`] to make it, and makes it elsewhere: this
+//! crate compresses nothing and knows a coding by number only. What was made is attached, counted
+//! in the zone's budget like everything else, and leaves together with its response. A response
+//! that is freshened by a 304 or purged softly keeps its body, and with it the forms.
+//!
+//! ```text
+//!   absent ── claim ──► being made ──┬── attach ──► ready
+//!                          ▲         ├── useless ─► not worth it, remembered
+//!                          └ dropped ┘
+//! ```
+
+use crate::body::{Body, allocated};
+use crate::store::Zone;
+use crate::stored::StoredResponse;
+use parking_lot::RwLock;
+use std::sync::{Arc, OnceLock, Weak};
+use tokio::sync::watch;
+
+/// A content coding with all that its bytes depend on (level, window), as the server numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Encoding(pub u16);
+
+/// Forms of one response. A site has two or three codings; a reload or another location may add
+/// another level of each. What goes beyond is not kept.
+const MAX_FORMS: usize = 8;
+
+/// What the budget counts for a form beside its bytes: places in the list, which grows from four.
+const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
+
+/// What a stored response has in a coding: [`StoredResponse::encoded`].
+#[derive(Debug)]
+pub enum Encoded {
+    /// Send this.
+    Ready(Body),
+    /// Encoding makes it no smaller: send the body as it is.
+    Useless,
+    /// Somebody is making it.
+    Busy(Making),
+    /// Nobody is: make it, then [`Claim::attach`] it.
+    Absent(Claim),
+    /// No form is kept of this response: it is one session's own, or has too many forms.
+    NotKept,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Making(Making),
+    Ready(Body),
+    Useless,
+}
+
+/// A form that is being made.
+#[derive(Clone, Debug)]
+pub struct Making(watch::Receiver<()>);
+
+impl Making {
+    /// Waits until its maker is done, or has given up: then look again.
+    pub async fn over(mut self) {
+        // Nothing is ever sent; the channel closes with the claim.
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+/// The encoded forms of one body, shared by the stored responses that share the body.
+#[derive(Debug, Default)]
+pub struct EncodedForms {
+    /// Where the response is stored; unset until it is.
+    home: OnceLock<Home>,
+    forms: RwLock<Vec<(Encoding, Form)>>,
+}
+
+#[derive(Debug)]
+struct Home {
+    zone: Weak<Zone>,
+    hash: u64,
+}
+
+impl EncodedForms {
+    /// Bytes of memory that the list takes while it is empty; each form is counted when it comes.
+    pub(crate) fn empty_size_bytes() -> usize {
+        allocated(size_of::<EncodedForms>() + 16)
+    }
+
+    /// Says where the response is found.
+    pub(crate) fn settle(&self, zone: &Weak<Zone>, hash: u64) {
+        self.home.get_or_init(|| Home {
+            zone: Weak::clone(zone),
+            hash,
+        });
+    }
+
+    /// Lets go of what is there; what is being made goes on.
+    pub(crate) fn clear(&self) {
+        let mut forms = self.forms.write();
+        forms.retain(|(_, form)| matches!(form, Form::Making(_)));
+    }
+
+    fn look(&self, encoding: Encoding) -> Option<Encoded> {
+        let forms = self.forms.read();
+        let (_, form) = forms.iter().find(|(other, _)| *other == encoding)?;
+        Some(match form {
+            Form::Making(making) => Encoded::Busy(making.clone()),
+            Form::Ready(body) => Encoded::Ready(body.clone()),
+            Form::Useless => Encoded::Useless,
+        })
+    }
+
+    fn claim(self: &Arc<Self>, encoding: Encoding) -> Encoded {
+        let (ends, making) = watch::channel(());
+        {
+            let mut forms = self.forms.write();
+            // Somebody may have been faster.
+            let is_there = forms.iter().any(|(other, _)| *other == encoding);
+            if !is_there && forms.len() >= MAX_FORMS {
+                return Encoded::NotKept;
+            }
+            if !is_there {
+                forms.push((encoding, Form::Making(Making(making))));
+                drop(forms);
+                return Encoded::Absent(Claim {
+                    forms: Arc::clone(self),
+                    encoding,
+                    is_settled: false,
+                    ends,
+                });
+            }
+        }
+        self.look(encoding).unwrap_or(Encoded::NotKept)
+    }
+
+    /// Puts `form` where it was being made. Called with the response's shard locked.
+    fn put(&self, encoding: Encoding, form: Form) {
+        let mut forms = self.forms.write();
+        if let Some(place) = forms.iter_mut().find(|(other, _)| *other == encoding) {
+            place.1 = form;
+        }
+    }
+
+    fn give_up(&self, encoding: Encoding) {
+        let mut forms = self.forms.write();
+        forms.retain(|(other, form)| *other != encoding || !matches!(form, Form::Making(_)));
+    }
+}
+
+impl StoredResponse {
+    /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.
+    #[must_use]
+    pub fn encoded(&self, encoding: Encoding) -> Encoded {
+        // A session's page is seldom asked for twice, and its group's bounds count whole responses.
+        if self.group.is_some() || self.encoded_forms.home.get().is_none() {
+            return Encoded::NotKept;
+        }
+        match self.encoded_forms.look(encoding) {
+            Some(found) => found,
+            None => self.encoded_forms.claim(encoding),
+        }
+    }
+}
+
+/// The right to make one encoded form. Dropping it leaves the form absent.
+#[derive(Debug)]
+pub struct Claim {
+    forms: Arc<EncodedForms>,
+    encoding: Encoding,
+    is_settled: bool,
+    /// Whoever waits is woken when this goes, which is after the form is in place.
+    ends: watch::Sender<()>,
+}
+
+impl Claim {
+    /// What others wait on.
+    #[must_use]
+    pub fn making(&self) -> Making {
+        Making(self.ends.subscribe())
+    }
+
+    /// Keeps what was made. True: it is counted in the zone's budget and stays with the response.
+    /// False: the response has left the zone, and only those who wait for the form get it; or
+    /// there is no room for it, and nobody does.
+    #[allow(clippy::must_use_candidate, reason = "what to do is the same")]
+    pub fn attach(self, body: Body) -> bool {
+        let bytes = body.size_bytes() + FORM_BYTES;
+        self.settle(bytes, Form::Ready(body))
+    }
+
+    /// Remembers that the form would be no smaller than the body.
+    pub fn useless(self) {
+        self.settle(FORM_BYTES, Form::Useless);
+    }
+
+    fn settle(mut self, bytes: usize, form: Form) -> bool {
+        let Some(home) = self.forms.home.get() else {
+            return false;
+        };
+        let Some(zone) = home.zone.upgrade() else {
+            return false;
+        };
+        let put = || self.forms.put(self.encoding, form);
+        let kept = zone.attach(home.hash, &self.forms, bytes as u64, put);
+        self.is_settled = kept.is_some();
+        kept == Some(true)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.forms.give_up(self.encoding);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NO_FIELDS, Random, T0, key, response, storable};
+    use crate::{JoinRequest, KeyRef, Leader, Lookup, NoStore, PurgeMode, PurgeTarget, ZoneConfig};
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    const BR: Encoding = Encoding(1);
+    const GZIP: Encoding = Encoding(2);
+
+    fn zone(memory_budget_bytes: u64) -> Arc<Zone> {
+        Zone::new(ZoneConfig {
+            memory_budget_bytes,
+            shards: 4,
+            ..ZoneConfig::default()
+        })
+    }
+
+    fn put(zone: &Zone, name: &str, len: usize) -> Result<Arc<StoredResponse>, NoStore> {
+        let stored = response(60, len, T0, zone.stamp());
+        zone.insert(&key(name).as_ref(), stored, T0)
+    }
+
+    fn find(zone: &Zone, name: &str) -> Option<Arc<StoredResponse>> {
+        match zone.lookup(&key(name).as_ref(), NO_FIELDS, T0) {
+            Lookup::Fresh(stored) | Lookup::Stale(stored, _) => Some(stored),
+            _ => None,
+        }
+    }
+
+    fn claim(stored: &StoredResponse, encoding: Encoding) -> Option<Claim> {
+        match stored.encoded(encoding) {
+            Encoded::Absent(claim) => Some(claim),
+            _ => None,
+        }
+    }
+
+    fn body(len: usize) -> Body {
+        Body::pack(&[Bytes::from(vec![b'z'; len])])
+    }
+
+    fn ready_len(stored: &StoredResponse, encoding: Encoding) -> Option<u64> {
+        match stored.encoded(encoding) {
+            Encoded::Ready(body) => Some(body.len()),
+            _ => None,
+        }
+    }
+
+    /// Nothing is counted that is not there: an emptied zone is as small as a new one.
+    fn assert_empties(zone: &Zone, budget: u64) {
+        zone.purge(PurgeTarget::Prefix(b""), PurgeMode::Hard, T0);
+        let untouched = self::zone(budget).stats().used_bytes;
+        assert_eq!(zone.stats().used_bytes, untouched);
+    }
+
+    #[test]
+    fn a_form_has_one_maker_and_is_counted() {
+        let zone = zone(1 << 20);
+        let stored = put(&zone, "a", 10_000).expect("stored");
+        let before = zone.stats().used_bytes;
+        let made = claim(&stored, BR).expect("the first may");
+        assert!(matches!(stored.encoded(BR), Encoded::Busy(_)));
+        assert!(matches!(stored.encoded(GZIP), Encoded::Absent(_)));
+        assert!(made.attach(body(3000)));
+        let found = find(&zone, "a").expect("stored");
+        assert_eq!(ready_len(&found, BR), Some(3000));
+        let grown = zone.stats().used_bytes - before;
+        assert_eq!(grown, (body(3000).size_bytes() + FORM_BYTES) as u64);
+        assert_eq!(zone.stats().encoded, 1);
+        assert_empties(&zone, 1 << 20);
+    }
+
+    #[test]
+    fn a_dropped_claim_lets_the_next_try_and_wakes_those_who_wait() {
+        let zone = zone(1 << 20);
+        let stored = put(&zone, "a", 10_000).expect("stored");
+        let first = claim(&stored, BR).expect("the first may");
+        let Encoded::Busy(making) = stored.encoded(BR) else {
+            panic!("somebody is making it");
+        };
+        drop(first);
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("a runtime").block_on(making.over());
+        assert!(claim(&stored, BR).is_some());
+    }
+
+    #[test]
+    fn what_is_useless_is_remembered() {
+        let zone = zone(1 << 20);
+        let stored = put(&zone, "a", 10_000).expect("stored");
+        claim(&stored, BR).expect("the first may").useless();
+        assert!(matches!(stored.encoded(BR), Encoded::Useless));
+        assert_empties(&zone, 1 << 20);
+    }
+
+    #[test]
+    fn a_replaced_response_takes_its_forms_along() {
+        let zone = zone(1 << 20);
+        let old = put(&zone, "a", 10_000).expect("stored");
+        assert!(claim(&old, BR).expect("the first may").attach(body(3000)));
+        let late = claim(&old, GZIP).expect("the first may");
+        let new = put(&zone, "a", 10_000).expect("stored");
+        assert!(matches!(new.encoded(BR), Encoded::Absent(_)));
+        assert!(!late.attach(body(4000)), "its response has left");
+        assert_eq!(ready_len(&old, GZIP), Some(4000), "for those who wait");
+        assert!(matches!(new.encoded(GZIP), Encoded::Absent(_)));
+        assert_empties(&zone, 1 << 20);
+    }
+
+    fn refresh(zone: &Arc<Zone>, name: &str) -> Option<Leader> {
+        let named = key(name);
+        zone.begin_refresh(&JoinRequest {
+            key: KeyRef::new(named.as_ref().bytes()),
+            fields: NO_FIELDS,
+            now: T0,
+            lock_age: None,
+            group: None,
+        })
+    }
+
+    fn answer_304(leader: Leader) -> Result<Arc<StoredResponse>, NoStore> {
+        leader.freshen(&[], &storable(&["Cache-Control: max-age=60"], &[]), T0)
+    }
+
+    #[test]
+    fn a_response_freshened_after_it_had_left_has_no_forms() {
+        let zone = zone(1 << 20);
+        let stored = put(&zone, "a", 10_000).expect("stored");
+        assert!(
+            claim(&stored, BR)
+                .expect("the first may")
+                .attach(body(3000))
+        );
+        let named = key("a");
+        zone.purge(PurgeTarget::Key(named.as_ref()), PurgeMode::Soft, T0);
+        let leader = refresh(&zone, "a").expect("a leader");
+        for other in 0..200 {
+            put(&zone, &format!("other {other}"), 20_000).expect("stored");
+        }
+        assert!(find(&zone, "a").is_none(), "it was evicted");
+        let fresh = answer_304(leader).expect("freshened");
+        assert!(matches!(fresh.encoded(BR), Encoded::Absent(_)));
+        assert_empties(&zone, 1 << 20);
+    }
+
+    #[test]
+    fn a_freshened_or_softly_purged_response_keeps_its_forms() {
+        let zone = zone(1 << 20);
+        let stored = put(&zone, "a", 10_000).expect("stored");
+        assert!(
+            claim(&stored, BR)
+                .expect("the first may")
+                .attach(body(3000))
+        );
+        let late = claim(&stored, GZIP).expect("the first may");
+        let used = zone.stats().used_bytes;
+        let named = key("a");
+        zone.purge(PurgeTarget::Key(named.as_ref()), PurgeMode::Soft, T0);
+        let stale = find(&zone, "a").expect("stored");
+        assert_eq!(ready_len(&stale, BR), Some(3000));
+        let fresh = answer_304(refresh(&zone, "a").expect("a leader")).expect("freshened");
+        assert_eq!(ready_len(&fresh, BR), Some(3000));
+        assert_eq!(zone.stats().used_bytes, used);
+        assert!(late.attach(body(4000)), "it is the same body");
+        assert_eq!(ready_len(&fresh, GZIP), Some(4000));
+        assert_empties(&zone, 1 << 20);
+    }
+
+    #[test]
+    fn only_so_many_forms_are_kept() {
+        let zone = zone(1 << 20);
+        let stored = put(&zone, "a", 10_000).expect("stored");
+        for level in 0..MAX_FORMS as u16 {
+            let claim = claim(&stored, Encoding(level)).expect("room");
+            assert!(claim.attach(body(100)));
+        }
+        assert!(matches!(stored.encoded(Encoding(99)), Encoded::NotKept));
+        assert_empties(&zone, 1 << 20);
+    }
+
+    /// Bytes of what can be found in the zone: responses and their forms.
+    fn there(zone: &Zone) -> u64 {
+        let stored = (0..12).filter_map(|name| find(zone, &format!("k{name}")));
+        let bytes = stored.map(|stored| {
+            let forms = (0..3).filter_map(|encoding| match stored.encoded(Encoding(encoding)) {
+                Encoded::Ready(body) => Some(body.size_bytes()),
+                _ => None,
+            });
+            stored.size_bytes() + forms.sum::<usize>()
+        });
+        bytes.sum::<usize>() as u64
+    }
+
+    /// Responses come, are freshened, purged and evicted while forms are made of them.
+    #[test]
+    fn forms_are_counted_whatever_happens_to_their_responses() {
+        const BUDGET: u64 = 400_000;
+        for seed in 0..200 {
+            let zone = zone(BUDGET);
+            let mut random = Random(seed);
+            let mut claims: Vec<Claim> = Vec::new();
+            let mut leaders: Vec<Leader> = Vec::new();
+            for _ in 0..300 {
+                let name = format!("k{}", random.below(12));
+                match random.below(10) {
+                    0 | 1 => drop(put(&zone, &name, random.below(40_000))),
+                    2..=4 => {
+                        let encoding = Encoding(random.below(3) as u16);
+                        let stored = find(&zone, &name);
+                        claims.extend(stored.and_then(|stored| claim(&stored, encoding)));
+                    }
+                    5 | 6 if !claims.is_empty() => {
+                        let claim = claims.swap_remove(random.below(claims.len()));
+                        match random.below(5) {
+                            0 => drop(claim),
+                            1 => claim.useless(),
+                            _ => drop(claim.attach(body(random.below(60_000)))),
+                        }
+                    }
+                    7 => leaders.extend(refresh(&zone, &name)),
+                    8 if !leaders.is_empty() => {
+                        let leader = leaders.swap_remove(random.below(leaders.len()));
+                        drop(answer_304(leader));
+                    }
+                    _ => {
+                        let named = key(&name);
+                        let modes = [PurgeMode::Soft, PurgeMode::Soft, PurgeMode::Hard];
+                        let mode = modes[random.below(3)];
+                        zone.purge(PurgeTarget::Key(named.as_ref()), mode, T0);
+                    }
+                }
+                let used = zone.stats().used_bytes;
+                assert!(used <= BUDGET, "seed {seed}");
+                assert!(there(&zone) <= used, "seed {seed}: some are not counted");
+            }
+            drop((leaders, claims));
+            assert_empties(&zone, BUDGET);
+        }
+    }
+
+    #[test]
+    fn the_budget_holds_while_threads_make_forms() {
+        const BUDGET: u64 = 600_000;
+        let zone = zone(BUDGET);
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let zone = &zone;
+                scope.spawn(move || {
+                    let mut random = Random(thread);
+                    for _ in 0..2000 {
+                        let name = format!("k{}", random.below(40));
+                        match random.below(4) {
+                            0 => drop(put(zone, &name, random.below(20_000))),
+                            1 => drop(refresh(zone, &name).map(answer_304)),
+                            _ => {
+                                let stored = find(zone, &name);
+                                if let Some(claim) = stored.and_then(|stored| claim(&stored, BR)) {
+                                    claim.attach(body(random.below(10_000)));
+                                }
+                            }
+                        }
+                        assert!(zone.stats().used_bytes <= BUDGET);
+                    }
+                });
+            }
+        });
+        assert!(zone.stats().encoded > 0 && zone.stats().evicted > 0);
+        zone.sweep(T0.plus(Duration::from_secs(1 << 20)), usize::MAX);
+        assert_empties(&zone, BUDGET);
+    }
+}

@@ -1,0 +1,274 @@
+//! Content codings: which one a client gets, and bodies compressed or expanded on
+//! their way to it
+//! (<https://nginx.org/en/docs/http/ngx_http_gzip_module.html>,
+//! <https://nginx.org/en/docs/http/ngx_http_gunzip_module.html>,
+//! <https://github.com/google/ngx_brotli>,
+//! <https://github.com/tokers/zstd-nginx-module>).
+//!
+//! A stored response is compressed once, off the threads that serve, and kept so
+//! (`stored`); everything else is compressed as it is sent (`recoder`).
+
+mod encoder;
+mod recoder;
+mod stored;
+
+use http1::{Version, accept_encoding};
+use site::{Coding, CompressionSettings, GzipProxied};
+
+use crate::reply::{Body, Reply, ReplyHead};
+use crate::request::{Method, Request};
+
+pub use recoder::Recoder;
+pub use stored::Wait;
+
+/// Statuses whose bodies are worth compressing, as in nginx.
+const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
+
+/// What happens to a body.
+pub enum Recoding {
+    /// It is sent as the reply has it.
+    AsIs,
+    /// It is recoded while it is sent.
+    OnTheWay(Recoder),
+    /// Its encoded form is being made, and will be there in a moment.
+    Wait(Box<Wait>),
+}
+
+impl Recoding {
+    pub fn into_recoder(self) -> Option<Recoder> {
+        match self {
+            Recoding::OnTheWay(recoder) => Some(recoder),
+            Recoding::AsIs | Recoding::Wait(_) => None,
+        }
+    }
+}
+
+/// Decides whether the body is recoded, and changes the head accordingly.
+/// `is_itself`: nothing else changes the body, or stands around it.
+pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
+    let settings = &request.settings.compression;
+    let encodes = Coding::ALL
+        .iter()
+        .any(|&coding| settings.coding(coding).enabled);
+    if !(encodes || settings.gunzip) || matches!(reply.body, Body::Empty) {
+        return Recoding::AsIs;
+    }
+    match reply.head.field("content-encoding") {
+        None if encodes => encode(request, reply, is_itself),
+        Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
+        _ => Recoding::AsIs,
+    }
+}
+
+fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
+    let Some(coding) = coding_for(request, &mut reply.head) else {
+        return Recoding::AsIs;
+    };
+    let settings = request.settings.compression.coding(coding);
+    match &reply.body {
+        Body::Stored {
+            response,
+            start: 0,
+            end,
+        } if is_itself && *end == response.body.len() => {
+            let is_wanted = request.method != Method::Head;
+            match stored::look(response, coding, settings, is_wanted) {
+                stored::Kept::Ready(body) => {
+                    stored::send(reply, coding, body);
+                    return Recoding::AsIs;
+                }
+                stored::Kept::Useless => return Recoding::AsIs,
+                stored::Kept::Wait(wait) => {
+                    recoded(&mut reply.head, coding);
+                    return Recoding::Wait(wait);
+                }
+                stored::Kept::No => {}
+            }
+        }
+        _ => {}
+    }
+    recoded(&mut reply.head, coding);
+    Recoding::OnTheWay(Recoder::encoding(coding, settings))
+}
+
+/// The coding for this response and this client: of those that are on and fit
+/// the response the one with the highest weight, among equals the first.
+fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
+    let compression = &request.settings.compression;
+    if !COMPRESSED_STATUSES.contains(&head.status) {
+        return None;
+    }
+    let content_type = head.field("content-type")?;
+    let is_html = is_html(content_type);
+    let fits = |coding: &Coding| {
+        let settings = compression.coding(*coding);
+        let is_long = |length| length >= settings.min_length;
+        settings.enabled
+            && (is_html || settings.types.contains(content_type))
+            && head.content_length.is_none_or(is_long)
+    };
+    let accepted = request.head.field("accept-encoding").unwrap_or_default();
+    let mut is_any = false;
+    let mut best = (0, None);
+    for coding in Coding::ALL.into_iter().filter(fits) {
+        is_any = true;
+        let weight = accept_encoding::value_weight(accepted, coding.name().as_bytes());
+        if weight > best.0 && may_have(request, head, coding) {
+            best = (weight, Some(coding));
+        }
+        // Nothing can be liked better: what is left need not be read.
+        if best.0 == accept_encoding::MOST {
+            break;
+        }
+    }
+    if is_any {
+        add_vary(head, compression);
+    }
+    best.1
+}
+
+fn is_html(content_type: &[u8]) -> bool {
+    let end = content_type
+        .iter()
+        .position(|&byte| byte == b';')
+        .unwrap_or(content_type.len());
+    content_type
+        .get(..end)
+        .is_some_and(|media_type| media_type.trim_ascii().eq_ignore_ascii_case(b"text/html"))
+}
+
+fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
+    let settings = &request.settings.compression;
+    if !settings.gunzip {
+        return Recoding::AsIs;
+    }
+    add_vary(&mut reply.head, settings);
+    if weight(request, &reply.head, Coding::Gzip) > 0 {
+        return Recoding::AsIs;
+    }
+    expanded(&mut reply.head);
+    Recoding::OnTheWay(Recoder::expanding())
+}
+
+fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
+    head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
+}
+
+/// Does some `Vary` name Accept-Encoding already?
+fn varies_by_coding(head: &ReplyHead) -> bool {
+    let stored = head.stored.iter().flat_map(|stored| stored.fields.iter());
+    stored.chain(head.fields.iter()).any(|(name, value)| {
+        name.eq_ignore_ascii_case(b"vary")
+            && value.split(|&byte| byte == b',').any(|field| {
+                let field = field.trim_ascii();
+                field == b"*" || field.eq_ignore_ascii_case(b"accept-encoding")
+            })
+    })
+}
+
+/// The bytes will be others. What that means for the fields is seen to when they
+/// are written, so that stored ones can stay the block they are.
+fn recoded(head: &mut ReplyHead, coding: Coding) {
+    head.coded = Some(coding);
+    head.content_length = None;
+    head.accepts_ranges = false;
+}
+
+/// The bytes will be plain: what speaks of the old ones goes or is weakened.
+fn expanded(head: &mut ReplyHead) {
+    head.unpack();
+    head.content_length = None;
+    head.accepts_ranges = false;
+    head.fields.remove("accept-ranges");
+    head.fields.remove("content-encoding");
+    if let Some(etag) = head.fields.get("etag").map(<[u8]>::to_vec)
+        && !etag.starts_with(b"W/")
+    {
+        let mut weak = b"W/".to_vec();
+        weak.extend_from_slice(&etag);
+        head.fields.set("ETag", weak);
+    }
+}
+
+/// How much this client wants `coding`, in thousandths; 0 where it must not get it.
+pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
+    let weight = match request.head.field("accept-encoding") {
+        Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
+        None => 0,
+    };
+    if weight > 0 && may_have(request, head, coding) {
+        weight
+    } else {
+        0
+    }
+}
+
+/// The other codings are younger than the clients and proxies that gzip is kept from.
+fn may_have(request: &Request, head: &ReplyHead, coding: Coding) -> bool {
+    coding != Coding::Gzip || may_have_gzip(request, head)
+}
+
+/// May this client get gzip, which it accepts?
+fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
+    let settings = &request.settings.compression;
+    let minor = match request.head.version() {
+        Version::Http09 => return false,
+        Version::Http10 => 0,
+        _ => 1,
+    };
+    if minor < settings.gzip_http_minor {
+        return false;
+    }
+    if let Some(agent) = request.head.field("user-agent")
+        && settings
+            .gzip_disable
+            .iter()
+            .any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
+    {
+        return false;
+    }
+    request.head.field("via").is_none() || proxied(request, head, settings.gzip_proxied)
+}
+
+/// `gzip_proxied`: what a request that came through a proxy may get.
+fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
+    if allowed.any || (allowed.auth && request.head.field("authorization").is_some()) {
+        return true;
+    }
+    if let Some(expires) = head.field("expires") {
+        if !allowed.expired {
+            return false;
+        }
+        let now = i64::try_from(request.now / 1000).unwrap_or(0);
+        return http1::date::parse(expires).is_none_or(|date| date < now);
+    }
+    if let Some(value) = head.field("cache-control") {
+        let value = value.to_ascii_lowercase();
+        let has = |word: &[u8]| memchr::memmem::find(&value, word).is_some();
+        return (allowed.no_cache && has(b"no-cache"))
+            || (allowed.no_store && has(b"no-store"))
+            || (allowed.private && has(b"private"));
+    }
+    (allowed.no_last_modified && !head.has("last-modified"))
+        || (allowed.no_etag && !head.has("etag"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vary_names_a_field_once() {
+        for (before, is_there) in [
+            ("Accept-Encoding", true),
+            ("Cookie, accept-encoding", true),
+            ("*", true),
+            ("Cookie", false),
+            ("Accept-Encoding-Not", false),
+        ] {
+            let mut head = ReplyHead::new(200);
+            head.fields.append("Vary", before);
+            assert_eq!(varies_by_coding(&head), is_there, "{before}");
+        }
+    }
+}
