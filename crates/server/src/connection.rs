@@ -186,7 +186,7 @@ impl Connection {
             return Next::Close;
         }
         let started_at = clock::recent();
-        let runtime = self.shared.runtime();
+        let runtime = self.shared.runtime_of_thread();
         // A reload may have taken the listener away while we waited.
         let Some(listener) = self.listener(&runtime) else {
             return Next::Close;

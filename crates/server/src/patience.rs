@@ -4,7 +4,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -14,6 +14,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 pub struct Patience {
     timer: Option<Pin<Box<Sleep>>>,
     deadline: Option<Instant>,
+    /// Whom the timer will wake.
+    waker: Option<Waker>,
 }
 
 impl Patience {
@@ -32,11 +34,19 @@ impl Patience {
         let Some(deadline) = self.deadline else {
             return Poll::Pending;
         };
+        // A timer that knows its task already need not be told again.
+        if let (Some(timer), Some(waker)) = (&self.timer, &self.waker)
+            && waker.will_wake(cx.waker())
+            && !timer.is_elapsed()
+        {
+            return Poll::Pending;
+        }
         loop {
             let timer = self
                 .timer
                 .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
             if timer.as_mut().poll(cx).is_pending() {
+                self.waker = Some(cx.waker().clone());
                 return Poll::Pending;
             }
             if timer.deadline() >= deadline {
@@ -70,5 +80,17 @@ mod tests {
         patience.until(begun + Duration::from_secs(40));
         poll_fn(|cx| patience.poll(cx)).await;
         assert_eq!(begun.elapsed().as_secs(), 40);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_task_that_waits_last_is_the_one_that_is_woken() {
+        let begun = Instant::now();
+        let mut patience = Patience::default();
+        patience.until(begun + Duration::from_secs(10));
+        let mut other = Context::from_waker(Waker::noop());
+        assert!(patience.poll(&mut other).is_pending());
+        assert!(patience.poll(&mut other).is_pending());
+        poll_fn(|cx| patience.poll(cx)).await;
+        assert_eq!(begun.elapsed().as_secs(), 10);
     }
 }

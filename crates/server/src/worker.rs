@@ -2,10 +2,11 @@
 //! sockets, and serves what it accepted. They share the configuration in force
 //! and the cache, nothing else.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixListener as StdUnixListener;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -49,11 +50,23 @@ pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
 /// What all workers share.
 pub struct Shared {
     runtime: ArcSwap<Runtime>,
+    /// Another number for each configuration that was in force in this process.
+    generation: AtomicU64,
     sockets: watch::Sender<Arc<Sockets>>,
     stopping: AtomicBool,
     stop: watch::Sender<bool>,
     connections: AtomicUsize,
     registry: Mutex<Registry>,
+}
+
+thread_local! {
+    /// What [`Shared::runtime_of_thread`] gave last, and its generation.
+    static IN_FORCE: RefCell<Option<(u64, Arc<Runtime>)>> = const { RefCell::new(None) };
+}
+
+fn next_generation() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// Connections, so that a graceful stop can close the idle ones.
@@ -86,6 +99,7 @@ impl Shared {
     pub fn new(runtime: Arc<Runtime>, sockets: Sockets) -> Arc<Shared> {
         Arc::new(Shared {
             runtime: ArcSwap::new(runtime),
+            generation: AtomicU64::new(next_generation()),
             sockets: watch::Sender::new(Arc::new(sockets)),
             stopping: AtomicBool::new(false),
             stop: watch::Sender::new(false),
@@ -99,6 +113,21 @@ impl Shared {
         self.runtime.load_full()
     }
 
+    /// The same for threads that ask for each request: looks at the shared place
+    /// only when something has changed there. The thread holds on to what it was
+    /// given until it asks again.
+    pub fn runtime_of_thread(&self) -> Arc<Runtime> {
+        let generation = self.generation.load(Ordering::Acquire);
+        IN_FORCE.with_borrow_mut(|kept| match kept {
+            Some((of, runtime)) if *of == generation => runtime.clone(),
+            _ => {
+                let runtime = self.runtime.load_full();
+                *kept = Some((generation, runtime.clone()));
+                runtime
+            }
+        })
+    }
+
     /// The configuration in force, for a moment: not to be held while waiting.
     pub fn glance(&self) -> arc_swap::Guard<Arc<Runtime>> {
         self.runtime.load()
@@ -108,6 +137,7 @@ impl Shared {
     /// theirs.
     pub fn replace(&self, runtime: Arc<Runtime>, sockets: Sockets) {
         self.runtime.store(runtime);
+        self.generation.store(next_generation(), Ordering::Release);
         self.sockets.send_replace(Arc::new(sockets));
     }
 
@@ -358,6 +388,8 @@ async fn housekeeping(shared: Arc<Shared>, index: usize) {
     let mut since_sweep = Duration::ZERO;
     loop {
         flush.tick().await;
+        // Lets go of a configuration that a reload has replaced.
+        drop(shared.runtime_of_thread());
         access_log::flush_thread();
         since_sweep += FLUSH_INTERVAL;
         if index == 0 && since_sweep >= SWEEP_INTERVAL {
