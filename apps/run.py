@@ -33,6 +33,7 @@ SCENARIOS = (
     "wordpress_isolation",
     "browser_dokuwiki",
     "browser_wordpress",
+    "apache_behind_cache",
 )
 # Named, so that nobody takes them for forgotten; each waits for what it says.
 PARKED = {
