@@ -173,6 +173,10 @@ async fn a_purge_removes_one_and_leaves_the_other(target: &Target) {
         }
         assert_eq!(cache(&target.get(kept).await), "HIT", "{kept}");
         assert_eq!(cache(&target.get(purged).await), "MISS", "{purged}");
+        // As applications behind a CDN send it.
+        let absolute = format!("http://site.test{purged}");
+        assert_eq!(target.ask("PURGE", &absolute, "", "").await.status, 200);
+        assert_eq!(cache(&target.get(purged).await), "MISS", "{absolute}");
     }
 }
 
