@@ -117,9 +117,9 @@ def fill(workdir, name, **values):
     return workdir.write(name, text)
 
 
-def start_with(workdir, options, template, **values):
+def start_with(workdir, options, template, port=None, **values):
     """The subject with a configuration that Mayfly and nginx both take."""
-    port = workdir.free_port()
+    port = port or workdir.free_port()
     folder = workdir.mkdir("subject")
     config = fill(workdir, template, dir=folder, address=workdir.address, port=port, **values)
     program = "/usr/sbin/nginx" if options.subject == "nginx" else os.path.abspath(options.binary)
