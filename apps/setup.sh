@@ -22,7 +22,8 @@ need mariadbd mariadb-server
 need chromium chromium
 need chromedriver chromium-driver
 need /usr/share/fonts/truetype/dejavu fonts-dejavu-core
-for package in php-fpm php-cli php-mysql php-xml php-gd php-curl php-mbstring wordpress dokuwiki; do
+for package in php-fpm php-cli php-mysql php-xml php-gd php-curl php-mbstring wordpress dokuwiki \
+    apache2 libapache2-mod-php mediawiki php-intl php-apcu php-sqlite3; do
     need_installed "$package"
 done
 # A WordPress without a theme shows nothing; which one there is differs by release.

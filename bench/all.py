@@ -15,7 +15,7 @@ import compare
 import scenarios
 from lib import comparison, page, peers, report, subject
 
-PROMISES = ["flood", "cold_crowd", "hit_cost", "memory", "slow_clients"]
+PROMISES = ["flood", "cold_crowd", "hit_cost", "proxying", "memory", "slow_clients", "endurance"]
 SCENARIOS = [scenario.name for scenario in scenarios.SCENARIOS]
 PAGE = os.path.join(os.path.dirname(report.FOLDER), "docs", "benchmarks.md")
 
@@ -40,12 +40,12 @@ def run(chosen, names):
 
 
 def promises(chosen, names):
-    """Results of Mayfly, and of nginx beside them where the cost of a hit is not the question."""
+    """Results of Mayfly, and of nginx beside them where the question is not a ratio to it."""
     own = run(chosen, names)
     if subject.kind_of(chosen.binary) == "nginx":
         return own, own
     binary, chosen.binary = chosen.binary, chosen.nginx
-    theirs = run(chosen, [name for name in names if name != "hit_cost"])
+    theirs = run(chosen, [name for name in names if name not in ("hit_cost", "proxying")])
     chosen.binary = binary
     return own, own + theirs
 

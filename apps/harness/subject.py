@@ -104,12 +104,31 @@ def _start_nginx(workdir, options, application, root, port):
         "skip_cookie": '""' if careless else "$skip_cookie",
         "ignored_fields": "fastcgi_ignore_headers Cache-Control Expires Set-Cookie;" if careless else "",
     }
-    with open(os.path.join(FILES, "nginx_main.conf"), encoding="utf-8") as file:
-        text = file.read()
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", value)
-    config = workdir.write("nginx.conf", text)
+    config = fill(workdir, "nginx_main.conf", **values)
     return workdir.spawn(options.subject, ["/usr/sbin/nginx", "-c", config])
+
+
+def fill(workdir, name, **values):
+    """A configuration from a template of apps/files, written to the run's directory; its path."""
+    with open(os.path.join(FILES, name), encoding="utf-8") as file:
+        text = file.read()
+    for key, value in values.items():
+        text = text.replace("{{" + key + "}}", str(value))
+    return workdir.write(name, text)
+
+
+def start_with(workdir, options, template, port=None, **values):
+    """The subject with a configuration that Mayfly and nginx both take."""
+    port = port or workdir.free_port()
+    folder = workdir.mkdir("subject")
+    config = fill(workdir, template, dir=folder, address=workdir.address, port=port, **values)
+    program = "/usr/sbin/nginx" if options.subject == "nginx" else os.path.abspath(options.binary)
+    process = workdir.spawn(options.subject, [program, "-p", folder, "-c", config])
+    try:
+        wait_for(options.subject, listens(workdir.address, port), START_SECONDS, process)
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}\n{workdir.log_tail(options.subject)}") from None
+    return Subject(workdir, options.subject, process, port)
 
 
 def start_php_fpm(workdir, workers):

@@ -79,7 +79,8 @@ class _Connection:
         self.due = 0.0
 
 
-def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=None, answers=None):
+def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=None, answers=None,
+          address="127.0.0.1"):
     """Asks for each of `targets` (an iterator of request targets) over so many connections.
 
     Every connection waits for its answer before it asks again, `pause` seconds
@@ -99,7 +100,7 @@ def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=No
             return
         try:
             if connection.socket is None:
-                connection.socket = socket.create_connection(("127.0.0.1", port), timeout=5)
+                connection.socket = socket.create_connection((address, port), timeout=5)
                 connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 poll.register(connection.socket, select.EPOLLIN)
                 open_connections[connection.socket.fileno()] = connection

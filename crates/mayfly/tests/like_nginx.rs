@@ -101,6 +101,23 @@ async fn a_redirect_may_come_whole_from_an_argument() {
 }
 
 #[tokio::test]
+async fn the_received_target_is_told_without_scheme_and_authority() {
+    let server = site("location / { return 200 \"$request_uri $uri\"; }").await;
+    for (target, wanted) in [
+        ("/a%20b?c", "/a%20b?c /a b"),
+        ("http://a.test/a%20b?c", "/a%20b?c /a b"),
+        ("http://a.test:81//a", "//a /a"),
+        ("http://a.test", "/ /"),
+        ("http://a.test?c", "?c /"),
+    ] {
+        let mut client = server.connect().await;
+        client.send(format!("GET {target} HTTP/1.0\r\n\r\n")).await;
+        let reply = client.receive(false).await.expect("a response");
+        assert_eq!(reply.text(), wanted, "{target}");
+    }
+}
+
+#[tokio::test]
 async fn the_port_that_the_client_named_is_told() {
     let server = site("location / { return 200 \"$host$is_request_port$request_port\"; }").await;
     for (request, wanted) in [

@@ -23,7 +23,7 @@ use crate::rewrite::{self, Rewritten};
 use crate::route::{self, Located};
 use crate::serve::slice::{self, Slicing};
 use crate::serve::{files, pass};
-use crate::{access, error_log, gate, limit_conn, limit_req, mirror, variable};
+use crate::{access, error_log, gate, limit_conn, limit_req, mirror, policy, variable};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
@@ -467,6 +467,12 @@ pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled 
         Content::Files => files::serve(request).await,
         Content::Pass(pass) => {
             let pass: Arc<site::Pass> = pass.clone();
+            // The key may be made of it.
+            if policy::asks_by_body(request, &pass)
+                && let Err(status) = Box::pin(pass::take_body(request, &pass, client)).await
+            {
+                return Handled::Status(status);
+            }
             // A hit needs no waiting; whatever does is a large future, which only
             // those who wait pay for.
             match pass::at_once(request, &pass) {

@@ -10,6 +10,7 @@ use http_cache::{
 use http1::RequestHead;
 use site::{CacheRules, CacheZoneChoice, Pass};
 
+use crate::body::RequestBody;
 use crate::request::{Method, Request, View};
 use crate::variable;
 
@@ -72,6 +73,11 @@ pub fn plan(request: &mut Request, pass: &Pass) -> CachePlan {
     plan
 }
 
+/// Is it a question whose answer may be stored under a key that has its body in it?
+pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
+    request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
+}
+
 fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) -> CachePlan {
     if is_any_true(request, &rules.purge) {
         return CachePlan::Purge {
@@ -87,6 +93,13 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
                 key: key_of_get(request, rules),
             };
         }
+        return CachePlan::Off;
+    }
+    if request.method == Method::Post
+        && !matches!(request.body, RequestBody::None | RequestBody::Memory(_))
+    {
+        // `$request_body` is empty, and the key of all such questions the same.
+        request.cache.reason = Some("body");
         return CachePlan::Off;
     }
     // Its memory is used again and again.

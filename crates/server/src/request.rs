@@ -249,6 +249,16 @@ impl Request {
         }
     }
 
+    /// Path and query as the client sent them: `$request_uri`. Of a target with
+    /// scheme and authority (RFC 9112 §3.2.2) what follows these, as in nginx.
+    pub fn received_target(&self) -> &[u8] {
+        let target = self.head.target();
+        if target.first() == Some(&b'/') {
+            return target;
+        }
+        http1::Target::parse(target, false).map_or(target, |target| target.raw)
+    }
+
     pub fn client_ip(&self) -> Option<IpAddr> {
         self.client.map(|address| address.ip())
     }

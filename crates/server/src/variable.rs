@@ -440,7 +440,7 @@ fn put_args(request: &Request, args: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 fn put_request_uri(request: &Request, out: &mut Vec<u8>) -> bool {
-    let target = request.head.target();
+    let target = request.received_target();
     match (&request.view, memchr::memchr(b'?', target)) {
         (View::Cache(rules), Some(mark)) if !rules.ignored_arguments.is_empty() => {
             let (path, args) = target.split_at(mark);

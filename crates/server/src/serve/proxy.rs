@@ -333,7 +333,7 @@ fn target(request: &Request, proxy: &Proxy) -> Vec<u8> {
             put_args(request, &mut target);
             target
         }
-        _ if !request.target_changed => received_target(request).to_vec(),
+        _ if !request.target_changed => request.received_target().to_vec(),
         _ => {
             let mut target = escape::escape_uri(&request.path).into_owned();
             put_args(request, &mut target);
@@ -347,15 +347,6 @@ fn put_args(request: &Request, target: &mut Vec<u8>) {
         target.push(b'?');
         target.extend_from_slice(&request.args);
     }
-}
-
-/// Path and query as the client sent them.
-fn received_target(request: &Request) -> &[u8] {
-    let target = request.head.target();
-    if target.first() == Some(&b'/') {
-        return target;
-    }
-    http1::Target::parse(target, false).map_or(target, |target| target.raw)
 }
 
 #[cfg(test)]

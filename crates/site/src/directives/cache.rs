@@ -60,7 +60,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, usize::MAX, "GET | HEAD | POST ...").inherited_as_a_whole().repeats()
         .default("GET HEAD")
         .short("methods whose responses are stored")
-        .long("GET and HEAD always are. POST is for the rare application that asks questions by it, with a key that has the body in it.")
+        .long("GET and HEAD always are. POST is for the rare application that asks questions by it, with a key that has `$request_body` in it. A body that does not fit `client_body_buffer_size` is not part of it: such a request goes past the cache.")
         .example("fastcgi_cache_methods GET HEAD POST;"),
     Directive::new("*_cache_min_uses", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER").inherited()

@@ -1,0 +1,80 @@
+"""A MediaWiki on Debian's package, which stays as it is.
+
+The wiki reads its settings where MW_CONFIG_FILE says, so nothing is added to
+/etc. The database (SQLite), caches and settings live in the scenario's folder.
+"""
+
+import os
+import re
+import subprocess
+
+MAINTENANCE = "/usr/share/mediawiki/maintenance"
+INSTALL_SECONDS = 180
+
+
+class Wiki:
+    def __init__(self, workdir, port):
+        self.workdir = workdir
+        self.host = f"{workdir.address}:{port}"
+        self.admin = "Admin"
+        self.password = os.urandom(12).hex()
+        folder = workdir.mkdir("wiki")
+        self.settings = os.path.join(folder, "LocalSettings.php")
+        self._php(
+            f"{MAINTENANCE}/install.php", "--quiet", "--dbtype=sqlite", f"--dbpath={workdir.mkdir('wiki-data')}",
+            f"--confpath={folder}", f"--server=http://{self.host}", "--scriptpath=", f"--pass={self.password}",
+            "Testwiki", self.admin,
+        )  # fmt: skip
+        with open(self.settings, "a", encoding="utf-8") as file:
+            file.write(self._more(workdir.mkdir("wiki-cache")))
+
+    def _more(self, cache):
+        return f"""
+$wgArticlePath = '/wiki/$1';
+$wgUsePathInfo = true;
+$wgUseCdn = true;
+$wgCdnServers = [ '{self.host}' ];
+$wgInternalServer = 'http://{self.host}';
+$wgMainCacheType = CACHE_ACCEL;
+$wgCacheDirectory = '{cache}';
+$wgUploadPath = '/images';
+# No request has to do the jobs of others while it is being timed.
+$wgJobRunRate = 0;
+"""
+
+    def _php(self, *command):
+        done = subprocess.run(
+            ["setpriv", "--reuid=www-data", "--regid=www-data", "--clear-groups", "php", *command],
+            capture_output=True, text=True, timeout=INSTALL_SECONDS, cwd=self.workdir.path,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise RuntimeError(f"{command[0]}: {done.stderr or done.stdout}")
+
+
+def token(client, kind):
+    answer = client.get(f"/api.php?action=query&meta=tokens&type={kind}&format=json")
+    found = re.search(rf'"{kind}token":"([^"]+)"', answer.text)
+    if not found:
+        raise RuntimeError(f"no {kind} token: {answer.status} {answer.text[:300]}")
+    return found.group(1).replace("\\\\", "\\")
+
+
+def log_in(client, wiki):
+    """As the wiki's own form does it."""
+    client.get("/index.php?title=Special:UserLogin")
+    answer = client.post(
+        "/api.php",
+        form={"action": "clientlogin", "format": "json", "username": wiki.admin, "password": wiki.password,
+              "loginreturnurl": f"http://{wiki.host}/", "logintoken": token(client, "login")},
+    )  # fmt: skip
+    if '"PASS"' not in answer.text:
+        raise RuntimeError(f"login answers {answer.status}: {answer.text[:300]}")
+
+
+def edit(client, title, text):
+    answer = client.post(
+        "/api.php",
+        form={"action": "edit", "format": "json", "title": title, "text": text, "token": token(client, "csrf")},
+    )
+    if '"Success"' not in answer.text:
+        raise RuntimeError(f"edit answers {answer.status}: {answer.text[:300]}")

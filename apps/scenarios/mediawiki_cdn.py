@@ -1,0 +1,135 @@
+"""MediaWiki (Debian's package) with $wgUseCdn, the server as its CDN.
+
+Pages are shared for as long as the wiki says, five hours, and taken back by its
+own PURGE requests, whose target is an absolute URL. Nobody with a session ever
+sees a shared page; cookies of analytics make no difference.
+"""
+
+import re
+import time
+
+from harness import mediawiki
+from harness import subject as subjects
+from harness.client import Client
+from harness.workdir import Workdir
+
+PAGE = "/wiki/Shared_page"
+TITLE = "Shared page"
+LIFETIME_SECONDS = 5 * 3600
+SEEN_WITHIN_SECONDS = 1.0
+EDITS = 5
+ANALYTICS = {"_ga": "GA1.2.1234.5678", "_ga_X1": "GS1.1", "_pk_id.1.a2b": "f00"}
+
+
+def run(options, report):
+    if options.subject == "nginx":
+        report.note("left out: nginx 1.22 has no purge")
+        return
+    with Workdir("mediawiki", keep=options.keep) as workdir:
+        socket = subjects.start_php_fpm(workdir, options.workers)
+        port = workdir.free_port()
+        wiki = mediawiki.Wiki(workdir, port)
+        subject = subjects.start_with(
+            workdir, options, "mediawiki.conf", port=port, php_socket=socket, settings=wiki.settings
+        )
+        editor = Client(subject.address, port)
+        mediawiki.log_in(editor, wiki)
+        mediawiki.edit(editor, TITLE, "first text")
+        lifetime(report, subject)
+        edits_are_seen(report, subject, editor)
+        analytics(report, subject)
+        sessions(report, subject, wiki, editor)
+        strangers(report, subject)
+        report.check("mediawiki: the server ran to the end", not (wrong := subject.stop()), wrong)
+        if report.failed:
+            report.note(subject.logs())
+            report.note(workdir.log_tail("subject/error", 20))
+
+
+def anonymous(subject):
+    return Client(subject.address, subject.port)
+
+
+def lifetime(report, subject):
+    first, second = (anonymous(subject).get(PAGE) for _ in range(2))
+    control = second.field("cache-control") or ""
+    report.check("mediawiki: the second visitor gets the shared page", second.is_hit, describe(second))
+    report.check("mediawiki: and it is the first one's", first.body == second.body, describe(first))
+    told = re.search(r"ttl=(\d+)", second.field("cache-status") or "")
+    left = int(told.group(1)) if told else -1
+    is_long = LIFETIME_SECONDS - 120 <= left <= LIFETIME_SECONDS
+    report.check("mediawiki: it is fresh for five hours", is_long, f"{left} s left; {control}")
+
+
+def edits_are_seen(report, subject, editor):
+    worst = 0.0
+    visitor = anonymous(subject)
+    for number in range(EDITS):
+        text = f"edit number {number} at {time.time_ns()}"
+        visitor.get(PAGE)
+        was_shared = visitor.get(PAGE).is_hit
+        mediawiki.edit(editor, TITLE, text)
+        answered = time.monotonic()
+        while text not in anonymous(subject).get(PAGE).text:
+            if time.monotonic() - answered > 10:
+                break
+            time.sleep(0.01)
+        worst = max(worst, time.monotonic() - answered)
+        if not was_shared:
+            report.check("mediawiki: the page was in memory before the edit", False)
+    report.check(
+        f"mediawiki: {EDITS} edits, each seen by anonymous visitors within {SEEN_WITHIN_SECONDS} s "
+        f"({worst * 1000:.0f} ms at most)",
+        worst <= SEEN_WITHIN_SECONDS, f"{worst:.2f} s",
+    )  # fmt: skip
+    report.check("mediawiki: and then it is in memory again", anonymous(subject).get(PAGE).is_hit)
+
+
+def analytics(report, subject):
+    shared = anonymous(subject).get(PAGE)
+    for cookies in (ANALYTICS, {"_ga": "GA1.2.other"}):
+        visitor = Client(subject.address, subject.port, cookies)
+        answer = visitor.get(PAGE)
+        is_same = answer.is_hit and answer.body == shared.body
+        report.check(f"mediawiki: a visitor with {', '.join(cookies)} gets the shared page", is_same, describe(answer))
+
+
+def sessions(report, subject, wiki, editor):
+    """Visitors with a session and without, in turns."""
+    other = anonymous(subject)
+    mediawiki.log_in(other, wiki)
+    for name, client in (("an editor", editor), ("another session with analytics", other)):
+        client.cookies.update(ANALYTICS)
+        answers = []
+        for _ in range(5):
+            answers.append(client.get(PAGE))
+            crowd = anonymous(subject).get(PAGE)
+            if is_personal(crowd):
+                report.check("mediawiki: the crowd never gets a page of a session", False, describe(crowd))
+        is_own = all(is_personal(answer) and not answer.is_hit for answer in answers)
+        report.check(f"mediawiki: {name} never gets the shared page", is_own, [describe(one) for one in answers])
+    is_public = not is_personal(anonymous(subject).get(PAGE)) and anonymous(subject).get(PAGE).is_hit
+    report.check("mediawiki: and the crowd still gets the shared one", is_public)
+
+
+def is_personal(answer):
+    return '"wgUserName":null' not in answer.text
+
+
+def strangers(report, subject):
+    """What a purge says to those who ask for it in other ways."""
+    client = anonymous(subject)
+    client.get(PAGE)
+    elsewhere = client.request("PURGE", f"http://elsewhere.example{PAGE}", fields={"Host": "elsewhere.example"})
+    report.check("mediawiki: a purge for another host removes nothing", elsewhere.status == 404, elsewhere.status)
+    report.check("mediawiki: the page is still there", client.get(PAGE).is_hit)
+    by_path = client.request("PURGE", PAGE)
+    report.check("mediawiki: a purge by path removes it", by_path.status == 200, by_path.status)
+    client.get(PAGE)
+    absolute = client.request("PURGE", f"{subject.url}{PAGE}", fields={"Host": subject.host})
+    report.check("mediawiki: a purge by absolute URL removes it", absolute.status == 200, absolute.status)
+    report.check("mediawiki: and the next visitor is a miss", not client.get(PAGE).is_hit)
+
+
+def describe(answer):
+    return f"{answer.status} {answer.cache_word} {answer.field('cache-control')} {answer.field('vary')}"
