@@ -31,8 +31,11 @@ use crate::response::{Event, ResponseReader};
 
 /// The read buffer: a usual page in one or two reads.
 pub const READ_BUFFER_BYTES: usize = 32 * 1024;
+/// The first read: a head and a small page. Memory of this size is at hand in the
+/// allocator's thread cache, the large buffer is not.
+const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
-const LEAST_READ_BYTES: usize = 4 * 1024;
+const LEAST_READ_BYTES: usize = 1024;
 
 /// What one write takes: BEGIN_REQUEST, PARAMS, and two STDIN records of a
 /// header and content each, or one and the end of STDIN.
@@ -77,7 +80,7 @@ where
             reader: ResponseReader::new(
                 spec.head_limit_bytes,
                 spec.head_request,
-                BytesMut::with_capacity(READ_BUFFER_BYTES),
+                BytesMut::with_capacity(FIRST_READ_BYTES),
             ),
             keep_conn: spec.keep_conn,
             received_bytes: 0,

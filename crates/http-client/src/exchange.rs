@@ -29,8 +29,11 @@ use crate::sender::{BodyFraming, Sender};
 
 /// The read buffer: a usual page in one or two reads.
 pub const READ_BUFFER_BYTES: usize = 32 * 1024;
+/// The first read: a head and a small page. Memory of this size is at hand in the
+/// allocator's thread cache, the large buffer is not.
+const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
-const LEAST_READ_BYTES: usize = 4 * 1024;
+const LEAST_READ_BYTES: usize = 1024;
 
 /// What is asked, and how much of an answer is taken.
 #[derive(Clone, Debug)]
@@ -82,7 +85,7 @@ where
         Exchange {
             stream,
             sender: Sender::new(spec.head, spec.body, body),
-            reader: ResponseReader::new(expected, BytesMut::with_capacity(READ_BUFFER_BYTES)),
+            reader: ResponseReader::new(expected, BytesMut::with_capacity(FIRST_READ_BYTES)),
             keep_alive: spec.keep_alive,
             received_bytes: 0,
             begun: false,

@@ -19,8 +19,11 @@ use crate::response::{Event, ResponseReader};
 
 /// The read buffer: a usual page in one or two reads.
 pub const READ_BUFFER_BYTES: usize = 32 * 1024;
+/// The first read: a head and a small page. Memory of this size is at hand in the
+/// allocator's thread cache, the large buffer is not.
+const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
-const LEAST_READ_BYTES: usize = 4 * 1024;
+const LEAST_READ_BYTES: usize = 1024;
 
 /// What is asked, and how much of an answer is taken.
 #[derive(Clone, Debug)]
@@ -54,7 +57,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<S> {
             reader: ResponseReader::new(
                 spec.key,
                 spec.head_limit_bytes,
-                BytesMut::with_capacity(READ_BUFFER_BYTES),
+                BytesMut::with_capacity(FIRST_READ_BYTES),
             ),
             sent_bytes: 0,
             received_bytes: 0,

@@ -11,9 +11,11 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use site::{ErrorLog, LogLevel, LogTarget};
+use bytes::Bytes;
+use site::{ErrorLog, LogLevel, LogTarget, ServerId};
 
 use crate::clock;
 use crate::request::Request;
@@ -64,6 +66,11 @@ impl Registry {
     }
 }
 
+/// Does one of `logs` take lines of `level`?
+pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
+    logs.iter().any(|log| is_wanted(log, level))
+}
+
 /// Writes a line about `connection` (0: about none) to those of `logs` that
 /// take `level`. `context` goes behind the message, with its leading comma.
 pub fn write(
@@ -74,7 +81,7 @@ pub fn write(
     message: fmt::Arguments<'_>,
     context: &str,
 ) {
-    if logs.iter().any(|log| is_wanted(log, level)) {
+    if are_told(logs, level) {
         let line = line(clock::now(), level, connection, message, context);
         runtime.error_logs.write(logs, level, &line);
     }
@@ -83,7 +90,7 @@ pub fn write(
 /// Writes a line about `request`.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
     let logs = &request.settings.error_logs;
-    if logs.iter().any(|log| is_wanted(log, level)) {
+    if are_told(logs, level) {
         let context = context(request);
         write(
             &request.runtime,
@@ -119,36 +126,72 @@ pub fn emergency(runtime: &Runtime, message: fmt::Arguments<'_>) {
     );
 }
 
-/// `, client: 127.0.0.1, server: localhost, request: "GET / HTTP/1.1", host:
-/// "localhost"`, and the Referer where one was sent.
+/// What error log lines say of a request, kept for when there is one to write.
+#[derive(Debug)]
+pub struct Origin {
+    client: Option<IpAddr>,
+    server: ServerId,
+    request_line: Bytes,
+    subrequest: Option<Vec<u8>>,
+    host: Option<Bytes>,
+    referrer: Option<Bytes>,
+}
+
+impl Origin {
+    pub fn of(request: &Request) -> Origin {
+        // Parts of the head that was received, whose memory they share.
+        let part = |bytes: &[u8]| request.head.bytes.slice_ref(bytes);
+        Origin {
+            client: request.client_ip(),
+            server: request.server,
+            request_line: part(request.head.request_line()),
+            subrequest: request.is_subrequest.then(|| request.path.clone()),
+            host: request.head.field("host").map(part),
+            referrer: request.head.field("referer").map(part),
+        }
+    }
+
+    /// `, client: 127.0.0.1, server: localhost, request: "GET / HTTP/1.1", host:
+    /// "localhost"`, and the Referer where one was sent.
+    pub fn text(&self, runtime: &Runtime) -> String {
+        let mut out = String::with_capacity(160);
+        let mut client = Vec::with_capacity(40);
+        match self.client {
+            Some(address) => crate::variable::put_ip(address, &mut client),
+            None => client.extend_from_slice(b"unix:"),
+        }
+        out.push_str(", client: ");
+        push_text(&client, &mut out);
+        let server = runtime.site.http.servers.get(self.server.0);
+        let _ = write!(
+            out,
+            ", server: {}",
+            server.map_or("", |server| &server.name)
+        );
+        let mut quoted = |name: &str, value: &[u8]| {
+            let _ = write!(out, ", {name}: \"");
+            push_text(value, &mut out);
+            out.push('"');
+        };
+        if !self.request_line.is_empty() {
+            quoted("request", &self.request_line);
+        }
+        for (name, value) in [
+            ("subrequest", self.subrequest.as_deref()),
+            ("host", self.host.as_deref()),
+            ("referrer", self.referrer.as_deref()),
+        ] {
+            if let Some(value) = value {
+                quoted(name, value);
+            }
+        }
+        out
+    }
+}
+
+/// [`Origin::text`] of a request that is at hand.
 pub fn context(request: &Request) -> String {
-    let mut out = String::with_capacity(160);
-    let mut client = Vec::with_capacity(40);
-    match request.client_ip() {
-        Some(address) => crate::variable::put_ip(address, &mut client),
-        None => client.extend_from_slice(b"unix:"),
-    }
-    out.push_str(", client: ");
-    push_text(&client, &mut out);
-    let _ = write!(out, ", server: {}", request.server().name);
-    let mut quoted = |name: &str, value: &[u8]| {
-        let _ = write!(out, ", {name}: \"");
-        push_text(value, &mut out);
-        out.push('"');
-    };
-    if !request.head.request_line().is_empty() {
-        quoted("request", request.head.request_line());
-    }
-    if request.is_subrequest {
-        quoted("subrequest", &request.path);
-    }
-    if let Some(host) = request.head.field("host") {
-        quoted("host", host);
-    }
-    if let Some(referrer) = request.head.field("referer") {
-        quoted("referrer", referrer);
-    }
-    out
+    Origin::of(request).text(&request.runtime)
 }
 
 /// Text of an operating system's error as nginx puts it behind a message:

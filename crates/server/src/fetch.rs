@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use site::{ErrorLog, LogLevel, Pass};
+use site::{LogLevel, Pass, Settings};
 use tokio::time::timeout;
 use upstream::{AcquireError, Group, Lease, Outcome, PickKey, TriedSet};
 
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
-use crate::error_log;
+use crate::error_log::{self, Origin};
 use crate::naming::Lookup;
 use crate::runtime::Runtime;
 
@@ -68,16 +68,24 @@ pub struct FetchSpec {
 /// What error log lines about a fetch say of its request.
 #[derive(Clone)]
 pub struct LogContext {
-    pub logs: Arc<[ErrorLog]>,
+    pub settings: Arc<Settings>,
     pub connection: u64,
-    /// `, client: ..., server: ..., request: "..."`
-    pub text: Arc<str>,
+    pub origin: Arc<Origin>,
     /// What stands before and behind an upstream's address.
     pub scheme: &'static str,
     pub target: Bytes,
 }
 
 impl LogContext {
+    /// Writes a line about the request.
+    pub fn note(&self, runtime: &Runtime, level: LogLevel, message: std::fmt::Arguments<'_>) {
+        let logs = &self.settings.error_logs;
+        if error_log::are_told(logs, level) {
+            let context = self.origin.text(runtime);
+            error_log::write(runtime, logs, level, self.connection, message, &context);
+        }
+    }
+
     /// Writes a line about the upstream at `address`.
     fn write(
         &self,
@@ -86,24 +94,21 @@ impl LogContext {
         message: std::fmt::Arguments<'_>,
         address: &str,
     ) {
+        let logs = &self.settings.error_logs;
+        if !error_log::are_told(logs, level) {
+            return;
+        }
         let colon = match address.starts_with("unix:") && !self.target.is_empty() {
             true => ":",
             false => "",
         };
         let context = format!(
             "{}, upstream: \"{}://{address}{colon}{}\"",
-            self.text,
+            self.origin.text(runtime),
             self.scheme,
             String::from_utf8_lossy(&self.target)
         );
-        error_log::write(
-            runtime,
-            &self.logs,
-            level,
-            self.connection,
-            message,
-            &context,
-        );
+        error_log::write(runtime, logs, level, self.connection, message, &context);
     }
 }
 

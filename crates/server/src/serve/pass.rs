@@ -13,7 +13,7 @@ use upstream::Group;
 
 use crate::body::RequestBody;
 use crate::client::ClientSide;
-use crate::error_log;
+use crate::error_log::{self, Origin};
 use crate::fetch::{self, Asking, FetchError, FetchSpec, Fetched, LogContext};
 use crate::naming::Lookup;
 use crate::pipeline::Handled;
@@ -307,9 +307,9 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         client: request.client_ip(),
         trace: request.trace().clone(),
         log: LogContext {
-            logs: request.settings.error_logs.clone().into(),
+            settings: request.settings.clone(),
             connection: request.connection.serial,
-            text: error_log::context(request).into(),
+            origin: Arc::new(Origin::of(request)),
             scheme: pass.scheme(),
             target,
         },

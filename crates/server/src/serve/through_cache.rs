@@ -30,7 +30,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::client::ClientSide;
 use crate::clock;
-use crate::error_log;
 use crate::fetch::{self, FetchError, FetchSpec, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Fields, Plan};
@@ -809,12 +808,9 @@ fn log_not_stored(spec: &FetchSpec, why: NoStore) {
     if why == NoStore::MinUses {
         return;
     }
-    error_log::write(
+    spec.log.note(
         &spec.runtime,
-        &spec.log.logs,
         LogLevel::Info,
-        spec.log.connection,
         format_args!("response not stored: {}", why.sentence()),
-        &spec.log.text,
     );
 }
