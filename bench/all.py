@@ -15,7 +15,7 @@ import compare
 import scenarios
 from lib import comparison, page, peers, report, subject
 
-PROMISES = ["flood", "cold_crowd", "hit_cost", "proxying", "memory", "slow_clients"]
+PROMISES = ["flood", "cold_crowd", "hit_cost", "proxying", "memory", "slow_clients", "endurance"]
 SCENARIOS = [scenario.name for scenario in scenarios.SCENARIOS]
 PAGE = os.path.join(os.path.dirname(report.FOLDER), "docs", "benchmarks.md")
 

@@ -102,7 +102,12 @@ def prepare(chosen):
 
 def main(name, title, measure, description):
     """Runs one measurement from the command line."""
-    chosen = options(description).parse_args()
+    run(options(description), measure)
+
+
+def run(parser, measure):
+    """The same with options of the measurement's own."""
+    chosen = parser.parse_args()
     prepare(chosen)
     result = measure(chosen)
     result.save()
