@@ -1,9 +1,11 @@
 //! Where an upstream server listens, and the byte stream to it.
 //!
 //! Threads have a runtime each, and a tokio stream belongs to the runtime that
-//! made it. So a connection between requests is a [`StdStream`], which belongs
-//! to nobody; [`Stream::into_std`] and [`Stream::from_std`] convert. That of an
-//! encrypted connection keeps its session; only the socket below is exchanged.
+//! made it. So a connection between requests is a [`StdStream`], which any thread
+//! may take up: [`Stream::park`], [`Stream::from_std`]. It stays registered where
+//! it was last used, as the next request most often comes there; elsewhere it is
+//! registered anew. That of an encrypted connection keeps its session; only the
+//! socket below is exchanged.
 
 use std::fmt;
 use std::io;
@@ -18,6 +20,7 @@ use rustix::net::RecvFlags;
 use tls_client::{ConnectError, Connector, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::runtime::{self, Handle};
 
 /// The address of an upstream server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +95,18 @@ impl Stream {
         }
     }
 
+    /// Lays the stream aside, still registered with this thread's runtime: taken
+    /// up there, it is ready to be written to without a system call.
+    ///
+    /// # Errors
+    /// As [`Self::into_std`].
+    pub fn park(self) -> io::Result<StdStream> {
+        match (&self, Handle::try_current()) {
+            (Self::Unix(_) | Self::Tcp(_), Ok(home)) => Ok(StdStream::Registered(home.id(), self)),
+            _ => self.into_std(),
+        }
+    }
+
     /// Takes the stream out of this thread's runtime.
     ///
     /// # Errors
@@ -120,6 +135,8 @@ impl Stream {
     /// Outside of a tokio runtime, as everything in `tokio::net` does.
     pub fn from_std(stream: StdStream) -> io::Result<Self> {
         match stream {
+            StdStream::Registered(home, stream) if home == Handle::current().id() => Ok(stream),
+            StdStream::Registered(_, stream) => Self::from_std(stream.into_std()?),
             StdStream::Unix(stream) => {
                 stream.set_nonblocking(true)?;
                 UnixStream::from_std(stream).map(Self::Unix)
@@ -203,9 +220,11 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A connection that belongs to no runtime.
+/// A connection between requests.
 #[derive(Debug)]
 pub enum StdStream {
+    /// Over either, known to the runtime it was last used in.
+    Registered(runtime::Id, Stream),
     /// Over a unix socket.
     Unix(std::os::unix::net::UnixStream),
     /// Over TCP.
@@ -221,6 +240,9 @@ impl StdStream {
     /// (the tail of an earlier answer) makes the connection useless. Never blocks.
     pub fn is_quiet(&self) -> bool {
         let socket = match self {
+            Self::Registered(_, Stream::Unix(stream)) => stream.as_fd(),
+            Self::Registered(_, Stream::Tcp(stream)) => stream.as_fd(),
+            Self::Registered(_, Stream::Tls(_) | Stream::Parked(_)) => return false,
             Self::Unix(stream) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
             // Nothing is decrypted while parked, so the socket tells all.
@@ -352,6 +374,55 @@ mod tests {
             .unwrap();
         let half_read = runtime.block_on(async { ask(Stream::from_std(parked).unwrap(), 2).await });
         assert!(half_read.is_err(), "kept with half an answer in it");
+        echo.join().unwrap();
+    }
+
+    #[test]
+    fn a_parked_connection_is_taken_up_where_it_was_and_elsewhere() {
+        use std::io::Read;
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let echo = std::thread::spawn(move || {
+            let mut byte = [0];
+            while theirs.read_exact(&mut byte).is_ok() {
+                theirs.write_all(&byte).unwrap();
+            }
+        });
+        let runtime = || {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap()
+        };
+        let (here, there) = (runtime(), runtime());
+        let mut parked = StdStream::Unix(ours);
+        let mut gone = Vec::new();
+        for (runtime, was_there) in [
+            (&here, false),
+            (&here, true),
+            (&there, false),
+            (&there, true),
+            (&here, false),
+        ] {
+            let is_home =
+                matches!(&parked, StdStream::Registered(id, _) if *id == runtime.handle().id());
+            assert_eq!(is_home, was_there);
+            assert!(parked.is_quiet());
+            parked = runtime.block_on(async {
+                let mut stream = Stream::from_std(parked).unwrap();
+                stream.write_all(b"x").await.unwrap();
+                gone.push(stream.read_u8().await.unwrap());
+                stream.park().unwrap()
+            });
+        }
+        // A runtime that ended takes nothing with it.
+        drop((here, there));
+        runtime().block_on(async {
+            let mut stream = Stream::from_std(parked).unwrap();
+            stream.write_all(b"x").await.unwrap();
+            assert_eq!(stream.read_u8().await.unwrap(), b'x');
+        });
+        assert_eq!(gone, b"xxxxx");
         echo.join().unwrap();
     }
 

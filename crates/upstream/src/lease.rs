@@ -132,7 +132,7 @@ impl Lease {
         if !keepalive.is_some_and(|limits| limits.allows_another(requests, connection.born, now)) {
             return;
         }
-        if let Ok(stream) = connection.stream.into_std() {
+        if let Ok(stream) = connection.stream.park() {
             self.idle = Some(Parked {
                 stream,
                 requests,
