@@ -60,6 +60,11 @@ impl Spool {
         self.file.is_none()
     }
 
+    /// What is taken in now goes to disk, if it goes anywhere.
+    pub fn is_memory_full(&self) -> bool {
+        self.memory_bytes >= self.max_memory_bytes
+    }
+
     /// May the upstream send more?
     pub fn has_room(&self) -> bool {
         self.memory_bytes < self.max_memory_bytes || self.written < self.max_file_bytes

@@ -579,6 +579,11 @@ impl<'a> Sender<'a> {
         // With buffering the head waits for the first bytes of the body.
         let mut holds_head = self.buffering.enabled;
         loop {
+            // Before anything goes to disk, the client takes what it will.
+            if spool.is_memory_full() && self.pace.is_none() {
+                self.refill(&mut pieces, &mut spool, framing, &mut left)?;
+                while self.write_some(&mut pieces)? && !pieces.is_empty() {}
+            }
             let has_output =
                 !pieces.is_empty() || !spool.is_empty() || (self.head_left() > 0 && !holds_head);
             let must_write = !spool.has_room() || (self.pace.is_some() && has_output);
