@@ -146,13 +146,6 @@ pub(super) const TABLE: &[Directive] = &[
         .short("let the kernel watch connections")
         .long("With `on`, the kernel probes connections that are silent (SO_KEEPALIVE), so that one whose other end is gone ends, and a firewall on the way does not forget it. For TCP only.")
         .example("fastcgi_socket_keepalive on;"),
-    Directive::new("*_store_access", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 3, "USERS:PERMISSIONS ...").inherited()
-        .default("user:rw")
-        .ignored("responses are not stored as files below `root`")
-        .short("permissions of stored files")
-        .long("It belongs to storing responses as files, which is not there; `fastcgi_cache` is.")
-        .example("fastcgi_store_access user:rw group:r;"),
     Directive::new("*_temp_file_write_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .ignored("Mayfly sizes its writes itself")
