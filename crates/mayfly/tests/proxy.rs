@@ -151,6 +151,55 @@ async fn connections_are_kept_for_the_next_request() {
 }
 
 #[tokio::test]
+async fn connections_come_from_the_address_they_are_bound_to() {
+    let upstream = FakeHttp::start(|request| {
+        Script::page("", format!("{} {}", request.peer.ip(), request.connection))
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "proxy_bind 127.0.0.2;\n\
+         location / { proxy_pass http://UP; }\n\
+         location /off/ { proxy_bind off; proxy_pass http://UP; }\n\
+         location /own/ { proxy_bind 127.0.0.3; proxy_pass http://UP; }\n\
+         location /probed/ { proxy_socket_keepalive on; proxy_pass http://UP; }\n\
+         location /named/ { proxy_bind $arg_from; proxy_pass http://UP; }",
+    )
+    .await;
+    // Twice: a kept connection serves only those who would have made it so.
+    for turn in ["first", "kept"] {
+        for (path, wanted) in [
+            ("/", "127.0.0.2 1"),
+            ("/off/", "127.0.0.1 2"),
+            ("/own/", "127.0.0.3 3"),
+            ("/probed/", "127.0.0.2 4"),
+            ("/named/?from=127.0.0.2", "127.0.0.2 1"),
+            ("/named/?from=127.0.0.4", "127.0.0.4 5"),
+            ("/named/?from=", "127.0.0.1 2"),
+            ("/named/?from=nowhere", "127.0.0.1 2"),
+        ] {
+            let reply = server.target().get(path).await;
+            assert_eq!(reply.text(), wanted, "{turn} {path}");
+        }
+    }
+    // The server is not to blame and stays in use.
+    for _ in 0..2 {
+        let reply = server.target().get("/named/?from=192.0.2.1").await;
+        assert_eq!(reply.status, 500);
+    }
+    assert_eq!(server.target().get("/").await.text(), "127.0.0.2 1");
+    let log = server.error_log();
+    for line in [
+        "[error]",
+        "invalid local address \"nowhere\"",
+        "[crit]",
+        "bind(192.0.2.1) failed (99: Cannot assign requested address) while connecting to upstream",
+    ] {
+        assert!(log.contains(line), "{line}\n{log}");
+    }
+}
+
+#[tokio::test]
 async fn redirects_and_cookies_lead_back_here() {
     let upstream = FakeHttp::start(|request| {
         let here = request.field("host").to_owned();

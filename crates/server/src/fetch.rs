@@ -16,7 +16,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
 use tokio::time::timeout;
-use upstream::{AcquireError, Group, Lease, Outcome, PickKey, TriedSet};
+use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey, TriedSet};
 
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
@@ -57,6 +57,8 @@ pub struct FetchSpec {
     /// Encrypted, with a server of this name.
     pub tls: Option<(tls_client::Connector, String)>,
     pub client: Option<IpAddr>,
+    /// `*_bind`, `*_socket_keepalive`
+    pub local: LocalEnd,
     pub trace: Arc<Mutex<Trace>>,
     pub log: LogContext,
     /// The group's servers are PHP pools of our own, restarted when they die.
@@ -142,6 +144,8 @@ pub enum FetchError {
     Overloaded,
     /// The last of several answered with a status that `*_next_upstream` names.
     Status(u16),
+    /// The address that connections are to come from cannot be had.
+    Local,
     /// The client's body was at fault; it gets this status.
     Client(u16),
 }
@@ -151,6 +155,7 @@ impl FetchError {
         match self {
             FetchError::Error | FetchError::InvalidHeader | FetchError::NoLiveUpstreams => 502,
             FetchError::Timeout => 504,
+            FetchError::Local => 500,
             FetchError::Overloaded => 503,
             FetchError::Status(status) | FetchError::Client(status) => status,
         }
@@ -180,6 +185,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             // `keepalive ... local` keeps to the location, whose pass this is.
             location: Arc::as_ptr(&spec.pass).addr() as u64,
             security: 0,
+            local: spec.local,
         };
         let lease = match spec.group.acquire(key, &tried, queued_at).await {
             Ok(lease) => lease,
@@ -313,36 +319,7 @@ async fn attempt_once(
     loop {
         let connection = match connect(spec, &mut lease, allow_reused).await {
             Ok(connection) => connection,
-            Err(error) => {
-                let is_timeout = error.kind() == io::ErrorKind::TimedOut;
-                let (kind, status) = if is_timeout {
-                    (FetchError::Timeout, 504)
-                } else {
-                    (FetchError::Error, 502)
-                };
-                if is_timeout {
-                    spec.log(
-                        LogLevel::Error,
-                        format_args!(
-                            "upstream timed out ({}) while connecting to upstream",
-                            Os(&error)
-                        ),
-                        &address,
-                    );
-                } else {
-                    spec.log(
-                        LogLevel::Error,
-                        format_args!(
-                            "connect() to {address} failed ({}) while connecting to upstream",
-                            Os(&error)
-                        ),
-                        &address,
-                    );
-                }
-                spec.trace.lock().end_try(Some(status));
-                lease.report(Outcome::Failure, clock::now());
-                return Err(Failure::new(kind, false));
-            }
+            Err(error) => return Err(unconnected(spec, lease, &error, &address)),
         };
         spec.trace.lock().connected();
         let is_reused = connection.is_reused();
@@ -402,6 +379,48 @@ async fn attempt_once(
             Err(failure) => return Err(head_failed(spec, upstream, failure, &address)),
         }
     }
+}
+
+/// There is no connection: says why, and whether it is the server's fault.
+fn unconnected(spec: &FetchSpec, lease: Lease, error: &io::Error, address: &str) -> Failure {
+    let of_bind = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<BindError>());
+    if let Some(BindError {
+        address: from,
+        error,
+    }) = of_bind
+    {
+        spec.log(
+            LogLevel::Crit,
+            format_args!(
+                "bind({from}) failed ({}) while connecting to upstream",
+                Os(error)
+            ),
+            address,
+        );
+        spec.trace.lock().end_try(Some(500));
+        lease.report(Outcome::Neutral, clock::now());
+        return Failure::new(FetchError::Local, false);
+    }
+    let is_timeout = error.kind() == io::ErrorKind::TimedOut;
+    let (kind, status) = match is_timeout {
+        true => (FetchError::Timeout, 504),
+        false => (FetchError::Error, 502),
+    };
+    let os = Os(error);
+    let level = LogLevel::Error;
+    if is_timeout {
+        let message = format_args!("upstream timed out ({os}) while connecting to upstream");
+        spec.log(level, message, address);
+    } else {
+        let message =
+            format_args!("connect() to {address} failed ({os}) while connecting to upstream");
+        spec.log(level, message, address);
+    }
+    spec.trace.lock().end_try(Some(status));
+    lease.report(Outcome::Failure, clock::now());
+    Failure::new(kind, false)
 }
 
 /// Drops repetitions of a field that may stand only once: two answers to one

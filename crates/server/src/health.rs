@@ -18,11 +18,12 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use fastcgi::ParamsEncoder;
 use site::{
-    Content, HealthCheck, LogLevel, MatchRules, Pass, Protocol, Proxy, ProxyVersion, Root, Site,
+    Bind, Content, HealthCheck, LogLevel, MatchRules, Pass, Protocol, Proxy, ProxyVersion, Root,
+    Site,
 };
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
-use upstream::{Endpoint, Group, Health, Stream, Watch};
+use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
 use crate::body::OutgoingBody;
 use crate::fetch::{Asking, Event, HttpAsking};
@@ -158,7 +159,7 @@ impl Check {
         }
         let connect_timeout = self.pass.exchange.connect_timeout;
         let stream = at_port(endpoint, self.settings.port)
-            .connect(connect_timeout)
+            .connect(self.local_end(), connect_timeout)
             .await
             .map_err(|error| format!("connecting failed: {error}"))?;
         let fresh = Kept {
@@ -167,6 +168,17 @@ impl Check {
         };
         let answer = self.ask(fresh, kept).await?;
         self.judge(&answer)
+    }
+
+    /// As requests do it, unless the address is theirs to say.
+    fn local_end(&self) -> LocalEnd {
+        LocalEnd {
+            address: match &self.pass.exchange.bind {
+                Some(Bind::To(address)) => Some(*address),
+                Some(Bind::Named(_)) | None => None,
+            },
+            probes: self.pass.exchange.socket_keepalive,
+        }
     }
 
     fn may_use(&self, kept: &Kept) -> bool {

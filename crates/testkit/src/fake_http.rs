@@ -31,6 +31,8 @@ pub struct Request {
     pub number: usize,
     /// The first connection has 1.
     pub connection: usize,
+    /// Where the connection comes from.
+    pub peer: SocketAddr,
 }
 
 impl Request {
@@ -172,18 +174,19 @@ impl Drop for FakeHttp {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     // Dropped with this task, and all connections with it.
     let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
+    while let Ok((stream, peer)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let number = shared.connections.fetch_add(1, Ordering::SeqCst) + 1;
-        connections.spawn(serve(stream, number, Arc::clone(&shared)));
+        connections.spawn(serve(stream, peer, number, Arc::clone(&shared)));
     }
 }
 
 /// Requests one after the other. A client that closes or breaks the protocol ends it.
-async fn serve(mut stream: TcpStream, connection: usize, shared: Arc<Shared>) {
+async fn serve(mut stream: TcpStream, peer: SocketAddr, connection: usize, shared: Arc<Shared>) {
     let mut buffer = BytesMut::new();
     while let Ok(Some(mut request)) = read_request(&mut stream, &mut buffer).await {
         request.connection = connection;
+        request.peer = peer;
         request.number = shared.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let script = (shared.handler)(&request);
         match play(&mut stream, script).await {
@@ -257,6 +260,7 @@ async fn read_request(
         body: Bytes::new(),
         number: 0,
         connection: 0,
+        peer: SocketAddr::from(([0, 0, 0, 0], 0)),
         head: head.clone(),
     };
     request.body = if request.field("transfer-encoding") == "chunked" {

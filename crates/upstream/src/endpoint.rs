@@ -19,7 +19,7 @@ use std::time::Duration;
 use rustix::net::RecvFlags;
 use tls_client::{ConnectError, Connector, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::runtime::{self, Handle};
 
 /// The address of an upstream server.
@@ -31,20 +31,72 @@ pub enum Endpoint {
     Tcp(SocketAddr),
 }
 
+/// What connections are like at this end. A unix socket has nothing of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalEnd {
+    /// Where they come from (`*_bind`); port 0: any. `None`: as the system likes.
+    pub address: Option<SocketAddr>,
+    /// The kernel probes idle connections (`*_socket_keepalive`).
+    pub probes: bool,
+}
+
+/// A connection could not come from the address it should: no fault of the server's.
+#[derive(Debug)]
+pub struct BindError {
+    /// The address as nginx shows it: without a port where none was asked for.
+    pub address: String,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bind({}) failed: {}", self.address, self.error)
+    }
+}
+
+impl std::error::Error for BindError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl LocalEnd {
+    /// Connects from here.
+    async fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
+        let socket = match to {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        if self.probes {
+            socket.set_keepalive(true)?;
+        }
+        if let Some(address) = self.address {
+            socket.bind(address).map_err(|error| {
+                let address = match address.port() {
+                    0 => address.ip().to_string(),
+                    _ => address.to_string(),
+                };
+                io::Error::other(BindError { address, error })
+            })?;
+        }
+        let stream = socket.connect(to).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
 impl Endpoint {
     /// Connects within `timeout` (`fastcgi_connect_timeout`).
     ///
-    /// `TimedOut` when it took longer. A unix socket whose backlog is full
+    /// `TimedOut` when it took longer, a [`BindError`] inside of `Other` when
+    /// the local address could not be had. A unix socket whose backlog is full
     /// fails at once with `WouldBlock`, as with nginx.
-    pub async fn connect(&self, timeout: Duration) -> io::Result<Stream> {
+    pub async fn connect(&self, local: LocalEnd, timeout: Duration) -> io::Result<Stream> {
         let connecting = async {
             match self {
                 Self::Unix(path) => UnixStream::connect(path).await.map(Stream::Unix),
-                Self::Tcp(address) => {
-                    let stream = TcpStream::connect(address).await?;
-                    stream.set_nodelay(true)?;
-                    Ok(Stream::Tcp(stream))
-                }
+                Self::Tcp(address) => local.connect(*address).await.map(Stream::Tcp),
             }
         };
         match tokio::time::timeout(timeout, connecting).await {
@@ -300,12 +352,57 @@ mod tests {
     async fn tcp_connections_send_small_writes_at_once() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
-        let stream = endpoint.connect(Duration::from_secs(5)).await.unwrap();
+        let stream = endpoint
+            .connect(LocalEnd::default(), Duration::from_secs(5))
+            .await
+            .unwrap();
         assert!(stream.is_write_vectored());
         let Stream::Tcp(stream) = stream else {
             panic!("a TCP endpoint gives a TCP stream");
         };
         assert!(stream.nodelay().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_connection_has_the_local_end_that_was_asked_for() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+        for (address, from, probes) in [
+            (None, "127.0.0.1", false),
+            (Some("127.0.0.2:0"), "127.0.0.2", true),
+        ] {
+            let local = LocalEnd {
+                address: address.map(|text| text.parse().unwrap()),
+                probes,
+            };
+            let stream = endpoint.connect(local, Duration::from_secs(5)).await;
+            let Ok(Stream::Tcp(stream)) = stream else {
+                panic!("a TCP endpoint gives a TCP stream");
+            };
+            let (_accepted, peer) = listener.accept().await.unwrap();
+            assert_eq!(peer.ip().to_string(), from);
+            let keeps = rustix::net::sockopt::socket_keepalive(&stream).unwrap();
+            assert_eq!(keeps, probes);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_cannot_be_had_is_told_from_a_server_that_is_down() {
+        let endpoint = Endpoint::Tcp("127.0.0.1:9".parse().unwrap());
+        // TEST-NET-1 (RFC 5737) is nobody's; a family of its own cannot connect.
+        for (address, shown) in [
+            ("192.0.2.1:0", "192.0.2.1"),
+            ("192.0.2.1:7", "192.0.2.1:7"),
+            ("[::1]:0", "::1"),
+        ] {
+            let local = LocalEnd {
+                address: Some(address.parse().unwrap()),
+                probes: false,
+            };
+            let failed = endpoint.connect(local, Duration::from_secs(5)).await;
+            let error = failed.unwrap_err().downcast::<BindError>().unwrap();
+            assert_eq!(error.address, shown);
+        }
     }
 
     /// A server that encrypts, echoes what it reads, and ends its thread when
@@ -356,7 +453,7 @@ mod tests {
         }
         let mut parked = run(Box::pin(async move {
             let stream = Endpoint::Tcp(address)
-                .connect(Duration::from_secs(5))
+                .connect(LocalEnd::default(), Duration::from_secs(5))
                 .await
                 .unwrap();
             let stream = stream.encrypt(&connector, "a").await.unwrap();
@@ -431,7 +528,10 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
         drop(listener);
-        let error = endpoint.connect(Duration::from_secs(5)).await.unwrap_err();
+        let error = endpoint
+            .connect(LocalEnd::default(), Duration::from_secs(5))
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

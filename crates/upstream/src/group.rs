@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::balance::{Ask, Balancer, Pick};
-use crate::endpoint::{Endpoint, StdStream};
+use crate::endpoint::{Endpoint, LocalEnd, StdStream};
 use crate::idle::{IdlePool, Parked, Place};
 use crate::lease::Lease;
 use crate::membership::Watch;
@@ -38,6 +38,8 @@ pub struct PickKey<'a> {
     /// A number of the TLS settings a connection is made with; zero: none. A
     /// kept connection serves only those who would have made one like it.
     pub security: u64,
+    /// What new connections are like at this end; kept ones are like it too.
+    pub local: LocalEnd,
 }
 
 /// Why there is no lease.
@@ -250,6 +252,7 @@ impl Group {
         Place {
             location: if is_local { key.location } else { 0 },
             security: key.security,
+            local: key.local,
         }
     }
 

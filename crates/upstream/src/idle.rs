@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::Millis;
+use crate::endpoint::LocalEnd;
 use crate::spec::Keepalive;
 
 /// An idle connection and its history.
@@ -33,6 +34,8 @@ pub struct Place {
     pub location: u64,
     /// How they are secured: a number of the TLS settings; zero: they are not.
     pub security: u64,
+    /// What they are like at this end.
+    pub local: LocalEnd,
 }
 
 /// The idle connections of a group.
@@ -140,10 +143,17 @@ mod tests {
         let mut pool = pool(8);
         let local = Place {
             location: 7,
-            security: 0,
+            ..Place::default()
         };
         let secured = Place {
             security: 7,
+            ..Place::default()
+        };
+        let bound = Place {
+            local: LocalEnd {
+                address: Some("127.0.0.2:0".parse().unwrap()),
+                probes: false,
+            },
             ..Place::default()
         };
         let there = Parked {
@@ -155,6 +165,7 @@ mod tests {
         assert_eq!(pool.take(0, local).unwrap().stream, "there");
         assert!(pool.take(0, local).is_none());
         assert!(pool.take(0, secured).is_none());
+        assert!(pool.take(0, bound).is_none());
         assert_eq!(pool.take(0, Place::default()).unwrap().stream, "anywhere");
     }
 

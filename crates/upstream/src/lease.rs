@@ -95,7 +95,7 @@ impl Lease {
     /// closed. Drop that one first: together they would be two for one slot.
     pub async fn connect_anew(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
         self.idle = None;
-        let stream = self.endpoint().connect(timeout).await?;
+        let stream = self.endpoint.connect(self.place.local, timeout).await?;
         Ok(Connection {
             stream,
             requests: 0,

@@ -32,7 +32,7 @@ mod tried;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{Endpoint, StdStream, Stream};
+pub use endpoint::{BindError, Endpoint, LocalEnd, StdStream, Stream};
 pub use group::{AcquireError, Group, PickKey, ServerSnapshot};
 pub use idle::{IdlePool, Parked, Place};
 pub use lease::{Connection, Lease};

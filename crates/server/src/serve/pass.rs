@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget, StoredResponse};
 use http1::Fields;
-use site::{LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
-use upstream::Group;
+use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
+use upstream::{Group, LocalEnd};
 
 use crate::body::RequestBody;
 use crate::client::ClientSide;
@@ -305,6 +305,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         hash_key,
         tls,
         client: request.client_ip(),
+        local: local_end(request, pass),
         trace: request.trace().clone(),
         log: LogContext {
             settings: request.settings.clone(),
@@ -314,6 +315,29 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             target,
         },
     })
+}
+
+/// `*_bind` and `*_socket_keepalive`. As with nginx, what turns out to be no
+/// address is logged, and the system chooses.
+fn local_end(request: &mut Request, pass: &Pass) -> LocalEnd {
+    let address = match &pass.exchange.bind {
+        None => None,
+        Some(Bind::To(address)) => Some(*address),
+        Some(Bind::Named(template)) => {
+            let value = variable::evaluate(request, template);
+            let address = std::str::from_utf8(&value).ok().and_then(Bind::parse);
+            if address.is_none() && !value.is_empty() {
+                let value = String::from_utf8_lossy(&value);
+                let message = format_args!("invalid local address \"{value}\"");
+                error_log::request(request, LogLevel::Error, message);
+            }
+            address
+        }
+    };
+    LocalEnd {
+        address,
+        probes: pass.exchange.socket_keepalive,
+    }
 }
 
 /// `*_limit_rate`, in bytes per second; 0: no limit.

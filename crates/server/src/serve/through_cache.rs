@@ -388,9 +388,10 @@ fn stale_reason(error: FetchError) -> StaleReason {
         FetchError::InvalidHeader => StaleReason::InvalidHeader,
         FetchError::Overloaded => StaleReason::QueueFull,
         FetchError::Status(status) => StaleReason::Status(status),
-        FetchError::Error | FetchError::NoLiveUpstreams | FetchError::Client(_) => {
-            StaleReason::Error
-        }
+        FetchError::Error
+        | FetchError::NoLiveUpstreams
+        | FetchError::Local
+        | FetchError::Client(_) => StaleReason::Error,
     }
 }
 

@@ -5,11 +5,10 @@ use super::{Context, Directive};
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("memcached_bind", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, 2, "ADDRESS [transparent] | off").inherited()
+        .takes(1, 2, "ADDRESS[:PORT] | off").inherited()
         .default("off")
-        .ignored("the system chooses the local address")
         .short("the local address of connections")
-        .long("The system chooses it. The line has no effect.")
+        .long("Connections to upstreams come from this IP address; with `off`, from the one that the system chooses. Variables may stand in it: an empty value is as `off`, one that is no address is logged and has no effect. An address that cannot be had is answered with 500. Kept connections are used again only by requests with the same address. Unix sockets have none. `transparent` is an error, since workers lack the privilege.")
         .example("memcached_bind 127.0.0.1;"),
     Directive::new("memcached_buffer_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
@@ -66,8 +65,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("memcached_socket_keepalive", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("connections to upstreams are watched by their timeouts")
         .short("let the kernel watch connections")
-        .long("Connections to upstreams have timeouts of their own. The line has no effect.")
+        .long("With `on`, the kernel probes connections that are silent (SO_KEEPALIVE), so that one whose other end is gone ends, and a firewall on the way does not forget it. For TCP only.")
         .example("memcached_socket_keepalive on;"),
 ];

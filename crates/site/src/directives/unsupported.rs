@@ -21,7 +21,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("flv", "serve the files as they are"),
     ("geoip_*", "use `geo` with a list of networks"),
     ("google_perftools_profiles", "leave it out"),
-    ("grpc_*", "there are FastCGI and HTTP upstreams only"),
+    (
+        "grpc_*",
+        "there are FastCGI, HTTP and memcached upstreams only",
+    ),
     (
         "health_check_timeout",
         "checks wait as long as the location's `*_read_timeout`",
@@ -59,10 +62,13 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "proxy_ssl_password_file",
         "keep the key unencrypted, readable for the server only",
     ),
-    ("proxy_store", "use `proxy_cache`"),
+    ("proxy_store*", "use `proxy_cache`"),
     ("quic_*", "there is no HTTP/3 yet; leave it out"),
     ("random_index", "leave it out"),
-    ("scgi_*", "there are FastCGI and HTTP upstreams only"),
+    (
+        "scgi_*",
+        "there are FastCGI, HTTP and memcached upstreams only",
+    ),
     ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
     ("spdy_*", "leave it out"),
@@ -90,12 +96,15 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "write the servers into the `upstream` block",
     ),
     ("userid*", "let the application set the cookie"),
-    ("uwsgi_*", "there are FastCGI and HTTP upstreams only"),
+    (
+        "uwsgi_*",
+        "there are FastCGI, HTTP and memcached upstreams only",
+    ),
     ("xclient", "Mayfly serves the web only"),
     ("xml_entities", "leave it out"),
     ("xslt_*", "let the application transform it"),
     ("fastcgi_allow_upstream", "leave it out"),
-    ("fastcgi_store", "use `fastcgi_cache`"),
+    ("fastcgi_store*", "use `fastcgi_cache`"),
     ("fastcgi_bind_dynamic", "leave it out"),
     ("fastcgi_request_dynamic", "leave it out"),
     (
@@ -104,14 +113,20 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ),
     ("pagespeed", "leave it out"),
     ("more_set_headers", "use `add_header ... always`"),
-    ("more_clear_headers", "use `fastcgi_hide_header`"),
-    ("more_set_input_headers", "use `fastcgi_param HTTP_...`"),
+    (
+        "more_clear_headers",
+        "use `proxy_hide_header` or `fastcgi_hide_header`",
+    ),
+    (
+        "more_set_input_headers",
+        "use `proxy_set_header` or `fastcgi_param HTTP_...`",
+    ),
     (
         "more_clear_input_headers",
-        "use `fastcgi_param HTTP_... \"\"`",
+        "use `proxy_set_header NAME \"\"` or `fastcgi_param HTTP_... \"\"`",
     ),
-    ("srcache_*", "use `fastcgi_cache`"),
-    ("redis_pass", "use `fastcgi_cache`"),
+    ("srcache_*", "use `fastcgi_cache` or `proxy_cache`"),
+    ("redis_pass", "use `memcached_pass`"),
     ("redis2_*", "use `fastcgi_cache`"),
     ("lua_*", "use `map` and `rewrite`"),
     ("access_by_lua*", "use `map` and `rewrite`"),
@@ -126,7 +141,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("fancyindex*", "use `autoindex`"),
     ("modsecurity*", "leave it out"),
     ("vhost_traffic_status*", "leave it out"),
-    ("passenger*", "there are FastCGI and HTTP upstreams only"),
+    (
+        "passenger*",
+        "there are FastCGI, HTTP and memcached upstreams only",
+    ),
 ];
 
 /// What to do instead, where nginx (or a well-known module of others) has a

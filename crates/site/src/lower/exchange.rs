@@ -2,10 +2,11 @@
 //! fields. One file for all prefixes: `fastcgi_read_timeout` and
 //! `proxy_read_timeout` are one.
 
-use nginx_conf::Word;
+use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::level::Level;
+use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
 use crate::model::*;
 
@@ -37,6 +38,8 @@ impl Lowering<'_> {
             .find(&name("_temp_path"))
             .map(|node| node.arg(0).text.clone());
         Exchange {
+            bind: self.bind(level, &name("_bind")),
+            socket_keepalive: self.flag(level, &name("_socket_keepalive"), false),
             connect_timeout: self.duration(level, &name("_connect_timeout"), seconds(60)),
             send_timeout: self.duration(level, &name("_send_timeout"), seconds(60)),
             read_timeout: self.duration(level, &name("_read_timeout"), seconds(60)),
@@ -63,6 +66,42 @@ impl Lowering<'_> {
             hidden_fields: hidden_fields(level, protocol),
             ignored_fields: self.ignored_fields(level, protocol),
         }
+    }
+
+    /// `*_bind`
+    fn bind(&mut self, level: &Level<'_>, name: &str) -> Option<Bind> {
+        let node = level.find(name)?;
+        let word = node.arg(0);
+        match node.args() {
+            [word] if word.text == "off" => return None,
+            [_, second, ..] if second.text == "transparent" => {
+                self.report(
+                    Diagnostic::error(second.span, format!("\"{name}\" cannot be transparent"))
+                        .label("needs a privilege that workers do not have")
+                        .hint("let the upstream take the client's address from a field, such as `X-Real-IP`"),
+                );
+                return None;
+            }
+            [_, second, ..] => {
+                let message = format!("invalid parameter \"{second}\" of \"{name}\"");
+                self.report(
+                    Diagnostic::error(second.span, message).label("the address stands alone"),
+                );
+                return None;
+            }
+            _ => {}
+        }
+        if has_variables(&word.text) {
+            return Some(Bind::Named(self.template(word)));
+        }
+        let address = Bind::parse(&word.text);
+        if address.is_none() {
+            self.report(
+                Diagnostic::error(word.span, format!("invalid address \"{word}\""))
+                    .label("expected an IP address, with :PORT if it matters, or off"),
+            );
+        }
+        address.map(Bind::To)
     }
 
     /// `*_next_upstream` (also says whether `non_idempotent` is there) and

@@ -51,7 +51,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "proxy_protocol_tlv_",
         "write a known name or 0x and the type, as in $proxy_protocol_tlv_0x05",
     ),
-    ("proxy_internal_", "there are no HTTP upstreams yet"),
+    ("proxy_internal_", "it is of nginx's inside"),
     ("spdy", "there is no SPDY"),
     ("jwt_", "auth_jwt is not there yet"),
     ("otel_", "OpenTelemetry is not there yet"),

@@ -1,7 +1,7 @@
 //! Requests that go on to somebody else: groups of servers, what all protocols
 //! towards upstreams have in common, and what is FastCGI's and HTTP's own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -294,6 +294,10 @@ pub struct FastCgiParam {
 /// Settings that `fastcgi_*` and `proxy_*` share.
 #[derive(Debug, Clone)]
 pub struct Exchange {
+    /// `*_bind`: where connections come from.
+    pub bind: Option<Bind>,
+    /// `*_socket_keepalive`: the kernel probes connections.
+    pub socket_keepalive: bool,
     pub connect_timeout: Duration,
     pub send_timeout: Duration,
     pub read_timeout: Duration,
@@ -329,6 +333,24 @@ pub struct Exchange {
     pub passes_server: bool,
     /// `*_ignore_headers`
     pub ignored_fields: IgnoredFields,
+}
+
+/// The local address of connections to upstreams, from `*_bind`; port 0: any.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Bind {
+    To(SocketAddr),
+    /// Known with each request; see [`Bind::parse`]. Empty: as the system likes.
+    Named(Template),
+}
+
+impl Bind {
+    /// `ADDRESS`, `ADDRESS:PORT`, `[ADDRESS]:PORT`; never a name.
+    pub fn parse(text: &str) -> Option<SocketAddr> {
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Some(SocketAddr::new(address, 0));
+        }
+        text.parse().ok().filter(|it: &SocketAddr| it.port() != 0)
+    }
 }
 
 /// A set of ways to fail: `*_next_upstream` and `*_cache_use_stale`.
@@ -376,4 +398,29 @@ pub struct IgnoredFields {
     pub cache_control: bool,
     pub set_cookie: bool,
     pub vary: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bind;
+
+    #[test]
+    fn an_address_to_bind_to_is_numeric() {
+        let cases = [
+            ("127.0.0.2", Some("127.0.0.2:0")),
+            ("127.0.0.2:81", Some("127.0.0.2:81")),
+            ("::1", Some("[::1]:0")),
+            ("[::1]:81", Some("[::1]:81")),
+            ("127.0.0.2:0", None),
+            ("127.0.0.2:", None),
+            ("127.0.0.2:65536", None),
+            ("localhost", None),
+            ("unix:/a", None),
+            ("", None),
+        ];
+        for (text, wanted) in cases {
+            let wanted = wanted.map(|it| it.parse().unwrap());
+            assert_eq!(Bind::parse(text), wanted, "{text}");
+        }
+    }
 }
