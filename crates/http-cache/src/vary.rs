@@ -8,6 +8,7 @@
 
 use crate::fields::RequestFields;
 use crate::storability::NoStore;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Bound on the field names of one `Vary`; honest applications name three or four.
@@ -231,9 +232,11 @@ fn cookie(request: &dyn RequestFields, rules: &VaryRules, out: &mut Vec<u8>) -> 
 const CODINGS: [&[u8]; 5] = [b"br", b"gzip", b"zstd", b"deflate", b"*"];
 
 /// One byte: the set of codings the client accepts. Order and weights other than zero do not
-/// count, `identity` is always acceptable in practice, and unknown codings are as good as absent.
+/// count, and `identity` is always acceptable in practice. Codings unknown here follow by name: the
+/// upstream may know one of them, and only who asked for it can read the answer.
 fn accept_encoding(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
     let mut set = 0u8;
+    let mut others = BTreeSet::new();
     request.each_value("accept-encoding", &mut |value| {
         for member in value.split(|&b| b == b',') {
             let mut parts = member.split(|&b| b == b';').map(<[u8]>::trim_ascii);
@@ -247,15 +250,25 @@ fn accept_encoding(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
             let bit = CODINGS
                 .iter()
                 .position(|known| coding.eq_ignore_ascii_case(known));
-            if let (Some(bit), false) = (bit, refused) {
-                set |= 1 << bit;
+            match bit {
+                _ if refused || coding.is_empty() => {}
+                Some(bit) => set |= 1 << bit,
+                None if coding.eq_ignore_ascii_case(b"identity") => {}
+                None => {
+                    others.insert(coding.to_ascii_lowercase());
+                }
             }
         }
     });
-    if set != 0 {
-        out.push(set);
+    if set == 0 && others.is_empty() {
+        return false;
     }
-    set != 0
+    out.push(set);
+    for coding in others {
+        out.extend_from_slice(&coding);
+        out.push(b',');
+    }
+    true
 }
 
 /// `q=0`, `q=0.0`, `Q=0.000`.
@@ -292,7 +305,7 @@ mod tests {
         let ga = &["_ga*", "_fbp"][..];
         /// Name, `Vary`, two requests, and whether they select the same variant.
         type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str], bool);
-        let cases: [Case<'_>; 15] = [
+        let cases: [Case<'_>; 18] = [
             ("same", "Accept", &["Accept: a"], &["accept: a"], true),
             (
                 "other value",
@@ -341,6 +354,27 @@ mod tests {
                 "refused br",
                 "Accept-Encoding",
                 &["Accept-Encoding: gzip, br;q=0.0"],
+                &["Accept-Encoding: gzip"],
+                true,
+            ),
+            (
+                "unknown codings, in any order",
+                "Accept-Encoding",
+                &["Accept-Encoding: foo, gzip, BAR"],
+                &["Accept-Encoding: bar,, foo;q=0.5", "Accept-Encoding: gzip"],
+                true,
+            ),
+            (
+                "an unknown coding is not another",
+                "Accept-Encoding",
+                &["Accept-Encoding: foo,bar"],
+                &["Accept-Encoding: foobar"],
+                false,
+            ),
+            (
+                "refused unknown coding",
+                "Accept-Encoding",
+                &["Accept-Encoding: foo;q=0, gzip"],
                 &["Accept-Encoding: gzip"],
                 true,
             ),
