@@ -286,7 +286,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// The rest of a response that [`write_at_once`] began.
+    /// The rest of a response that `write_at_once` began.
     pub async fn send_rest(&mut self, begun: Begun, chunks: &[Bytes]) -> Result<(), SendError> {
         self.joined = begun.joined;
         self.sent = begun.written as u64;
