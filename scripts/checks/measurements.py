@@ -87,6 +87,7 @@ def configurations_load(binary):
     values = {
         "PORT": subject.free_port(), "USER": "", "PAGE": "/page.php", "SOCKET": "/php.sock",
         "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
+        "SMALL": 1, "LARGE": 2, "ORIGIN": 3,
         "FILES": "/var/www", "ONE_LINE": "/one.php", "ACCESS_LOG": "off", "GZIP": "on", "SENDFILE": "on",
     }
     templates = [os.path.join(subject.TEMPLATES, name) for name in sorted(os.listdir(subject.TEMPLATES))]
