@@ -61,11 +61,7 @@ impl ClientStream {
         buffer: &mut BytesMut,
     ) -> Poll<io::Result<usize>> {
         loop {
-            let ready = match &self.socket {
-                Socket::Tcp(stream) => stream.poll_read_ready(cx),
-                Socket::Unix(stream) => stream.poll_read_ready(cx),
-            };
-            ready!(ready)?;
+            ready!(self.poll_read_ready(cx))?;
             let room = buffer.capacity() - buffer.len();
             let read = match &self.socket {
                 Socket::Tcp(stream) => stream.try_read_buf(buffer),
@@ -94,11 +90,7 @@ impl ClientStream {
         buffer: &mut BytesMut,
     ) -> Poll<io::Result<usize>> {
         loop {
-            let ready = match &self.socket {
-                Socket::Tcp(stream) => stream.poll_read_ready(cx),
-                Socket::Unix(stream) => stream.poll_read_ready(cx),
-            };
-            ready!(ready)?;
+            ready!(self.poll_read_ready(cx))?;
             let mut received = None;
             let tried = self.try_io(Interest::READABLE, |socket| {
                 SCRATCH.with_borrow_mut(|scratch| {
@@ -138,11 +130,16 @@ impl ClientStream {
     }
 
     fn forget_readable(&self) {
-        let nothing = || Err::<(), _>(io::Error::from(io::ErrorKind::WouldBlock));
-        let _ = match &self.socket {
-            Socket::Tcp(stream) => stream.try_io(Interest::READABLE, nothing),
-            Socket::Unix(stream) => stream.try_io(Interest::READABLE, nothing),
-        };
+        let _ = self.try_io(Interest::READABLE, |_| {
+            Err::<(), _>(io::ErrorKind::WouldBlock.into())
+        });
+    }
+
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &self.socket {
+            Socket::Tcp(stream) => stream.poll_read_ready(cx),
+            Socket::Unix(stream) => stream.poll_read_ready(cx),
+        }
     }
 
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
