@@ -48,4 +48,4 @@ pub use request::{Parsed, RequestHead, RequestView, parse_request, worth_parsing
 pub use request_line::{RequestLine, Version};
 pub use response::{ResponseHead, parse_response};
 pub use span::{FieldSpan, Span};
-pub use target::{Target, TargetForm};
+pub use target::{Target, TargetForm, split_query};

@@ -139,6 +139,15 @@ fn split_scheme(target: &[u8]) -> Option<&[u8]> {
     rest.strip_prefix(b"://").filter(|_| is_scheme)
 }
 
+/// Path and query of a target that the server itself was given (`try_files`,
+/// `error_page`, `X-Accel-Redirect` and the like), cut at the first `?` and as
+/// they are; `None` where there is no `?`.
+pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
+    let (path, query) = target.split_at(mark);
+    (path, query.get(1..))
+}
+
 fn without_fragment(query: &[u8]) -> &[u8] {
     match memchr::memchr(b'#', query) {
         Some(at) => query.get(..at).unwrap_or_default(),
@@ -261,6 +270,20 @@ pub(crate) fn hex_pair(high: u8, low: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_query_begins_behind_the_first_question_mark() {
+        for (target, path, query) in [
+            ("/a?b=c?d", "/a", Some("b=c?d")),
+            ("/a?", "/a", Some("")),
+            ("/a", "/a", None),
+            ("?b", "", Some("b")),
+            ("", "", None),
+        ] {
+            let wanted = (path.as_bytes(), query.map(str::as_bytes));
+            assert_eq!(split_query(target.as_bytes()), wanted, "{target}");
+        }
+    }
 
     fn path_and_query(target: &str, merge_slashes: bool) -> Option<(String, Option<String>)> {
         let target = Target::parse(target.as_bytes(), merge_slashes).ok()?;

@@ -339,7 +339,8 @@ fn asking(check: &HealthCheck, pass: &Pass) -> Option<Asking> {
             let root = match &check.settings.files.root {
                 Root::Root(root) | Root::Alias(root) => root.as_constant().unwrap_or(b""),
             };
-            let (path, args) = split_args(&check.uri);
+            let (path, args) = http1::split_query(&check.uri);
+            let args = args.unwrap_or_default();
             let script = [root, path].concat();
             let mut params = ParamsEncoder::new();
             let usual: [(&[u8], &[u8]); 9] = [
@@ -370,13 +371,6 @@ fn asking(check: &HealthCheck, pass: &Pass) -> Option<Asking> {
         Protocol::Http(proxy) => Some(Asking::Http(http_asking(check, proxy))),
         // Refused when the configuration is read.
         Protocol::Memcached(_) => None,
-    }
-}
-
-fn split_args(uri: &[u8]) -> (&[u8], &[u8]) {
-    match memchr::memchr(b'?', uri) {
-        Some(at) => (&uri[..at], &uri[at + 1..]),
-        None => (uri, b""),
     }
 }
 

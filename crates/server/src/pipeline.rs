@@ -197,16 +197,9 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     if target.first() == Some(&b'/') {
         request.forced_status = forced;
         request.become_get();
-        let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
-        let (path, args) = target.split_at(mark);
-        let args = args.get(1..).map_or_else(Vec::new, <[u8]>::to_vec);
-        return settle(
-            request,
-            Handled::Redirect {
-                path: path.to_vec(),
-                args,
-            },
-        );
+        let (path, args) = http1::split_query(&target);
+        let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
+        return settle(request, Handled::Redirect { path, args });
     }
     // Elsewhere: an external redirect.
     let status = match page.answer {
@@ -421,11 +414,8 @@ fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
                 Some(match target.first() {
                     Some(b'@') => Handled::Named(target),
                     _ => {
-                        let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
-                        let (path, args) = target.split_at(mark);
-                        let args = args
-                            .get(1..)
-                            .map_or_else(|| request.args.clone(), <[u8]>::to_vec);
+                        let (path, args) = http1::split_query(&target);
+                        let args = args.map_or_else(|| request.args.clone(), <[u8]>::to_vec);
                         Handled::Redirect {
                             path: path.to_vec(),
                             args,

@@ -50,10 +50,10 @@ pub async fn body_of(request: &mut Request, path: &Template) -> Body {
         return Body::Empty;
     }
     let target = variable::evaluate(request, path);
-    let mark = memchr::memchr(b'?', &target).unwrap_or(target.len());
+    let (path, args) = http1::split_query(&target);
     let target = SubrequestTarget {
-        path: target.get(..mark).unwrap_or_default().into(),
-        args: target.get(mark + 1..).map(Into::into),
+        path: path.into(),
+        args: args.map(Into::into),
     };
     let mut subrequest = subrequest::to(request, &target, b"");
     subrequest.become_get();

@@ -470,8 +470,7 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     if target.first() == Some(&b'@') {
         return Handled::Named(target.to_vec());
     }
-    let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
-    let (path, args) = target.split_at(mark);
+    let (path, args) = http1::split_query(target);
     // Whoever wrote it does not mean to leave a folder that way: refused, as in nginx.
     let leaves_folder = http1::escape::unescape(path)
         .split(|&byte| byte == b'/')
@@ -482,7 +481,7 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     };
     Handled::Redirect {
         path,
-        args: args.get(1..).unwrap_or_default().to_vec(),
+        args: args.unwrap_or_default().to_vec(),
     }
 }
 

@@ -501,8 +501,7 @@ fn subrequest(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     if request.depth >= MAX_DEPTH {
         return None;
     }
-    let mark = memchr::memchr(b'?', target).unwrap_or(target.len());
-    let (path, args) = target.split_at(mark);
+    let (path, args) = http1::split_query(target);
     let mut whole = Vec::new();
     if path.first() != Some(&b'/') {
         let folder = memchr::memrchr(b'/', &request.path).map_or(0, |at| at + 1);
@@ -522,7 +521,7 @@ fn subrequest(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     part.target_changed = true;
     part.path_changed = false;
     part.path = target.path.into_owned();
-    part.args = args.get(1..).unwrap_or_default().to_vec();
+    part.args = args.unwrap_or_default().to_vec();
     part.body = match &request.body {
         RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
         RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
