@@ -40,7 +40,8 @@ pub struct JoinRequest<'a> {
     pub fields: &'a dyn RequestFields,
     /// Now.
     pub now: Millis,
-    /// A leader that has made no progress for this long does not keep others from leading.
+    /// A leader that has made no progress for this long does not keep others from leading. Standing
+    /// in line for the upstream ([`Progress`]) does not count.
     pub lock_age: Option<Duration>,
     /// The private group the response counts against.
     pub group: Option<u64>,
@@ -73,6 +74,15 @@ pub struct Leader {
     duty: Duty,
     stale: Option<Arc<StoredResponse>>,
     group: Option<u64>,
+}
+
+/// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
+/// counts neither as the leader's slowness ([`JoinRequest::lock_age`]) nor against the patience of
+/// its followers ([`Follower::last_progress`]): another fetch would stand in the same line, further
+/// back.
+#[derive(Clone)]
+pub struct Progress {
+    flight: Arc<Flight>,
 }
 
 /// A response that is arriving. Dropped without an ending, its readers see it truncated.
@@ -253,6 +263,14 @@ impl Leader {
         self.stale.as_ref()
     }
 
+    /// Where the fetch says how it gets on.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress {
+            flight: Arc::clone(&self.duty.flight),
+        }
+    }
+
     /// The response may be shared: followers get its head now and its bytes as they come.
     #[must_use]
     pub fn publish_head(
@@ -325,6 +343,18 @@ impl Leader {
     /// The fetch failed in a way that `status` tells: followers are answered likewise.
     pub fn failed_as(mut self, status: u16) {
         self.duty.end(|state| state.fail_as(status));
+    }
+}
+
+impl Progress {
+    /// The fetch waits for its turn with the upstream.
+    pub fn in_line(&self) {
+        self.flight.note_progress(None);
+    }
+
+    /// The fetch goes to the upstream.
+    pub fn under_way(&self, now: Millis) {
+        self.flight.note_progress(Some(now));
     }
 }
 
@@ -435,6 +465,12 @@ impl Filling {
 }
 
 impl Follower {
+    /// When something last happened at the upstream; none while the leader waits in line for it.
+    #[must_use]
+    pub fn last_progress(&self) -> Option<Millis> {
+        self.flight.last_progress()
+    }
+
     /// Waits until the leader has something. Bound it with a timer; dropping it leaves the group.
     pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> Followed {
         loop {

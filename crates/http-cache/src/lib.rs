@@ -34,7 +34,8 @@ mod testing;
 
 pub use body::Body;
 pub use collapse::{
-    Alone, Filling, Followed, Follower, Join, JoinRequest, Leader, Pushed, Reader, Truncated,
+    Alone, Filling, Followed, Follower, Join, JoinRequest, Leader, Progress, Pushed, Reader,
+    Truncated,
 };
 pub use encoded::{Claim, Encoded, EncodedForms, Encoding, Making};
 pub use fields::{Field, NoFields, RequestFields, StoredFields};

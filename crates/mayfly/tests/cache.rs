@@ -1,8 +1,9 @@
 //! The microcache as visitors meet it, in front of a scripted PHP. Nothing here
-//! sleeps: whatever must happen first is held back by a gate of the test's.
+//! sleeps for luck: whatever must happen first is held back by a gate of the test's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
@@ -669,6 +670,51 @@ async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_b
         tokio::task::yield_now().await;
     }
     assert_eq!(php.most_at_once(), 1);
+}
+
+/// The line has room for one: a follower that lost patience with a leader who
+/// stands there would be turned away, and PHP would make the page twice.
+#[tokio::test]
+async fn patience_does_not_run_out_while_the_leader_waits_for_a_worker() {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let php = FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
+        "/slow" => Script::new().wait_for(&held).stdout("X-A: b\r\n\r\nslow"),
+        _ => Script::page("X-A: b\r\n", "page"),
+    })
+    .await;
+    let http = format!(
+        "upstream php {{ server {} max_conns=1; queue 1 timeout=1h; }}\n\
+         fastcgi_cache_path %%/cache keys_zone=zone:1m;\n\
+         server {{ listen unix:%%/http; location / {{\n\
+         fastcgi_pass php; fastcgi_param REQUEST_URI $request_uri;\n\
+         fastcgi_cache zone; fastcgi_cache_key $request_uri; fastcgi_cache_valid 1h; fastcgi_cache_lock on;\n\
+         fastcgi_cache_lock_timeout {patience}ms; fastcgi_cache_lock_age {patience}ms; }} }}",
+        php.address(),
+        patience = PATIENCE.as_millis(),
+    );
+    let server = Running::start(PROGRAM, "", &http).await;
+    let target = server.target();
+    let get = |path: &'static str| {
+        let target = target.clone();
+        tokio::spawn(async move { target.get(path).await })
+    };
+    let slow = get("/slow");
+    while php.requests() < 1 {
+        tokio::task::yield_now().await;
+    }
+    let crowd = [get("/page"), get("/page")];
+    tokio::time::sleep(2 * PATIENCE).await;
+    gate.add_permits(1);
+    for (waiting, body) in [slow]
+        .into_iter()
+        .chain(crowd)
+        .zip(["slow", "page", "page"])
+    {
+        let reply = waiting.await.expect("a response");
+        assert_eq!((reply.status, reply.text().as_str()), (200, body));
+    }
 }
 
 #[tokio::test]

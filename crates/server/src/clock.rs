@@ -34,6 +34,13 @@ pub fn now() -> u64 {
     u64::try_from((origin.unix + origin.instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
 }
 
+/// When it was so late, for deadlines that count from then.
+pub fn instant_of(millis: http_cache::Millis) -> tokio::time::Instant {
+    let now = tokio::time::Instant::now();
+    let ago = Duration::from_millis(self::now().saturating_sub(millis.0));
+    now.checked_sub(ago).unwrap_or(now)
+}
+
 /// How often [`recent`] gives the same reading while its thread does not sleep.
 /// At some ten microseconds a request, that is well below a millisecond.
 const READINGS: u32 = 32;

@@ -9,10 +9,12 @@ mod trace;
 
 use std::io;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http_cache::{Millis, Progress};
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
 use tokio::time::timeout;
@@ -65,6 +67,8 @@ pub struct FetchSpec {
     pub own_pool: bool,
     /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
     pub rate: u64,
+    /// Others wait for this fetch, and are told when its turn has come.
+    pub progress: Option<Progress>,
 }
 
 /// What error log lines about a fetch say of its request.
@@ -187,7 +191,8 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             security: 0,
             local: spec.local,
         };
-        let lease = match spec.group.acquire(key, &tried, queued_at).await {
+        let turn = spec.group.acquire(key, &tried, queued_at);
+        let lease = match take_turn(turn, spec.progress.as_ref()).await {
             Ok(lease) => lease,
             Err(error) => return Err(refused(spec, error, last)),
         };
@@ -243,6 +248,28 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         tried.insert(server);
     }
     Err(last)
+}
+
+/// Waits for the request's turn, and tells those who wait for its response
+/// where it has to stand in line.
+async fn take_turn(
+    turn: impl Future<Output = Result<Lease, AcquireError>>,
+    progress: Option<&Progress>,
+) -> Result<Lease, AcquireError> {
+    let mut turn = pin!(turn);
+    tokio::select! {
+        biased;
+        granted = &mut turn => return granted,
+        () = std::future::ready(()) => {}
+    }
+    if let Some(progress) = progress {
+        progress.in_line();
+    }
+    let granted = turn.await;
+    if let Some(progress) = progress {
+        progress.under_way(Millis(clock::now()));
+    }
+    granted
 }
 
 /// Finds the servers of a group that a variable named.

@@ -77,7 +77,8 @@ pub(super) struct State {
     is_passing: bool,
     /// None: has left.
     readers: Vec<Option<Place>>,
-    last_progress: Millis,
+    /// None: waits in line for the upstream, which is no fault of the upstream's.
+    last_progress: Option<Millis>,
 }
 
 /// How far a reader has come.
@@ -143,7 +144,7 @@ impl Flight {
                 reserved_bytes: 0,
                 is_passing: false,
                 readers: Vec::new(),
-                last_progress: now,
+                last_progress: Some(now),
             }),
             changed: Notify::new(),
             space: Notify::new(),
@@ -169,11 +170,19 @@ impl Flight {
             Some(vary) if !vary.matches(request) => {
                 Accepts::OtherVariant(Some(Arc::clone(vary.spec())))
             }
-            _ if lock_age.is_some_and(|age| now.since(state.last_progress) >= age) => {
-                Accepts::TooOld
-            }
+            _ if state.is_stuck(now, lock_age) => Accepts::TooOld,
             _ => Accepts::Yes,
         }
+    }
+
+    /// The fetch stands in line for the upstream (none), or was sent to it at this time.
+    pub(super) fn note_progress(&self, at: Option<Millis>) {
+        self.state.lock().last_progress = at;
+    }
+
+    /// When something last happened at the upstream; none while the fetch waits in line for it.
+    pub(super) fn last_progress(&self) -> Option<Millis> {
+        self.state.lock().last_progress
     }
 
     /// Makes the head known.
@@ -181,7 +190,7 @@ impl Flight {
         let mut state = self.state.lock();
         state.phase = Phase::Streaming;
         state.head = Some(head);
-        state.last_progress = now;
+        state.last_progress = Some(now);
         drop(state);
         self.changed.notify_waiters();
     }
@@ -291,6 +300,13 @@ impl Flight {
 }
 
 impl State {
+    fn is_stuck(&self, now: Millis, lock_age: Option<Duration>) -> bool {
+        match (self.last_progress, lock_age) {
+            (Some(progress), Some(age)) => now.since(progress) >= age,
+            _ => false,
+        }
+    }
+
     /// Complete and stored: readers go on from the stored body, the received bytes are free.
     pub(super) fn complete(&mut self, response: Arc<StoredResponse>) {
         self.phase = Phase::Stored(response);
@@ -321,7 +337,7 @@ impl State {
     fn push(&mut self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
         let counted = bytes.len() as u64;
         let release = if reserved { counted } else { 0 };
-        self.last_progress = now;
+        self.last_progress = Some(now);
         self.received_bytes += counted;
         self.window_bytes += counted;
         self.chunks.push_back(bytes);

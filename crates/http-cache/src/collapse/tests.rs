@@ -229,6 +229,26 @@ fn a_leader_without_progress_lets_one_more_lead() {
 }
 
 #[test]
+fn waiting_in_line_for_the_upstream_is_not_slowness() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let age = |millis| Client {
+        now: T0.plus(Duration::from_millis(millis)),
+        lock_age: Some(Duration::from_secs(5)),
+        ..Client::new(&zone, &[])
+    };
+    leader.progress().in_line();
+    let follower = age(60_000).follow();
+    assert_eq!(follower.last_progress(), None);
+    let sent = T0.plus(Duration::from_secs(61));
+    leader.progress().under_way(sent);
+    assert_eq!(follower.last_progress(), Some(sent));
+    age(65_999).follow();
+    let _second = age(66_000).lead();
+}
+
+#[test]
 fn followers_that_select_another_variant_go_their_own_way() {
     let zone = zone();
     let de = Client::new(&zone, &["Accept-Language: de"]);

@@ -314,6 +314,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             scheme: pass.scheme(),
             target,
         },
+        progress: None,
     })
 }
 

@@ -24,7 +24,7 @@ use http_cache::{
     ResponseHead, Served, StaleInfo, StaleReason, Storable, StoredHead, StoredResponse, Zone,
     may_serve_stale,
 };
-use site::{LogLevel, Pass};
+use site::{CacheRules, LogLevel, Pass};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
@@ -410,13 +410,7 @@ async fn follow(
     {
         return Round::Done(from_memory(request, stored.clone(), Served::StaleUpdating));
     }
-    // After `*_cache_lock_age` somebody else may lead; we look whether we may.
-    let out_of_patience = began + plan.rules.lock_timeout;
-    let patience = out_of_patience.min(Instant::now() + plan.rules.lock_age);
-    let followed = {
-        let fields = Fields(&request.head);
-        timeout_at(patience, follower.wait(&fields)).await
-    };
+    let followed = wait(request, &plan.rules, &mut follower, began).await;
     drop(follower);
     request.now = clock::now();
     if let Some(outcome) = &mut request.cache.outcome {
@@ -443,9 +437,47 @@ async fn follow(
             _ if status == 503 => Round::Done(passed::failed(FetchError::Overloaded)),
             _ => Round::Done(Handled::Status(status)),
         },
-        Err(_) if Instant::now() < out_of_patience => Round::Again,
-        // `*_cache_lock_timeout`: fetch, but leave storing to the leader.
-        Err(_) => Round::Done(passed::direct(request, pass.clone(), client).await),
+        Err(OutOfPatience::WithLeader) => Round::Again,
+        // Fetch, but leave storing to the leader.
+        Err(OutOfPatience::Altogether) => {
+            Round::Done(passed::direct(request, pass.clone(), client).await)
+        }
+    }
+}
+
+/// Why a follower waits no longer.
+enum OutOfPatience {
+    /// `*_cache_lock_age`: somebody else may lead; we look whether we may.
+    WithLeader,
+    /// `*_cache_lock_timeout`
+    Altogether,
+}
+
+/// Waits for the leader. While it stands in line for the upstream both clocks stand
+/// still: to fetch for oneself would be to stand further back in the same line.
+async fn wait(
+    request: &Request,
+    rules: &CacheRules,
+    follower: &mut http_cache::Follower,
+    began: Instant,
+) -> Result<Followed, OutOfPatience> {
+    let fields = Fields(&request.head);
+    loop {
+        let progress = follower.last_progress();
+        let sent = progress.map_or_else(Instant::now, clock::instant_of);
+        let altogether = began.max(sent) + rules.lock_timeout;
+        let with_leader = sent + rules.lock_age;
+        let patience = altogether.min(with_leader);
+        if let Ok(followed) = timeout_at(patience, follower.wait(&fields)).await {
+            return Ok(followed);
+        }
+        if progress.is_none() || progress != follower.last_progress() {
+            continue;
+        }
+        return Err(match altogether <= with_leader {
+            true => OutOfPatience::Altogether,
+            false => OutOfPatience::WithLeader,
+        });
     }
 }
 
@@ -589,6 +621,7 @@ async fn lead(
             let _ = client.send(led);
         }
     };
+    spec.progress = Some(leader.progress());
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
