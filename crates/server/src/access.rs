@@ -21,7 +21,7 @@ pub fn is_allowed(request: &Request) -> bool {
 
 /// The first rule that holds the client's address; `None` where none does.
 pub fn decision(request: &Request) -> Option<bool> {
-    decide(&request.settings.access, request.client_ip())
+    decide(&request.settings().access, request.client_ip())
 }
 
 fn decide(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
@@ -35,7 +35,7 @@ fn decide(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
 /// once that has happened, so it may be called again in the final location.
 pub fn apply_real_ip(request: &mut Request) {
     let peer = request.connection.peer;
-    let rules = &request.settings.real_ip;
+    let rules = &request.settings().real_ip;
     if rules.from.is_empty() || request.client != peer {
         return;
     }
@@ -133,7 +133,7 @@ fn parse_address(text: &[u8]) -> Option<SocketAddr> {
 
 /// `$invalid_referer`: is the Referer none of those that `valid_referers` names?
 pub fn is_referer_invalid(request: &Request) -> bool {
-    match &request.settings.valid_referers {
+    match &request.settings().valid_referers {
         Some(valid) => !is_referer_valid(valid, request.head.field("referer")),
         None => false,
     }

@@ -75,8 +75,8 @@ thread_local! {
 
 /// Writes the line of a request that has ended to its location's logs.
 pub fn log(request: &mut Request) {
-    if request.settings.access_logs.is_empty()
-        || (request.is_subrequest && !request.settings.log_subrequests)
+    if request.settings().access_logs.is_empty()
+        || (request.is_subrequest && !request.settings().log_subrequests)
     {
         return;
     }
@@ -87,7 +87,7 @@ pub fn log(request: &mut Request) {
 }
 
 fn write_all(request: &mut Request, writer: &mut Writer) {
-    let (settings, runtime) = (request.settings.clone(), request.runtime.clone());
+    let (settings, runtime) = (request.settings_held(), request.runtime.clone());
     for log in &settings.access_logs {
         if let Some(condition) = &log.condition
             && !variable::is_true(request, condition)

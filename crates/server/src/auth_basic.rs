@@ -52,7 +52,7 @@ pub enum Verdict {
 /// Checks the request's name and password; sets `remote_user` to the name
 /// given, right or wrong, as the log of nginx shows it.
 pub fn check(request: &mut Request) -> Verdict {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let Some(auth) = &settings.auth else {
         return Verdict::Pass;
     };

@@ -79,7 +79,7 @@ impl ClientSide {
     /// Limits for the body, once the location is known, and the go-ahead for a
     /// client that waits for one.
     pub async fn begin_body(&mut self, request: &Request) {
-        let settings = &request.settings.body;
+        let settings = &request.settings().body;
         let expects = std::mem::take(&mut self.expects_continue);
         if let Some(input) = self.input() {
             input.limit(settings);
@@ -93,7 +93,7 @@ impl ClientSide {
     /// Reads the whole body into the request.
     pub async fn read_body(&mut self, request: &mut Request) -> Result<(), u16> {
         self.begin_body(request).await;
-        let settings = request.settings.clone();
+        let settings = request.settings_held();
         let Some(input) = self.input() else {
             request.body = RequestBody::None;
             return Ok(());

@@ -348,7 +348,7 @@ impl Connection {
             None => pipeline::serve(&mut request, &mut self.client).await,
         };
         let may_keep_alive = refused.is_none()
-            && self.may_keep_alive(&request, &request.settings)
+            && self.may_keep_alive(&request, request.settings())
             && !self.client.expects_continue;
         let mut tunnel = None;
         let mut after = match reply {
@@ -383,21 +383,20 @@ impl Connection {
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
         }
         self.spans = std::mem::take(&mut request.head.fields);
-        let settings = &request.settings;
-        self.idle = settings.connection.keepalive_timeout;
+        self.idle = request.settings().connection.keepalive_timeout;
         let gone = request.status == 499 || request.status == 444;
         match after {
             Ok(After::KeepAlive) => {
-                if self.discard_body(settings).await {
+                if self.discard_body(request.settings()).await {
                     Next::Request
                 } else {
-                    Next::Linger(settings.clone())
+                    Next::Linger(request.settings_held())
                 }
             }
             Ok(After::Close) if gone => Next::Close,
-            Ok(After::Close) => self.farewell(settings),
+            Ok(After::Close) => self.farewell(&request),
             Err(SendError::TimedOut) => {
-                if settings.connection.reset_timedout {
+                if request.settings().connection.reset_timedout {
                     self.stream.reset_on_close();
                 }
                 Next::Close
@@ -408,15 +407,15 @@ impl Connection {
 
     /// Closes at once, or lingers where the client may still be sending: a
     /// reset would take the response from it.
-    fn farewell(&mut self, settings: &Arc<Settings>) -> Next {
+    fn farewell(&mut self, request: &Request) -> Next {
         let mut is_sending = || {
             self.client
                 .input()
                 .is_none_or(|input| !input.is_done() || !input.buffer.is_empty())
         };
-        match settings.connection.lingering_close {
-            LingeringClose::Always => Next::Linger(settings.clone()),
-            LingeringClose::On if is_sending() => Next::Linger(settings.clone()),
+        match request.settings().connection.lingering_close {
+            LingeringClose::Always => Next::Linger(request.settings_held()),
+            LingeringClose::On if is_sending() => Next::Linger(request.settings_held()),
             _ => Next::Close,
         }
     }

@@ -89,7 +89,7 @@ pub fn write(
 
 /// Writes a line about `request`.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
-    let logs = &request.settings.error_logs;
+    let logs = &request.settings().error_logs;
     if are_told(logs, level) {
         let context = context(request);
         write(

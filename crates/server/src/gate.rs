@@ -31,7 +31,7 @@ pub fn is_guarded(settings: &Settings) -> bool {
 
 /// Asks the checks; `None`: the client may come in.
 pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled> {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let is_any = settings.satisfy == Satisfy::Any;
     let mut refusal: Option<(u16, Fields)> = None;
     for stage in 0..3 {
@@ -82,7 +82,7 @@ fn by_address(request: &Request) -> Verdict {
 }
 
 fn by_password(request: &mut Request) -> Verdict {
-    if request.settings.auth.is_none() {
+    if request.settings().auth.is_none() {
         return Verdict::NoOpinion;
     }
     match auth_basic::check(request) {

@@ -105,7 +105,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
     if !request.limit_conn_status.is_empty() {
         return Ok(());
     }
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let reaction = settings.limits.on_connections;
     for limit in &settings.limits.connections {
         let Some(zone) = zones.get(limit.zone.0) else {

@@ -292,7 +292,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
     if !request.limit_req_status.is_empty() {
         return Verdict::Pass;
     }
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let reaction = settings.limits.on_requests;
     let mut applied = Vec::with_capacity(settings.limits.requests.len());
     for limit in &settings.limits.requests {

@@ -9,7 +9,6 @@
 //!                     └─ `last` ─┘
 //! ```
 
-use std::sync::Arc;
 
 use bytes::Bytes;
 use http1::Fields;
@@ -20,6 +19,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::respond;
 use crate::rewrite::{self, Rewritten};
+use crate::runtime::Runtime;
 use crate::route::{self, Located};
 use crate::serve::slice::{self, Slicing};
 use crate::serve::{files, pass};
@@ -166,7 +166,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
 
 /// An error's page: `error_page` where one is given, else the built-in text.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let may_use_page = !request.error_page_used || settings.recursive_error_pages;
     let page = settings
         .error_pages
@@ -227,7 +227,7 @@ async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Ha
     if let Some(handled) = precede_content(request, client).await {
         return handled;
     }
-    content(request, client).await
+    at_place(request, &runtime, server, client).await
 }
 
 /// Runs a rewrite program; what ends the way is the error.
@@ -335,7 +335,7 @@ fn for_method(request: &Request, server: &Server, location: site::LocationId) ->
 }
 
 fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
-    let max = request.settings.body.max_bytes;
+    let max = request.settings().body.max_bytes;
     if max == 0 || request.is_internal {
         return false;
     }
@@ -358,10 +358,10 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
     if !request.is_subrequest {
         access::apply_real_ip(request);
     }
-    if precedes_nothing(&request.settings) {
+    if precedes_nothing(request.settings()) {
         return None;
     }
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     if !request.is_subrequest {
         if !settings.limits.connections.is_empty() {
             let runtime = request.runtime.clone();
@@ -450,32 +450,43 @@ async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
     }
 }
 
-/// Makes the response of the location that was found.
+/// Makes the response of the location that the request is in.
 pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
-    let slices = request.settings.slice_bytes > 0;
-    let handled = match &request.settings.content {
+    let runtime = request.runtime.clone();
+    let server = &runtime.site.http.servers[request.server.0];
+    at_place(request, &runtime, server, client).await
+}
+
+/// The same, of a server and runtime that are the request's own.
+async fn at_place(
+    request: &mut Request,
+    runtime: &Runtime,
+    server: &Server,
+    client: &mut ClientSide,
+) -> Handled {
+    let settings = server.settings(request.location);
+    let handled = match &settings.content {
         Content::Files => files::serve(request).await,
         Content::Pass(pass) => {
-            let pass: Arc<site::Pass> = pass.clone();
             // The key may be made of it.
-            if policy::asks_by_body(request, &pass)
-                && let Err(status) = Box::pin(pass::take_body(request, &pass, client)).await
+            if policy::asks_by_body(request, pass)
+                && let Err(status) = Box::pin(pass::take_body(request, pass, client)).await
             {
                 return Handled::Status(status);
             }
             // A hit needs no waiting; whatever does is a large future, which only
             // those who wait pay for.
-            match pass::at_once(request, &pass) {
+            match pass::at_once(request, runtime, pass) {
                 pass::AtOnce::Handled(handled) => handled,
                 pass::AtOnce::Must(plan) => {
-                    Box::pin(pass::serve(request, pass, plan, client)).await
+                    Box::pin(pass::serve(request, pass.clone(), plan, client)).await
                 }
             }
         }
         Content::EmptyGif => crate::serve::small::empty_gif(request),
         Content::StubStatus => crate::serve::small::stub_status(request),
     };
-    if slices {
+    if settings.slice_bytes > 0 {
         return slice::gather(request, handled);
     }
     handled

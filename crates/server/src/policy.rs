@@ -12,35 +12,36 @@ use site::{CacheRules, CacheZoneChoice, Pass};
 
 use crate::body::RequestBody;
 use crate::request::{Method, Request, View};
+use crate::runtime::Runtime;
 use crate::variable;
 
 /// Carries until when (unix milliseconds) its browser sees past the cache.
 pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
 /// How a request and the cache deal with each other.
-pub enum CachePlan {
+pub enum CachePlan<'a> {
     /// The cache has no part in it.
     Off,
     /// Remove what is stored under the key.
     Purge {
-        zone: Arc<Zone>,
+        zone: &'a Arc<Zone>,
         key: Vec<u8>,
     },
     /// It changes something: what is stored for the same target goes once the
     /// origin server agreed to it (RFC 9111 §4.4).
     Invalidate {
-        zone: Arc<Zone>,
+        zone: &'a Arc<Zone>,
         key: Vec<u8>,
     },
-    Use(Plan),
+    Use(Plan<'a>),
     /// `*_cache` with variables came to the name of no zone.
     UnknownZone(String),
 }
 
 /// Look up, and store what comes.
-pub struct Plan {
-    pub zone: Arc<Zone>,
-    pub rules: Arc<CacheRules>,
+pub struct Plan<'a> {
+    pub zone: &'a Arc<Zone>,
+    pub rules: &'a Arc<CacheRules>,
     pub key: Vec<u8>,
     /// Go past what is stored; a named reason.
     pub bypass: Option<&'static str>,
@@ -53,7 +54,9 @@ pub struct Plan {
 }
 
 /// Decides what the cache may do. A purge condition needs no cacheable method.
-pub fn plan(request: &mut Request, pass: &Pass) -> CachePlan {
+/// What the plan names is the configuration's own: a hit takes no share of anything
+/// that all threads have in common.
+pub fn plan<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) -> CachePlan<'a> {
     let Some(rules) = &pass.cache else {
         return CachePlan::Off;
     };
@@ -62,11 +65,14 @@ pub fn plan(request: &mut Request, pass: &Pass) -> CachePlan {
     {
         request.cache.marks_writer = Some(lifetime);
     }
-    let zone = match zone(request, rules) {
+    let zone = match zone(request, runtime, rules) {
         Ok(Some(zone)) => zone,
         Ok(None) => return CachePlan::Off,
         Err(name) => return CachePlan::UnknownZone(name),
     };
+    if !rules.overlooks_something() {
+        return plan_with(request, rules, zone);
+    }
     request.view = View::Cache(rules.clone());
     let plan = plan_with(request, rules, zone);
     request.view = View::Plain;
@@ -78,7 +84,11 @@ pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
     request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
 }
 
-fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) -> CachePlan {
+fn plan_with<'a>(
+    request: &mut Request,
+    rules: &'a Arc<CacheRules>,
+    zone: &'a Arc<Zone>,
+) -> CachePlan<'a> {
     if is_any_true(request, &rules.purge) {
         return CachePlan::Purge {
             zone,
@@ -117,11 +127,6 @@ fn plan_with(request: &mut Request, rules: &Arc<CacheRules>, zone: Arc<Zone>) ->
     } else {
         None
     };
-    // The view's are the same rules, and it has been looked through.
-    let rules = match std::mem::replace(&mut request.view, View::Plain) {
-        View::Cache(rules) => rules,
-        View::Plain => rules.clone(),
-    };
     CachePlan::Use(Plan {
         zone,
         rules,
@@ -143,18 +148,21 @@ fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
 
 /// The zone; none where variables came to `off` or nothing; the name of one that
 /// is not there.
-fn zone(request: &mut Request, rules: &CacheRules) -> Result<Option<Arc<Zone>>, String> {
+fn zone<'a>(
+    request: &mut Request,
+    runtime: &'a Runtime,
+    rules: &CacheRules,
+) -> Result<Option<&'a Arc<Zone>>, String> {
     match &rules.zone {
-        CacheZoneChoice::Zone(id) => Ok(Some(request.runtime.zones[id.0].clone())),
+        CacheZoneChoice::Zone(id) => Ok(Some(&runtime.zones[id.0])),
         CacheZoneChoice::Variable(template) => {
             let name = variable::evaluate(request, template);
-            let runtime = request.runtime.clone();
             let names = &runtime.site.http.cache_zones;
             if name.is_empty() || name == b"off" {
                 return Ok(None);
             }
             match names.iter().position(|zone| zone.name.as_bytes() == name) {
-                Some(index) => Ok(Some(runtime.zones[index].clone())),
+                Some(index) => Ok(Some(&runtime.zones[index])),
                 None => Err(String::from_utf8_lossy(&name).into_owned()),
             }
         }

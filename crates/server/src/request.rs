@@ -129,7 +129,6 @@ pub struct Request {
     pub host_port: Option<u16>,
     pub server: ServerId,
     pub location: LocationId,
-    pub settings: Arc<Settings>,
     /// Client address: the peer's, or what a trusted proxy says.
     pub client: Option<SocketAddr>,
     /// Unix milliseconds of the first byte.
@@ -271,19 +270,27 @@ impl Request {
         }
     }
 
-    /// Takes `location` and its settings.
+    /// Goes on in `location`, with its settings.
     pub fn enter(&mut self, location: LocationId) {
         self.adds_path_to_alias = false;
         self.location = location;
-        self.settings = self.runtime.site.http.servers[self.server.0]
-            .settings(location)
-            .clone();
+    }
+
+    /// What holds in the location.
+    pub fn settings(&self) -> &Settings {
+        self.server().settings(self.location)
+    }
+
+    /// The same for keeps, where the request changes meanwhile. All threads count
+    /// their shares in one place: not for what every hit does.
+    pub fn settings_held(&self) -> Arc<Settings> {
+        self.server().settings(self.location).clone()
     }
 
     /// Would an `error_page` take this status?
     pub fn may_intercept(&self, status: u16) -> bool {
-        let pages = &self.settings.error_pages;
-        (!self.error_page_used || self.settings.recursive_error_pages)
+        let pages = &self.settings().error_pages;
+        (!self.error_page_used || self.settings().recursive_error_pages)
             && pages.iter().any(|page| page.statuses.contains(&status))
     }
 
@@ -316,7 +323,6 @@ impl Request {
         copy.host_port = self.host_port;
         copy.client = self.client;
         copy.location = self.location;
-        copy.settings = self.settings.clone();
         copy.captures = self.captures.clone();
         copy.slots = self.slots.clone();
         copy.remote_user = self.remote_user.clone();
@@ -338,7 +344,6 @@ impl Request {
         now: u64,
     ) -> Box<Request> {
         let http = &runtime.site.http;
-        let settings = http.servers[server.0].settings(Server::ROOT).clone();
         let (slots, map_values) = (unset(http.slots.len()), unset(http.maps.len()));
         let (geo_values, split_values) = (unset(http.geos.len()), unset(http.split_clients.len()));
         let buffers = Buffers::take();
@@ -356,7 +361,6 @@ impl Request {
             host_port: None,
             server,
             location: Server::ROOT,
-            settings,
             client,
             started_at: now,
             now,

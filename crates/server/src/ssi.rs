@@ -45,20 +45,20 @@ pub fn choose(request: &mut Request, reply: &mut Reply) {
     reply.head.accepts_ranges = false;
     reply.head.fields.remove("accept-ranges");
     reply.head.fields.remove("etag");
-    if !request.settings.ssi.last_modified {
+    if !request.settings().ssi.last_modified {
         reply.head.fields.remove("last-modified");
         reply.head.last_modified = None;
     }
 }
 
 fn applies(request: &Request, reply: &Reply) -> bool {
-    request.settings.ssi.enabled
+    request.settings().ssi.enabled
         && reply.head.content_length != Some(0)
         && !reply.head.has("content-encoding")
         && reply
             .head
             .field("content-type")
-            .is_some_and(|value| request.settings.ssi.types.contains(value))
+            .is_some_and(|value| request.settings().ssi.types.contains(value))
 }
 
 /// Runs a body and sends what comes of it.

@@ -591,7 +591,7 @@ fn write_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 fn write_document_root(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     match &settings.files.root {
         Root::Root(template) | Root::Alias(template) => append(request, template, out),
     }
@@ -614,7 +614,7 @@ fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
         return put(Some(&split.script), out);
     }
     out.extend_from_slice(&request.path);
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     if request.path.last() == Some(&b'/')
         && let site::Content::Pass(pass) = &settings.content
         && let Some(fastcgi) = pass.fastcgi()
@@ -639,7 +639,7 @@ fn write_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
 
 /// Runs `fastcgi_split_path_info` once for the current path.
 fn split_path_info(request: &mut Request) {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let site::Content::Pass(pass) = &settings.content else {
         return;
     };

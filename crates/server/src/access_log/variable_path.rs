@@ -46,7 +46,7 @@ impl OpenFiles {
             );
             return;
         };
-        let settings = request.settings.clone();
+        let settings = request.settings_held();
         let name = Path::new(OsStr::from_bytes(&path));
         let written = match &settings.open_log_file_cache {
             Some(cache) => {
@@ -158,7 +158,7 @@ fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
 fn root_exists(request: &mut Request) -> bool {
     let root = files::document_root(request);
     let is_whole_path = request.server().location(request.location).is_pattern
-        && matches!(request.settings.files.root, site::Root::Alias(_));
+        && matches!(request.settings().files.root, site::Root::Alias(_));
     let error = match std::fs::metadata(OsStr::from_bytes(&root)) {
         Ok(metadata) if metadata.is_dir() || is_whole_path => return true,
         Ok(_) => io::Error::from_raw_os_error(rustix::io::Errno::NOTDIR.raw_os_error()),

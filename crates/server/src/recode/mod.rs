@@ -46,7 +46,7 @@ impl Recoding {
 /// Decides whether the body is recoded, and changes the head accordingly.
 /// `is_itself`: nothing else changes the body, or stands around it.
 pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
-    let settings = &request.settings.compression;
+    let settings = &request.settings().compression;
     let encodes = Coding::ALL
         .iter()
         .any(|&coding| settings.coding(coding).enabled);
@@ -64,7 +64,7 @@ fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
     let Some(coding) = coding_for(request, &mut reply.head) else {
         return Recoding::AsIs;
     };
-    let settings = request.settings.compression.coding(coding);
+    let settings = request.settings().compression.coding(coding);
     match &reply.body {
         Body::Stored {
             response,
@@ -94,7 +94,7 @@ fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
 /// The coding for this response and this client: of those that are on and fit
 /// the response the one with the highest weight, among equals the first.
 fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
-    let compression = &request.settings.compression;
+    let compression = &request.settings().compression;
     if !COMPRESSED_STATUSES.contains(&head.status) {
         return None;
     }
@@ -138,7 +138,7 @@ fn is_html(content_type: &[u8]) -> bool {
 }
 
 fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
-    let settings = &request.settings.compression;
+    let settings = &request.settings().compression;
     if !settings.gunzip {
         return Recoding::AsIs;
     }
@@ -210,7 +210,7 @@ fn may_have(request: &Request, head: &ReplyHead, coding: Coding) -> bool {
 
 /// May this client get gzip, which it accepts?
 fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
-    let settings = &request.settings.compression;
+    let settings = &request.settings().compression;
     let minor = match request.head.version() {
         Version::Http09 => return false,
         Version::Http10 => 0,

@@ -19,7 +19,7 @@ pub struct Around {
 /// Decides whether something is added, and changes the fields accordingly: the
 /// response will have another length and other bytes.
 pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
-    let settings = &request.settings.addition;
+    let settings = &request.settings().addition;
     if settings.before.is_none() && settings.after.is_none() {
         return None;
     }

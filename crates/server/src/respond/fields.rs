@@ -26,7 +26,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
     if reply.head.is_final || adds_nothing(request) {
         return None;
     }
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let headers = &settings.headers;
     let is_usual = ADDED_TO.contains(&reply.head.status);
     if is_usual && headers.expires != Expires::Off {
@@ -65,7 +65,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 }
 
 fn adds_nothing(request: &Request) -> bool {
-    let settings = &request.settings;
+    let settings = request.settings();
     settings.headers.add.is_empty()
         && settings.headers.expires == Expires::Off
         && settings.charset.charset.is_empty()
@@ -90,10 +90,10 @@ fn on_one_line(value: Bytes) -> Bytes {
 /// The trailers of a chunked response, as `Name: value` lines; evaluated when
 /// the body is out.
 pub fn trailers(request: &mut Request) -> Vec<u8> {
-    if request.settings.headers.trailers.is_empty() {
+    if request.settings().headers.trailers.is_empty() {
         return Vec::new();
     }
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let is_usual = ADDED_TO.contains(&request.status);
     let mut lines = Vec::new();
     for trailer in &settings.headers.trailers {

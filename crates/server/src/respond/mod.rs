@@ -81,7 +81,7 @@ pub async fn send(
         _ => "keep-alive",
     };
     reply.head.sent_chunked = framing == BodyFraming::Chunked;
-    let keep_alive = request.settings.connection.keepalive_header;
+    let keep_alive = request.settings().connection.keepalive_header;
     reply.head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
     request.status = reply.head.status;
     write_head(request, &reply.head, framing, &mut head);
@@ -309,7 +309,7 @@ fn check_conditions(request: &Request, reply: &mut Reply) {
         return;
     }
     let last_modified = last_modified(reply);
-    let rule = match request.settings.files.if_modified_since {
+    let rule = match request.settings().files.if_modified_since {
         IfModifiedSince::Off => conditional::IfModifiedSince::Off,
         IfModifiedSince::Exact => conditional::IfModifiedSince::Exact,
         IfModifiedSince::Before => conditional::IfModifiedSince::Before,
@@ -360,15 +360,15 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
         _ => {}
     }
     let may_chunk = request.head.version() >= Version::Http11
-        && request.settings.connection.chunked_transfer_encoding;
+        && request.settings().connection.chunked_transfer_encoding;
     // Only chunks have room for trailers.
-    let has_trailers = may_chunk && !request.settings.headers.trailers.is_empty();
+    let has_trailers = may_chunk && !request.settings().headers.trailers.is_empty();
     if let Some(length) = reply.head.content_length.filter(|_| !has_trailers) {
         return BodyFraming::Length(length);
     }
     let is_empty = matches!(reply.body, Body::Empty)
-        && request.settings.addition.before.is_none()
-        && request.settings.addition.after.is_none();
+        && request.settings().addition.before.is_none()
+        && request.settings().addition.after.is_none();
     if is_empty && !has_trailers {
         return if request.method == Method::Head {
             BodyFraming::None
@@ -395,7 +395,7 @@ fn write_head(
     // Values with line breaks or NUL are refused by the writer and left out:
     // they can only come from variables, and no response may be split by them.
     let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
-    let server = &request.settings.headers.server_tokens;
+    let server = &request.settings().headers.server_tokens;
     if let (ServerTokens::Text(_), Some(text), false) =
         (server, &request.server_text, reply.passes_server)
     {
@@ -443,7 +443,7 @@ fn write_head(
         out.extend_from_slice(b"\r\n");
         writer = HeadWriter::resume(out);
     }
-    if request.settings.headers.cache_status
+    if request.settings().headers.cache_status
         && let Some(outcome) = &request.cache.outcome
     {
         let out = writer.into_inner();
@@ -527,12 +527,12 @@ fn writer_cookie(request: &Request, lifetime: std::time::Duration) -> Bytes {
 /// The text of `server_tokens`, where it holds variables.
 pub(crate) fn evaluate_server_text(request: &mut Request) {
     if !matches!(
-        request.settings.headers.server_tokens,
+        request.settings().headers.server_tokens,
         ServerTokens::Text(_)
     ) {
         return;
     }
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     if let ServerTokens::Text(template) = &settings.headers.server_tokens {
         request.server_text = Some(variable::evaluate(request, template));
     }

@@ -16,7 +16,7 @@ pub fn status_page(request: &Request, code: u16) -> Reply {
         }
         return reply;
     };
-    let product = match request.settings.headers.server_tokens {
+    let product = match request.settings().headers.server_tokens {
         site::ServerTokens::On | site::ServerTokens::Build => {
             concat!("mayfly/", env!("CARGO_PKG_VERSION"))
         }
@@ -52,7 +52,7 @@ pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> Handled 
 
 /// A path of this site with the origin before it, where the directives say so.
 pub fn absolute(request: &Request, location: Vec<u8>) -> Vec<u8> {
-    if location.first() != Some(&b'/') || !request.settings.redirects.absolute {
+    if location.first() != Some(&b'/') || !request.settings().redirects.absolute {
         return location;
     }
     let mut absolute = origin(request);
@@ -78,7 +78,7 @@ pub fn add_slash(request: &mut Request) -> Handled {
 
 /// `http://host[:port]` as this request should be told to come back.
 fn origin(request: &Request) -> Vec<u8> {
-    let settings = &request.settings.redirects;
+    let settings = &request.settings().redirects;
     let server = request.server();
     let mut out = b"http://".to_vec();
     if settings.server_name && !server.name.is_empty() {

@@ -15,7 +15,7 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
     let Some(length) = reply.head.content_length else {
         return;
     };
-    let settings = &request.settings.files;
+    let settings = &request.settings().files;
     if settings.max_ranges == Some(0) {
         return;
     }

@@ -170,7 +170,7 @@ pub fn write_at_once(
 
 /// `limit_rate` or one of its kin may slow this response down.
 pub fn may_be_paced(request: &Request) -> bool {
-    let template = &request.settings.limit_rate;
+    let template = &request.settings().limit_rate;
     let is_unset = template.is_empty() || template.as_constant() == Some(b"0");
     request.limit_rate.is_some() || !is_unset
 }
@@ -180,13 +180,13 @@ fn pace(request: &mut Request) -> Option<Pace> {
     let rate = match request.limit_rate {
         None if !may_be_paced(request) => return None,
         None => {
-            let settings = request.settings.clone();
+            let settings = request.settings_held();
             parse_rate(&variable::evaluate(request, &settings.limit_rate))
         }
         rate => rate,
     };
     let bytes_per_second = rate.filter(|&rate| rate > 0)?;
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     Some(Pace {
         bytes_per_second,
         free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
@@ -202,7 +202,7 @@ impl<'a> Sender<'a> {
         head: Vec<u8>,
     ) -> Sender<'a> {
         let pace = pace(request);
-        let settings = &request.settings;
+        let settings = request.settings();
         let by_directive = match &settings.content {
             site::Content::Pass(pass) => pass.exchange.buffering,
             _ => true,

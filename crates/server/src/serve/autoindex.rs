@@ -46,7 +46,7 @@ enum EntryKind {
 
 /// The listing of `directory`, in the location's format.
 pub fn listing(request: &mut Request, directory: &Path) -> Handled {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let options = &settings.files.autoindex;
     let callback = match options.format {
         AutoindexFormat::Jsonp => match callback(request) {

@@ -32,7 +32,7 @@ pub use try_files::{TryOutcome, try_files};
 
 /// `root` or `alias` for this request, without the request's path.
 pub fn document_root(request: &mut Request) -> Vec<u8> {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
     variable::evaluate(request, template)
 }
@@ -47,7 +47,7 @@ pub fn request_path(request: &mut Request) -> Vec<u8> {
 /// What of the request's path goes behind `root` or `alias`.
 fn below_root(request: &Request) -> &[u8] {
     let place = request.server().location(request.location);
-    match request.settings.files.root {
+    match request.settings().files.root {
         Root::Root(_) => &request.path,
         // The value of an alias in a location given by a pattern is a whole path.
         Root::Alias(_) if place.is_pattern && !request.adds_path_to_alias => b"",
@@ -61,7 +61,7 @@ fn below_root(request: &Request) -> &[u8] {
 
 /// Media type of `path` by the part behind its last dot.
 pub fn media_type(request: &Request, path: &[u8]) -> Vec<u8> {
-    let files = &request.settings.files;
+    let files = &request.settings().files;
     let known = extension(path).and_then(|extension| files.types.get(extension.as_slice()));
     known.unwrap_or(&files.default_type).to_vec()
 }
@@ -83,7 +83,7 @@ fn extension(path: &[u8]) -> Option<Vec<u8>> {
 
 /// Answers with what is at the request's path.
 pub async fn serve(request: &mut Request) -> Handled {
-    if matches!(request.settings.files.root, Root::Alias(_)) && request.path_changed {
+    if matches!(request.settings().files.root, Root::Alias(_)) && request.path_changed {
         let name = request.server().location(request.location).name.clone();
         error_log::request(
             request,
@@ -109,7 +109,7 @@ fn directory(request: &mut Request) -> Handled {
         return handled;
     }
     let directory = request_path(request);
-    if is_read && request.settings.files.autoindex.enabled {
+    if is_read && request.settings().files.autoindex.enabled {
         return autoindex::listing(request, Path::new(OsStr::from_bytes(&directory)));
     }
     error_log::request(
@@ -122,7 +122,7 @@ fn directory(request: &mut Request) -> Handled {
 
 /// The first of the `index` files that exists, by an internal redirect.
 fn index(request: &mut Request) -> Option<Handled> {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let directory = request_path(request);
     let mut is_directory_tested = false;
     for template in &settings.files.index {
@@ -171,7 +171,7 @@ fn index(request: &mut Request) -> Option<Handled> {
 
 /// Is there a directory to look for index files in? An answer where there is none.
 fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Option<Handled> {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let name = match directory.strip_suffix(b"/") {
         Some(name) if !name.is_empty() => name,
         _ => directory,
@@ -206,7 +206,7 @@ fn index_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
         error_log::request(request, LogLevel::Error, message);
         return Handled::Status(403);
     }
-    if request.settings.log_not_found {
+    if request.settings().log_not_found {
         let message = format_args!("\"{}\" is not found{}", text(path), Errno(&error));
         error_log::request(request, LogLevel::Error, message);
     }
@@ -215,7 +215,7 @@ fn index_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
 
 /// A path without a slash at its end: a file, precompressed where there is one.
 fn file(request: &mut Request) -> Handled {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let path = request_path(request);
     let mut varies = false;
     if matches!(request.method, Method::Get | Method::Head)
@@ -258,7 +258,7 @@ fn add_slash(request: &mut Request) -> Handled {
 /// name, in the coding that the client likes best of those that are there.
 /// `varies` is set where other clients get, or would get, another answer.
 fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Option<Handled> {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let kept = |coding: &Coding| settings.compression.coding(*coding).precompressed;
     if Coding::ALL
         .iter()
@@ -291,7 +291,7 @@ fn precompressed_in(
     is_taken: bool,
     varies: Option<&mut bool>,
 ) -> Option<Handled> {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let says_vary = varies.is_some() && settings.compression.gzip_vary;
     if !is_taken && !says_vary {
         return None;
@@ -343,7 +343,7 @@ fn file_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
     } else {
         (LogLevel::Crit, 500)
     };
-    if status != 404 || request.settings.log_not_found {
+    if status != 404 || request.settings().log_not_found {
         log_failure(request, level, path, failure);
     }
     Handled::Status(status)
@@ -374,7 +374,7 @@ fn file_reply(request: &Request, found: &Found) -> Reply {
     let date = http1::date::format(found.modified);
     head.fields
         .append("Last-Modified", Bytes::copy_from_slice(&date));
-    if request.settings.files.etag {
+    if request.settings().files.etag {
         head.fields.append(
             "ETag",
             format!("\"{:x}-{:x}\"", found.modified, found.length),

@@ -20,19 +20,23 @@ use crate::pipeline::Handled;
 use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
-use crate::runtime::NameError;
+use crate::runtime::{NameError, Runtime};
 use crate::serve::{fastcgi, memcached, proxy, through_cache};
 use crate::variable;
 
 /// What can be said without waiting for anybody.
-pub enum AtOnce {
+pub enum AtOnce<'a> {
     Handled(Handled),
     /// Somebody has to be asked.
-    Must(CachePlan),
+    Must(CachePlan<'a>),
 }
 
 /// Plans, and answers if memory has a fresh answer.
-pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
+pub fn at_once<'a>(
+    request: &mut Request,
+    runtime: &'a Runtime,
+    pass: &'a Pass,
+) -> AtOnce<'a> {
     match &pass.protocol {
         Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
         Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
@@ -40,8 +44,8 @@ pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
         }
         Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }
-    match policy::plan(request, pass) {
-        CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, &zone, &key)),
+    match policy::plan(request, runtime, pass) {
+        CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, zone, &key)),
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
@@ -62,13 +66,13 @@ pub fn at_once(request: &mut Request, pass: &Pass) -> AtOnce {
 pub async fn serve(
     request: &mut Request,
     pass: Arc<Pass>,
-    plan: CachePlan,
+    plan: CachePlan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
     match plan {
         CachePlan::Off => direct(request, pass, client).await,
         CachePlan::UnknownZone(_) => Handled::Status(500),
-        CachePlan::Purge { zone, key } => purge(request, &zone, &key),
+        CachePlan::Purge { zone, key } => purge(request, zone, &key),
         CachePlan::Invalidate { zone, key } => {
             let handled = direct(request, pass, client).await;
             if let Handled::Reply(reply) = &handled
@@ -189,7 +193,7 @@ pub async fn take_body(
     if !matches!(request.body, RequestBody::Unread) || !pass.exchange.pass_request_body {
         return Ok(());
     }
-    let body = &request.settings.body;
+    let body = &request.settings().body;
     // HTTP/1.0 has no way to send a body whose length is not known yet.
     let needs_length = pass
         .proxy()
@@ -308,7 +312,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         local: local_end(request, pass),
         trace: request.trace().clone(),
         log: LogContext {
-            settings: request.settings.clone(),
+            settings: request.settings_held(),
             connection: request.connection.serial,
             origin: Arc::new(Origin::of(request)),
             scheme: pass.scheme(),
@@ -365,7 +369,7 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
                     String::from_utf8_lossy(&name).into_owned()
                 }
             };
-            let found = request.runtime.group_named(&name, &request.settings.names);
+            let found = request.runtime.group_named(&name, &request.settings().names);
             found.map_err(|error| {
                 let status = error.status();
                 let directive = pass.directive();

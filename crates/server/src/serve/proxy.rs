@@ -122,7 +122,7 @@ pub fn write_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> boo
         out.extend_from_slice(if wants_port { &url.port } else { &url.host });
         return true;
     }
-    let site::Content::Pass(pass) = &request.settings.content else {
+    let site::Content::Pass(pass) = &request.settings().content else {
         return false;
     };
     let Some(proxy) = pass.proxy() else {

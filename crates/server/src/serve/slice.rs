@@ -48,7 +48,7 @@ pub enum Slicing {
 /// `$slice_range`; asking for it makes the request one for slices. `None`
 /// where `slice` is off.
 pub fn range(request: &mut Request) -> Option<String> {
-    let size = request.settings.slice_bytes;
+    let size = request.settings().slice_bytes;
     if size == 0 {
         return None;
     }
@@ -77,7 +77,7 @@ impl Wanted {
         match request.slicing {
             Slicing::First(start) | Slicing::Next(start) => Some(Wanted {
                 start,
-                size: request.settings.slice_bytes,
+                size: request.settings().slice_bytes,
             }),
             Slicing::None => None,
         }
@@ -130,7 +130,7 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
     if reply.head.status != 206 {
         return Handled::Reply(reply);
     }
-    let size = request.settings.slice_bytes;
+    let size = request.settings().slice_bytes;
     reply.head.unpack();
     let found = match ContentRange::of(reply.head.field("content-range"), start, size) {
         Ok(found) => found,
@@ -278,7 +278,7 @@ impl Slices {
     /// Lets go of what is stored of a response that has changed meanwhile, so
     /// that the next client gets the new one rather than the same error.
     fn forget(&mut self, complete: u64) {
-        let settings = self.asked.settings.clone();
+        let (runtime, settings) = (self.asked.runtime.clone(), self.asked.settings_held());
         let Content::Pass(pass) = &settings.content else {
             return;
         };
@@ -287,7 +287,7 @@ impl Slices {
         let mut start = 0;
         for _ in 0..MAX_FORGOTTEN {
             self.asked.slicing = Slicing::Next(start);
-            let CachePlan::Use(plan) = policy::plan(&mut self.asked, pass) else {
+            let CachePlan::Use(plan) = policy::plan(&mut self.asked, &runtime, pass) else {
                 return;
             };
             let target = PurgeTarget::Key(KeyRef::new(&plan.key));

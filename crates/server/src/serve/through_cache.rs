@@ -52,7 +52,7 @@ const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 pub async fn serve(
     request: &mut Request,
     pass: Arc<Pass>,
-    mut plan: Plan,
+    mut plan: Plan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
     if plan.bypass.is_some() || is_beyond_range_offset(request, &plan) {
@@ -86,7 +86,7 @@ pub async fn serve(
 }
 
 /// The answer, where memory has a fresh one.
-pub fn fresh(request: &mut Request, plan: &Plan) -> Option<Handled> {
+pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Handled> {
     if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
         return None;
     }
@@ -101,7 +101,7 @@ pub fn fresh(request: &mut Request, plan: &Plan) -> Option<Handled> {
 }
 
 /// Is nothing stored under the key?
-fn is_unknown(request: &Request, plan: &Plan) -> bool {
+fn is_unknown(request: &Request, plan: &Plan<'_>) -> bool {
     let (key, now) = (KeyRef::new(&plan.key), Millis(request.now));
     let found = plan.zone.lookup(&key, &Fields(&request.head), now);
     matches!(found, Lookup::Miss | Lookup::VaryMiss)
@@ -119,7 +119,7 @@ fn forwarded(reason: Forward) -> Outcome {
     }
 }
 
-fn is_beyond_range_offset(request: &Request, plan: &Plan) -> bool {
+fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
     let Some(limit) = plan.rules.max_range_offset else {
         return false;
     };
@@ -136,7 +136,7 @@ fn is_beyond_range_offset(request: &Request, plan: &Plan) -> bool {
 async fn round(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     client: &mut ClientSide,
     began: Instant,
 ) -> Round {
@@ -196,11 +196,11 @@ async fn round(
 fn serve_while_refreshing(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     stored: &Arc<StoredResponse>,
     info: &StaleInfo,
 ) -> Option<Handled> {
-    let allowed = policy::use_stale(&plan.rules);
+    let allowed = policy::use_stale(plan.rules);
     let is_full = plan
         .rules
         .queue_stale
@@ -316,7 +316,7 @@ enum Led {
 async fn lead_for(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     client: &mut ClientSide,
     leader: Leader,
     stale: Option<(Arc<StoredResponse>, StaleInfo)>,
@@ -340,7 +340,7 @@ async fn lead_for(
         }
         _ => led.await,
     };
-    let allowed = policy::use_stale(&plan.rules);
+    let allowed = policy::use_stale(plan.rules);
     let may_stand_in = |why| {
         stale
             .as_ref()
@@ -398,19 +398,19 @@ fn stale_reason(error: FetchError) -> StaleReason {
 async fn follow(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     client: &mut ClientSide,
     mut follower: http_cache::Follower,
     stale: Option<(Arc<StoredResponse>, StaleInfo)>,
     began: Instant,
 ) -> Round {
-    let allowed = policy::use_stale(&plan.rules);
+    let allowed = policy::use_stale(plan.rules);
     if let Some((stored, info)) = &stale
         && may_serve_stale(StaleReason::Updating, &allowed, info)
     {
         return Round::Done(from_memory(request, stored.clone(), Served::StaleUpdating));
     }
-    let followed = wait(request, &plan.rules, &mut follower, began).await;
+    let followed = wait(request, plan.rules, &mut follower, began).await;
     drop(follower);
     request.now = clock::now();
     if let Some(outcome) = &mut request.cache.outcome {
@@ -485,7 +485,7 @@ async fn wait(
 async fn go_alone(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
     let leader = plan.zone.detached(&JoinRequest {
@@ -556,7 +556,7 @@ impl StorePlan {
 fn prepare(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     stale: Option<&Arc<StoredResponse>>,
 ) -> Result<(FetchSpec, StorePlan), u16> {
     let validating = stale
@@ -585,7 +585,7 @@ fn prepare(
             key: KeyRef::new(&plan.key).to_owned(),
             policy: Policy {
                 stores_partial: slice.is_some(),
-                ..policy::storing_policy(&plan.rules, &pass.exchange)
+                ..policy::storing_policy(plan.rules, &pass.exchange)
             },
             head: request.head.clone(),
             method: if request.method == Method::Post {
@@ -595,7 +595,7 @@ fn prepare(
             },
             uses: plan.uses,
             pass: pass.clone(),
-            allowed: policy::use_stale(&plan.rules),
+            allowed: policy::use_stale(plan.rules),
             is_private: plan.session.is_some(),
             removes_set_cookie: plan.rules.stores_set_cookie,
             is_validating: validating.is_some(),

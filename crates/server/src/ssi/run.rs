@@ -121,7 +121,7 @@ impl Drop for Included {
 
 impl Page {
     fn new(request: &mut Request) -> Page {
-        let errors_are_silent = request.settings.ssi.silent_errors;
+        let errors_are_silent = request.settings().ssi.silent_errors;
         Page {
             values: request.ssi.get_or_insert_default().clone(),
             conditions: Vec::new(),
@@ -418,7 +418,7 @@ impl Page {
             self.drain(out).await?;
             let mut memory = Out::Memory {
                 bytes: Vec::new(),
-                limit: request.settings.ssi.output_buffer_bytes,
+                limit: request.settings().ssi.output_buffer_bytes,
             };
             self.send_included(included, &mut memory).await?;
             if let Out::Memory { bytes, .. } = memory {
@@ -455,7 +455,7 @@ impl Page {
             return Err(SendError::BrokenOff);
         };
         if let Out::Memory { limit, .. } = out {
-            *limit = part.settings.ssi.output_buffer_bytes;
+            *limit = part.settings().ssi.output_buffer_bytes;
         }
         match (reply, stub) {
             (Some(mut reply), stub)

@@ -55,6 +55,13 @@ pub struct CacheRules {
     pub queue_stale: Option<usize>,
 }
 
+impl CacheRules {
+    /// Arguments or cookies of a request do not count.
+    pub fn overlooks_something(&self) -> bool {
+        !self.ignored_arguments.is_empty() || !self.ignored_cookies.is_empty()
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum CacheZoneChoice {
     Zone(CacheZoneId),

@@ -89,8 +89,8 @@ impl Tree {
     /// What a request comes to, in short.
     fn serve(&self, line: &str) -> String {
         let mut request = self.request(line);
-        assert!(matches!(request.settings.content, Content::Files));
-        if let Some(rule) = request.settings.files.try_files.clone()
+        assert!(matches!(request.settings().content, Content::Files));
+        if let Some(rule) = request.settings().files.try_files.clone()
             && try_files(&mut request, &rule) == TryOutcome::Fallback
         {
             return "fallback".into();

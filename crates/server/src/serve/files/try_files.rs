@@ -19,7 +19,7 @@ pub enum TryOutcome {
 
 /// Looks for the candidates in turn.
 pub fn try_files(request: &mut Request, try_files: &TryFiles) -> TryOutcome {
-    let settings = request.settings.clone();
+    let settings = request.settings_held();
     let root = document_root(request);
     for candidate in &try_files.candidates {
         let name = candidate_name(request, candidate);
@@ -64,7 +64,7 @@ fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
 /// How much of the request's path an alias takes the place of.
 fn replaced_prefix(request: &Request) -> usize {
     let place = request.server().location(request.location);
-    match request.settings.files.root {
+    match request.settings().files.root {
         Root::Alias(_) if !place.is_pattern => place.prefix_bytes.unwrap_or(0),
         _ => 0,
     }
@@ -72,7 +72,7 @@ fn replaced_prefix(request: &Request) -> usize {
 
 fn take_path(request: &mut Request, name: &[u8], is_directory: bool) {
     let place = request.server().location(request.location);
-    let is_whole_path = matches!(request.settings.files.root, Root::Alias(_)) && place.is_pattern;
+    let is_whole_path = matches!(request.settings().files.root, Root::Alias(_)) && place.is_pattern;
     if is_whole_path {
         // The alias is the directory for such a candidate, not the file.
         if !is_directory {
