@@ -31,6 +31,7 @@ pub mod naming;
 mod patience;
 pub mod pattern;
 pub mod pipeline;
+mod place;
 pub mod policy;
 pub mod proxy_protocol;
 pub mod random;

@@ -9,18 +9,17 @@
 //!                     └─ `last` ─┘
 //! ```
 
-
 use bytes::Bytes;
 use http1::Fields;
-use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Server, Settings, TryFallback, TryFiles};
+use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Server, TryFallback, TryFiles};
 
 use crate::client::ClientSide;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::respond;
 use crate::rewrite::{self, Rewritten};
-use crate::runtime::Runtime;
 use crate::route::{self, Located};
+use crate::runtime::Runtime;
 use crate::serve::slice::{self, Slicing};
 use crate::serve::{files, pass};
 use crate::{access, error_log, gate, limit_conn, limit_req, mirror, policy, variable};
@@ -355,11 +354,11 @@ fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
 
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
+    if request.place().is_open {
+        return None;
+    }
     if !request.is_subrequest {
         access::apply_real_ip(request);
-    }
-    if precedes_nothing(request.settings()) {
-        return None;
     }
     let settings = request.settings_held();
     if !request.is_subrequest {
@@ -425,15 +424,6 @@ fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
             }
         },
     }
-}
-
-/// A location without limits, access rules, `try_files` and `mirror`.
-fn precedes_nothing(settings: &Settings) -> bool {
-    settings.limits.connections.is_empty()
-        && settings.limits.requests.is_empty()
-        && !gate::is_guarded(settings)
-        && settings.files.try_files.is_none()
-        && settings.mirror.is_none()
 }
 
 /// Waits unless the client leaves meanwhile.

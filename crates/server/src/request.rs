@@ -18,6 +18,7 @@ use site::{LocationId, Server, ServerId, Settings};
 use crate::body::RequestBody;
 use crate::fetch::Trace;
 use crate::pattern::Captures;
+use crate::place::{Place, PlaceId};
 use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::serve::slice::Slicing;
@@ -129,6 +130,7 @@ pub struct Request {
     pub host_port: Option<u16>,
     pub server: ServerId,
     pub location: LocationId,
+    place: PlaceId,
     /// Client address: the peer's, or what a trusted proxy says.
     pub client: Option<SocketAddr>,
     /// Unix milliseconds of the first byte.
@@ -274,17 +276,23 @@ impl Request {
     pub fn enter(&mut self, location: LocationId) {
         self.adds_path_to_alias = false;
         self.location = location;
+        self.place = self.runtime.places.id(self.server, location);
     }
 
     /// What holds in the location.
     pub fn settings(&self) -> &Settings {
-        self.server().settings(self.location)
+        &self.place().settings
+    }
+
+    /// The location, with what is known of it ahead.
+    pub fn place(&self) -> &Place {
+        self.runtime.places.get(self.place)
     }
 
     /// The same for keeps, where the request changes meanwhile. All threads count
     /// their shares in one place: not for what every hit does.
     pub fn settings_held(&self) -> Arc<Settings> {
-        self.server().settings(self.location).clone()
+        self.place().settings.clone()
     }
 
     /// Would an `error_page` take this status?
@@ -322,7 +330,7 @@ impl Request {
         copy.host = self.host.clone();
         copy.host_port = self.host_port;
         copy.client = self.client;
-        copy.location = self.location;
+        copy.enter(self.location);
         copy.captures = self.captures.clone();
         copy.slots = self.slots.clone();
         copy.remote_user = self.remote_user.clone();
@@ -348,6 +356,7 @@ impl Request {
         let (geo_values, split_values) = (unset(http.geos.len()), unset(http.split_clients.len()));
         let buffers = Buffers::take();
         let method = Method::parse(head.method());
+        let place = runtime.places.id(server, Server::ROOT);
         let client = connection.peer;
         Box::new(Request {
             runtime,
@@ -361,6 +370,7 @@ impl Request {
             host_port: None,
             server,
             location: Server::ROOT,
+            place,
             client,
             started_at: now,
             now,

@@ -18,6 +18,7 @@ use site::{
 use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 
 use crate::naming::{Lookup, Names, NoResolver, plain_spec};
+use crate::place::Places;
 use crate::upstream_tls;
 use crate::{access_log, error_log, health, limit_conn, limit_req};
 
@@ -35,6 +36,7 @@ pub struct Runtime {
     /// Another for each one built.
     pub serial: u64,
     pub site: Site,
+    pub places: Places,
     pub zones: Vec<Arc<Zone>>,
     pub groups: Vec<Arc<Group>>,
     group_specs: Vec<GroupSpec>,
@@ -210,6 +212,7 @@ impl Runtime {
         health::watch(&site, &groups, former);
         Ok(Arc::new(Runtime {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            places: Places::of(&site),
             names,
             zones,
             groups,

@@ -43,18 +43,25 @@ impl Recoding {
     }
 }
 
+/// May a body be recoded at all?
+pub fn is_configured(settings: &CompressionSettings) -> bool {
+    encodes(settings) || settings.gunzip
+}
+
+fn encodes(settings: &CompressionSettings) -> bool {
+    let mut codings = Coding::ALL.iter();
+    codings.any(|&coding| settings.coding(coding).enabled)
+}
+
 /// Decides whether the body is recoded, and changes the head accordingly.
 /// `is_itself`: nothing else changes the body, or stands around it.
 pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
     let settings = &request.settings().compression;
-    let encodes = Coding::ALL
-        .iter()
-        .any(|&coding| settings.coding(coding).enabled);
-    if !(encodes || settings.gunzip) || matches!(reply.body, Body::Empty) {
+    if !is_configured(settings) || matches!(reply.body, Body::Empty) {
         return Recoding::AsIs;
     }
     match reply.head.field("content-encoding") {
-        None if encodes => encode(request, reply, is_itself),
+        None if encodes(settings) => encode(request, reply, is_itself),
         Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
         _ => Recoding::AsIs,
     }

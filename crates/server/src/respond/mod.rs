@@ -249,6 +249,9 @@ fn give_buffer(mut buffer: Vec<u8>) {
 
 /// Everything that may change the reply before it is framed.
 fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around>) {
+    if goes_unchanged(request, reply) {
+        return (Recoding::AsIs, None);
+    }
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
         reply.head.status = status;
@@ -274,6 +277,27 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around
         None => recoding,
     };
     (recoding, around)
+}
+
+/// The plain hit: the location does nothing to responses, and neither the request
+/// nor what became of it on the way asks for anything else.
+fn goes_unchanged(request: &mut Request, reply: &mut Reply) -> bool {
+    let is_plain = request.place().passes_unchanged
+        && reply.head.stored.is_some()
+        && reply.head.status == 200
+        && request.forced_status.is_none()
+        && request.accel_charset.is_none()
+        && request.carried.is_empty()
+        && request.carried_error.is_empty();
+    let view = request.head.view();
+    if !is_plain || view.may_have(b"range") || CONDITIONS.iter().any(|name| view.may_have(name)) {
+        return false;
+    }
+    request.runs_ssi = false;
+    if reply.head.accepts_ranges {
+        ranges::apply(request, reply);
+    }
+    true
 }
 
 /// Fields of a response that another one took the place of.

@@ -32,11 +32,7 @@ pub enum AtOnce<'a> {
 }
 
 /// Plans, and answers if memory has a fresh answer.
-pub fn at_once<'a>(
-    request: &mut Request,
-    runtime: &'a Runtime,
-    pass: &'a Pass,
-) -> AtOnce<'a> {
+pub fn at_once<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) -> AtOnce<'a> {
     match &pass.protocol {
         Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
         Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
@@ -369,7 +365,9 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
                     String::from_utf8_lossy(&name).into_owned()
                 }
             };
-            let found = request.runtime.group_named(&name, &request.settings().names);
+            let found = request
+                .runtime
+                .group_named(&name, &request.settings().names);
             found.map_err(|error| {
                 let status = error.status();
                 let directive = pass.directive();

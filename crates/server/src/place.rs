@@ -1,0 +1,86 @@
+//! The locations of a configuration as requests meet them: the settings of all of
+//! them in one table, and beside each what its settings leave out. Most use little
+//! of what there is; so a request asks once, and pays for what is used.
+
+use std::sync::Arc;
+
+use site::{Expires, LocationId, ServerId, ServerTokens, Settings, Site};
+
+use crate::gate;
+use crate::recode;
+
+/// One location.
+pub struct Place {
+    pub settings: Arc<Settings>,
+    /// Nothing stands before the content: no limits, access rules, `try_files`,
+    /// `mirror`, or proxies whose word is taken for the client's address.
+    pub is_open: bool,
+    /// Nothing is done to a response on its way out: no fields are added, no body
+    /// recoded, put together or slowed down.
+    pub passes_unchanged: bool,
+}
+
+/// All locations of all servers.
+pub struct Places {
+    /// Of each server, where its locations begin.
+    first: Vec<usize>,
+    places: Vec<Place>,
+}
+
+/// Where a location stands in [`Places`].
+#[derive(Debug, Clone, Copy)]
+pub struct PlaceId(usize);
+
+impl Places {
+    pub fn of(site: &Site) -> Places {
+        let (mut first, mut places) = (Vec::new(), Vec::new());
+        for server in &site.http.servers {
+            first.push(places.len());
+            let own = &server.locations;
+            places.extend(own.iter().map(|location| Place::of(&location.settings)));
+        }
+        Places { first, places }
+    }
+
+    pub fn id(&self, server: ServerId, location: LocationId) -> PlaceId {
+        PlaceId(self.first[server.0] + location.0)
+    }
+
+    pub fn get(&self, id: PlaceId) -> &Place {
+        &self.places[id.0]
+    }
+}
+
+impl Place {
+    fn of(settings: &Arc<Settings>) -> Place {
+        Place {
+            settings: settings.clone(),
+            is_open: is_open(settings),
+            passes_unchanged: passes_unchanged(settings),
+        }
+    }
+}
+
+fn is_open(settings: &Settings) -> bool {
+    settings.limits.connections.is_empty()
+        && settings.limits.requests.is_empty()
+        && !gate::is_guarded(settings)
+        && settings.files.try_files.is_none()
+        && settings.mirror.is_none()
+        && settings.real_ip.from.is_empty()
+}
+
+fn passes_unchanged(settings: &Settings) -> bool {
+    let headers = &settings.headers;
+    let limit_rate = &settings.limit_rate;
+    headers.add.is_empty()
+        && headers.trailers.is_empty()
+        && headers.expires == Expires::Off
+        && !matches!(headers.server_tokens, ServerTokens::Text(_))
+        && settings.charset.charset.is_empty()
+        && settings.addition.before.is_none()
+        && settings.addition.after.is_none()
+        && !settings.ssi.enabled
+        && !recode::is_configured(&settings.compression)
+        && (limit_rate.is_empty() || limit_rate.as_constant() == Some(b"0"))
+}
