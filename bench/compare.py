@@ -31,6 +31,8 @@ class Subject:
     def __init__(self, label, server, target):
         self.label, self.server, self.target = label, server, target
         self.body_bytes = None
+        # Resident memory before the first round. Later rounds find what earlier ones left.
+        self.rest = None
         self.rounds = []
         self.failed = None
 
@@ -129,7 +131,8 @@ class Run:
                 one.rounds.append(self._round(one))
 
     def _round(self, one):
-        rest = process.memory_bytes(*one.server.pids)
+        if one.rest is None:
+            one.rest = process.memory_bytes(*one.server.pids)
         fast, (user, system), memory = self._ask(one)
         requests = max(fast["requests"], 1)
         figures = {
@@ -142,7 +145,7 @@ class Run:
         }
         if self.scenario.idle:
             connections = self.scenario.idle + self.scenario.connections
-            figures["idle_kb"] = (memory - rest) / connections / 1024
+            figures["idle_kb"] = (memory - one.rest) / connections / 1024
         # The uncached page is a yardstick for cost, and could not follow the rate.
         if one.target != self.scenario.uncached:
             slow, _, _ = self._ask(one, "--rate", str(self.scenario.rate))

@@ -14,6 +14,7 @@ use site::{FileSettings, OpenFileCache};
 
 use crate::clock;
 use crate::lru::Lru;
+use crate::open_file::{OpenFile, Stamp};
 
 /// What is at a path.
 #[derive(Debug, Clone)]
@@ -23,9 +24,10 @@ pub struct Found {
     /// Unix seconds.
     pub modified: i64,
     /// Open, where it was asked for and is a regular file.
-    pub file: Option<Arc<File>>,
+    pub file: Option<Arc<OpenFile>>,
     /// Device and inode.
     identity: (u64, u64),
+    stamp: Stamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +84,9 @@ pub fn look(path: &[u8], wanted: Wanted, settings: &FileSettings) -> Result<Foun
         .as_ref()
         .filter(|cache| may_keep && cache.max > 0)
     {
-        Some(rules) => CACHE.with_borrow_mut(|cache| cache.look(path, wanted, rules, clock::now())),
+        Some(rules) => {
+            CACHE.with_borrow_mut(|cache| cache.look(path, wanted, rules, clock::recent()))
+        }
         None => look_now(path, wanted, settings.disable_symlinks),
     }
 }
@@ -121,11 +125,11 @@ fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Fai
         call: "fstat()",
         errno,
     })?;
-    let file = (wanted == Wanted::Contents).then(|| Arc::new(File::from(opened)));
+    let file = (wanted == Wanted::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
     Ok(found(&stat, file))
 }
 
-fn found(stat: &Stat, file: Option<Arc<File>>) -> Found {
+fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> Found {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Kind::File,
         FileType::Directory => Kind::Directory,
@@ -137,6 +141,28 @@ fn found(stat: &Stat, file: Option<Arc<File>>) -> Found {
         modified: stat.st_mtime,
         file: file.filter(|_| kind == Kind::File),
         identity: (stat.st_dev, stat.st_ino),
+        stamp: Stamp::of(stat),
+    }
+}
+
+impl Found {
+    /// The open file's bytes are to stay with it.
+    fn keep_bytes(&self) {
+        if let Some(file) = &self.file {
+            file.keep(self.length, self.stamp);
+        }
+    }
+
+    /// The same file was looked at again: other times mean other bytes.
+    fn take_stamp(&mut self, stamp: Stamp) {
+        if self.stamp == stamp {
+            return;
+        }
+        self.stamp = stamp;
+        // Without a descriptor for it, the file is opened at its next use.
+        let file = self.file.take().and_then(|file| file.again().ok());
+        self.file = file.map(Arc::new);
+        self.keep_bytes();
     }
 }
 
@@ -188,10 +214,11 @@ impl Cache {
             used_at: now,
             checked_at: now,
         };
-        if uses < rules.min_uses
-            && let Ok(found) = &mut kept.result
-        {
-            found.file = None;
+        if let Ok(found) = &mut kept.result {
+            match uses < rules.min_uses {
+                true => found.file = None,
+                false => found.keep_bytes(),
+            }
         }
         self.by_path.insert(path, kept);
         if self.by_path.len() > rules.max {
@@ -221,11 +248,14 @@ impl Kept {
             return false;
         };
         let facts = |found: &Found| (found.kind, found.length, found.modified, found.identity);
-        let is_same = facts(old) == facts(&new);
-        if is_same {
-            self.checked_at = now;
+        if facts(old) != facts(&new) {
+            return false;
         }
-        is_same
+        self.checked_at = now;
+        if let Ok(old) = &mut self.result {
+            old.take_stamp(new.stamp);
+        }
+        true
     }
 
     /// What is known, if it is enough.
