@@ -68,6 +68,24 @@ pub struct OpenFile {
     /// What the file was like when it was opened, where its bytes may be kept.
     known: OnceLock<(usize, Stamp)>,
     kept: OnceLock<Kept>,
+    validators: OnceLock<Validators>,
+}
+
+/// `Last-Modified` and `ETag` of a file, as nginx makes them.
+#[derive(Debug, Clone)]
+pub struct Validators {
+    pub last_modified: Bytes,
+    pub etag: Bytes,
+}
+
+impl Validators {
+    /// `modified` in Unix seconds, `length` in bytes.
+    pub fn new(modified: i64, length: u64) -> Validators {
+        Validators {
+            last_modified: Bytes::copy_from_slice(&http1::date::format(modified)),
+            etag: format!("\"{modified:x}-{length:x}\"").into(),
+        }
+    }
 }
 
 /// Bytes that count among [`KEPT_BYTES`] while they are there.
@@ -105,7 +123,13 @@ impl OpenFile {
             file,
             known: OnceLock::new(),
             kept: OnceLock::new(),
+            validators: OnceLock::new(),
         }
+    }
+
+    /// Those that `make` made when they were first asked for.
+    pub fn validators(&self, make: impl FnOnce() -> Validators) -> Validators {
+        self.validators.get_or_init(make).clone()
     }
 
     /// The same file, opened no further, without what was kept of it.

@@ -14,7 +14,7 @@ use site::{FileSettings, OpenFileCache};
 
 use crate::clock;
 use crate::lru::Lru;
-use crate::open_file::{OpenFile, Stamp};
+use crate::open_file::{OpenFile, Stamp, Validators};
 
 /// What is at a path.
 #[derive(Debug, Clone)]
@@ -146,6 +146,15 @@ fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> Found {
 }
 
 impl Found {
+    /// What tells this state of the file from others.
+    pub fn validators(&self) -> Validators {
+        let make = || Validators::new(self.modified, self.length);
+        match &self.file {
+            Some(file) => file.validators(make),
+            None => make(),
+        }
+    }
+
     /// The open file's bytes are to stay with it.
     fn keep_bytes(&self) {
         if let Some(file) = &self.file {
