@@ -197,11 +197,16 @@ def medians(rounds):
     return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
 
 
+def tools(parser):
+    """The options for our own two programs."""
+    folder = os.path.join(os.environ.get("CARGO_TARGET_DIR", "target"), "release")
+    parser.add_argument("--load", default=os.path.join(folder, "bench-load"), help="the client, built from bench/tools")
+    parser.add_argument("--floor", default=os.path.join(folder, "bench-floor"), help="the floor, likewise")
+
+
 def options(description):
     parser = report.options(description)
-    tools = os.path.join(os.environ.get("CARGO_TARGET_DIR", "target"), "release")
-    parser.add_argument("--load", default=os.path.join(tools, "bench-load"), help="the client, built from bench/tools")
-    parser.add_argument("--floor", default=os.path.join(tools, "bench-floor"), help="the floor, likewise")
+    tools(parser)
     parser.add_argument("--rounds", type=int, help="5, or 1 with --quick")
     parser.add_argument("--seconds", type=float, help="each half of a round lasts so long: 1.5, or 0.3 with --quick")
     return parser
