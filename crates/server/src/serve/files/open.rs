@@ -383,6 +383,32 @@ mod tests {
     }
 
     #[test]
+    fn kept_bytes_go_when_the_file_was_written_to_within_the_second() {
+        let mut bench = Bench::new(rules(10, 1, false));
+        bench.rules.valid = Duration::from_secs(1);
+        let write = |path: &PathBuf, text: &str, nanoseconds: u64| {
+            std::fs::write(path, text).unwrap();
+            let time = std::time::UNIX_EPOCH + Duration::new(1_000_000_000, 0);
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(time + Duration::from_nanos(nanoseconds))
+                .unwrap();
+        };
+        let mut open_at = |path: &PathBuf, now: u64| {
+            let found = bench
+                .cache
+                .look(bytes(path), Wanted::Contents, &bench.rules, now);
+            found.unwrap().file.unwrap()
+        };
+        let path = bench.path.clone();
+        write(&path, "old", 1);
+        let first = open_at(&path, 0);
+        assert!(Arc::ptr_eq(&first, &open_at(&path, 1000)), "as it was");
+        write(&path, "new", 2);
+        assert!(Arc::ptr_eq(&first, &open_at(&path, 1999)), "taken for granted");
+        assert!(!Arc::ptr_eq(&first, &open_at(&path, 2000)), "looked at");
+    }
+
+    #[test]
     fn the_cache_holds_no_more_than_it_may() {
         let mut bench = Bench::new(rules(2, 1, true));
         for name in ["a", "b", "c", "a"] {
