@@ -6,7 +6,7 @@
 //! operation and how often a thread slept, which it does for nothing but a lock, then the latency
 //! that one operation in a thousand exceeds. Flat CPU time from one line to the next is what a
 //! machine with many cores needs; the zone with one shard shows what a lock that hurts looks like.
-//! The last lines are for the model in docs/scale.md: an `Arc` cloned and dropped, each thread its
+//! The first lines are for the model in docs/scale.md: an `Arc` cloned and dropped, each thread its
 //! own, and all the same one, whose count then travels between their cores.
 
 mod pages;
@@ -40,19 +40,19 @@ fn main() {
     if threads.is_empty() {
         threads = vec![1, 2];
     }
-    println!("shards  inserts  threads   M ops/s  CPU ns/op   slept  p99.9 ns  hits");
+    println!("counts  threads  CPU ns/clone and drop");
+    for is_shared in [false, true] {
+        for count in &threads {
+            measure_counts(is_shared, (*count).max(1));
+        }
+    }
+    println!("\nshards  inserts  threads   M ops/s  CPU ns/op   slept  p99.9 ns  hits");
     for shards in [ZoneConfig::default().shards, 1] {
         let zone = pages::filled_zone(shards);
         for inserts in MIXES {
             for count in &threads {
                 measure(&zone, shards, inserts, (*count).max(1));
             }
-        }
-    }
-    println!("\ncounts  threads  CPU ns/clone and drop");
-    for is_shared in [false, true] {
-        for count in &threads {
-            measure_counts(is_shared, (*count).max(1));
         }
     }
 }
