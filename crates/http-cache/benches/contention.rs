@@ -83,7 +83,10 @@ fn measure_counts(is_shared: bool, threads: usize) {
     });
     let operations = (OPERATIONS * threads as u64) as f64;
     let name = if is_shared { "shared" } else { "own" };
-    println!("{name:>6} {threads:>8} {:>8.1}", cpu.as_nanos() as f64 / operations);
+    println!(
+        "{name:>6} {threads:>8} {:>8.1}",
+        cpu.as_nanos() as f64 / operations
+    );
 }
 
 fn measure(zone: &Arc<Zone>, shards: usize, inserts: u64, threads: usize) {

@@ -404,7 +404,10 @@ mod tests {
         let first = open_at(&path, 0);
         assert!(Arc::ptr_eq(&first, &open_at(&path, 1000)), "as it was");
         write(&path, "new", 2);
-        assert!(Arc::ptr_eq(&first, &open_at(&path, 1999)), "taken for granted");
+        assert!(
+            Arc::ptr_eq(&first, &open_at(&path, 1999)),
+            "taken for granted"
+        );
         assert!(!Arc::ptr_eq(&first, &open_at(&path, 2000)), "looked at");
     }
 
