@@ -31,6 +31,8 @@ class Subject:
     def __init__(self, label, server, target):
         self.label, self.server, self.target = label, server, target
         self.body_bytes = None
+        # Resident memory before the first round. Later rounds find what earlier ones left.
+        self.rest = None
         self.rounds = []
         self.failed = None
 
@@ -129,7 +131,8 @@ class Run:
                 one.rounds.append(self._round(one))
 
     def _round(self, one):
-        rest = process.memory_bytes(*one.server.pids)
+        if one.rest is None:
+            one.rest = process.memory_bytes(*one.server.pids)
         fast, (user, system), memory = self._ask(one)
         requests = max(fast["requests"], 1)
         figures = {
@@ -142,7 +145,7 @@ class Run:
         }
         if self.scenario.idle:
             connections = self.scenario.idle + self.scenario.connections
-            figures["idle_kb"] = (memory - rest) / connections / 1024
+            figures["idle_kb"] = (memory - one.rest) / connections / 1024
         # The uncached page is a yardstick for cost, and could not follow the rate.
         if one.target != self.scenario.uncached:
             slow, _, _ = self._ask(one, "--rate", str(self.scenario.rate))
@@ -194,11 +197,16 @@ def medians(rounds):
     return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
 
 
+def tools(parser):
+    """The options for our own two programs."""
+    folder = os.path.join(os.environ.get("CARGO_TARGET_DIR", "target"), "release")
+    parser.add_argument("--load", default=os.path.join(folder, "bench-load"), help="the client, built from bench/tools")
+    parser.add_argument("--floor", default=os.path.join(folder, "bench-floor"), help="the floor, likewise")
+
+
 def options(description):
     parser = report.options(description)
-    tools = os.path.join(os.environ.get("CARGO_TARGET_DIR", "target"), "release")
-    parser.add_argument("--load", default=os.path.join(tools, "bench-load"), help="the client, built from bench/tools")
-    parser.add_argument("--floor", default=os.path.join(tools, "bench-floor"), help="the floor, likewise")
+    tools(parser)
     parser.add_argument("--rounds", type=int, help="5, or 1 with --quick")
     parser.add_argument("--seconds", type=float, help="each half of a round lasts so long: 1.5, or 0.3 with --quick")
     return parser

@@ -27,6 +27,26 @@ BROWSER = (
 )
 
 
+# What the comparison must show, in words, and the scenarios whose goals stand for it.
+MUST_SHOW = [
+    ("40-byte page: CPU per hit at most 0.5x of nginx and 1.25x of the floor", ["page_40"]),
+    ("21 KB page: at most 0.65x of nginx and 1.25x of the floor; with access log at most 0.6x of nginx "
+     "with its buffered log", ["page_21k", "log_buffered"]),
+    ("21 KB page asked with `Accept-Encoding: gzip, br`: at most 1/25 of nginx with `gzip on`, at most 0.5x "
+     "of Varnish", ["page_21k_browser"]),
+    ("304 and HEAD: at most 0.5x of nginx", ["not_modified", "head"]),
+    ("Zipf over 100,000 keys: at most 0.5x of nginx, 99.9th percentile not above nginx's", ["zipf"]),
+    ("Expiry every second under 1,000 connections: 99.9th percentile at most half of nginx's with "
+     "`background_update` and lock on", ["expiry_second"]),
+    ("Cold misses of a one-line script through PHP-FPM: at least nginx's requests per second with "
+     "`fastcgi_keep_conn on`, at most its CPU", ["cold"]),
+    ("Static files: 1 KB and 64 KB at most nginx's CPU per request, 10 MB at most 1.1x",
+     ["file_1k", "file_64k", "file_10m"]),
+    ("10,000 idle connections: at most 4 KB of resident memory each", ["idle"]),
+]
+NOTHING_LEFT_OUT = "No scenario where a peer beats Mayfly is left out of the table"
+
+
 @dataclasses.dataclass
 class Scenario:
     name: str

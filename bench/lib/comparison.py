@@ -1,6 +1,5 @@
 """A scenario's figures: as plain values, as a table, as JSON, and which goals they reach."""
 
-import json
 import os
 import statistics
 
@@ -93,13 +92,15 @@ def goals_table(results):
     return report.columns(lines)
 
 
-def save(results, folder, about=None):
+def save(results, folder):
     """Writes comparison.json and a picture for each scenario."""
+    draw(results, folder)
+    report.write_json(os.path.join(folder, "comparison.json"), {"scenarios": results})
+
+
+def draw(results, folder):
     os.makedirs(folder, exist_ok=True)
     for result in results:
         picture = chart.draw(result["title"], [(one["label"], one) for one in result["subjects"]])
         with open(os.path.join(folder, result["name"] + ".svg"), "w") as file:
             file.write(picture)
-    with open(os.path.join(folder, "comparison.json"), "w") as file:
-        json.dump({**(about or {}), "scenarios": results}, file, indent=1, default=str)
-        file.write("\n")

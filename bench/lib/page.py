@@ -1,25 +1,36 @@
 """docs/benchmarks.md: what was measured, when, on what, with which commands, and every figure.
 
-One part from the comparison with peers, one from the promises that Mayfly is held to
-alone. Written after full runs only.
+The words are in bench/page.md; what stands between @ signs there is put in here. Figures
+go to docs/benchmarks.json, pictures to docs/benchmarks/. Written after full runs only.
 """
 
 import datetime
+import math
 import os
 import platform
 import subprocess
+import sys
 
-from . import comparison, report
+import scenarios
+
+from . import chart, comparison, report
+
+TEMPLATE = os.path.join(report.FOLDER, "page.md")
+# Medians of fewer rounds say little on a machine with neighbours.
+LEAST_ROUNDS = 5
+# Lines of a table that are no competitor.
+YARDSTICKS = ("Mayfly", "Mayfly, uncached", "floor")
 
 
 def about(chosen, versions):
-    """Date, machine, versions and commands of a run."""
+    """Date, machine, versions and command of a run."""
     return {
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
         "commit": _told("git", "-C", report.FOLDER, "rev-parse", "--short", "HEAD"),
         "versions": versions,
-        "command": "make bench",
+        "command": "make bench" if not chosen.only and not chosen.quick else " ".join(["bench/all.py", *sys.argv[1:]]),
+        "quick": chosen.quick,
         "rounds": chosen.rounds,
         "seconds": chosen.seconds,
     }
@@ -41,58 +52,116 @@ def machine():
 
 
 def write(path, facts, comparisons, promises):
-    """Writes the page, and pictures and JSON into a folder of the page's name beside it."""
-    folder = os.path.splitext(path)[0]
-    comparison.save(comparisons, folder, facts)
+    """Writes the page, the figures beside it, and the pictures into a folder of its name."""
+    stem = os.path.splitext(path)[0]
+    comparison.draw(comparisons, stem)
+    facts = {**facts, "must_show": must_show(comparisons), "scenarios": comparisons,
+             "promises": [vars(result) for result in promises]}
+    report.write_json(stem + ".json", facts)
     with open(path, "w") as file:
-        file.write(markdown(os.path.basename(folder), facts, comparisons, promises))
+        file.write(markdown(os.path.basename(stem), facts, comparisons, promises))
 
 
-def markdown(folder, facts, comparisons, promises):
-    parts = [
-        "# Benchmarks",
-        "",
-        "Written by `make bench`; do not edit. Client and server have a core of their own each; PHP shares the",
-        "server's. All servers of a scenario run at once and are asked in turns, round after round; figures are",
-        "medians over the rounds, ratios are medians of each round's ratio. CPU time is user and system time of",
-        "the server's whole process tree per request, without PHP-FPM, while it answers as fast as it can;",
-        "latency is taken at a fixed rate, from the moment a request was due. The *floor* is a bare epoll loop",
-        "that receives and sends the same bytes. *Wrong* are answers of another status or length, connections",
-        "closed before their answer, and requests never answered, over both halves of a round.",
-        "",
-        f"- {facts['date']}, commit {facts['commit']}, {facts['rounds']} rounds of {facts['seconds']:g} s for each half",
-        f"- {facts['machine']}",
-        *[f"- {version}" for version in facts["versions"]],
-        "",
-        "Again: `make bench` for everything, `make bench QUICK=1` for a look within three minutes,",
-        "`bench/compare.py --only page_21k` for one scenario. Configurations are in [bench/peers](../bench/peers/),",
-        f"all figures of all rounds in [comparison.json]({folder}/comparison.json).",
-        "",
-        *_goals(comparisons),
-        "## Beside other servers",
-        "",
+def markdown(name, facts, comparisons, promises):
+    with open(TEMPLATE) as file:
+        page = file.read()
+    parts = {
+        "RUN": _run(facts),
+        "JSON": name + ".json",
+        "MUST_SHOW": _must_show(facts["must_show"]),
+        "CPU": _overview(comparisons, "cpu_us", chart.short),
+        "LATENCY": _overview(comparisons, "p99_9_us", chart.duration),
+        "SCENARIOS": "\n".join(line for result in comparisons for line in _scenario(name, result)),
+        "PROMISES": _promises(promises),
+    }
+    for marker, text in parts.items():
+        page = page.replace(f"@{marker}@", text)
+    return page.rstrip() + "\n"
+
+
+def _run(facts):
+    few = "" if facts["rounds"] >= LEAST_ROUNDS else " (too few to hold anybody to)"
+    lines = [
+        f"{facts['date']}, commit {facts['commit']}, `{facts['command']}`",
+        f"rounds: {facts['rounds']}{few}, {facts['seconds']:g} s for each half of one",
+        *(["a quick look: fewer stored pages, idle connections and seconds than the titles say"]
+          if facts["quick"] else []),
+        facts["machine"],
+        *facts["versions"],
     ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def must_show(comparisons):
+    """What was asked for, item by item: which figures stand for it, and whether it holds."""
+    by_name = {result["name"]: result for result in comparisons}
+    items = []
+    for number, (asked, names) in enumerate(scenarios.MUST_SHOW, 1):
+        goals = [{"scenario": by_name[name]["title"], **goal}
+                 for name in names if name in by_name for goal in by_name[name]["goals"]]
+        is_whole = all(name in by_name for name in names)
+        items.append({"number": number, "asked": asked, "goals": goals,
+                      "holds": is_whole and all(goal["reached"] for goal in goals)})
+    missing = [scenario.title for scenario in scenarios.SCENARIOS if scenario.name not in by_name]
+    unmeasured = [f"{one['label']} in {result['title']}" for result in comparisons
+                  for one in result["subjects"] if "failed" in one]
+    items.append({"number": len(items) + 1, "asked": scenarios.NOTHING_LEFT_OUT, "goals": [],
+                  "holds": not missing and not unmeasured, "missing": missing + unmeasured,
+                  "ahead": [cell for result in comparisons for cell in _ahead(result)]})
+    return items
+
+
+def _ahead(result):
+    """Peers that are cheaper or quicker than Mayfly in this scenario."""
+    figures = {one["label"]: one for one in result["subjects"] if "failed" not in one}
+    own = figures.get("Mayfly")
+    peers = {label: one for label, one in figures.items() if label not in YARDSTICKS} if own else {}
+    return [f"{label} in {result['title']} ({name})" for label, one in peers.items()
+            for key, name in (("cpu_us", "CPU time"), ("p99_9_us", "99.9th percentile"))
+            if one.get(key, math.inf) < own.get(key, 0)]
+
+
+def _must_show(items):
+    rows = []
+    for item in items:
+        measured = [f"{goal['scenario']}: {_measured(goal)}" for goal in item["goals"]]
+        if "ahead" in item:
+            measured = [f"not measured: {', '.join(item['missing'])}"] if item["missing"] else []
+            measured.append(f"ahead of Mayfly: {', '.join(item['ahead']) or 'nobody'}")
+        verdict = "pass" if item["holds"] else "**fail**"
+        rows.append([str(item["number"]), item["asked"], "<br>".join(measured) or "not measured", verdict])
+    return "\n".join(grid(["", "asked", "measured", ""], rows, "rlll"))
+
+
+def _measured(goal):
+    what, limit, value = comparison.goal_cells(goal)
+    return f"{what} {value if goal['reached'] else f'**{value}**'} (at most {limit})"
+
+
+def _overview(comparisons, key, write):
+    """One figure of every server in every scenario."""
+    labels = list(dict.fromkeys(one["label"] for result in comparisons for one in result["subjects"]))
+    # Mayfly first, then its peers, then the yardsticks.
+    labels.sort(key=lambda label: (label != "Mayfly", label in YARDSTICKS))
+    rows = []
     for result in comparisons:
-        parts += _scenario(folder, result)
-    if promises:
-        parts += ["## What Mayfly promises", ""]
-        for name in dict.fromkeys(result.name for result in promises):
-            parts += _promise([result for result in promises if result.name == name])
-    return "\n".join(parts)
+        figures = {one["label"]: one for one in result["subjects"]}
+        own = figures.get("Mayfly", {}).get(key, 0)
+        cells = []
+        for label in labels:
+            one = figures.get(label, {})
+            text = write(one[key]) if key in one else "failed" if "failed" in one else ""
+            is_ahead = key in one and label not in YARDSTICKS and one[key] < own
+            cells.append(f"**{text}**" if is_ahead else text)
+        rows.append([f"[{result['title']}](#{_anchor(result['title'])})", *cells])
+    return "\n".join(grid(["scenario", *labels], rows, "l" + "r" * len(labels)))
 
 
-def _goals(comparisons):
-    rows = [(result, goal) for result in comparisons for goal in result["goals"]]
-    if not rows:
-        return []
-    lines = ["## Goals", ""]
-    cells = []
-    for result, goal in rows:
-        what, limit, value = comparison.goal_cells(goal)
-        link = f"[{result['title']}](#{_anchor(result['title'])})"
-        cells.append([link, what, limit, value if goal["reached"] else f"**{value}**"])
-    return [*lines, *grid(["scenario", "figure", "at most", "measured"], cells, "llrr"), "",
-            "What is in bold falls short.", ""]
+def _promises(promises):
+    parts = []
+    for name in dict.fromkeys(result.name for result in promises):
+        parts += _promise([result for result in promises if result.name == name])
+    return "\n".join(parts) or "Not measured in this run."
 
 
 def _anchor(title):

@@ -42,6 +42,12 @@ class Result:
             file.write("\n")
 
 
+def write_json(path, value):
+    with open(path, "w") as file:
+        json.dump(value, file, indent=1, default=str)
+        file.write("\n")
+
+
 def number(value):
     if isinstance(value, float):
         return f"{value:,.2f}"

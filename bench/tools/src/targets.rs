@@ -1,5 +1,6 @@
-//! Which target is asked next: always the same, numbered pages in order, or numbered pages as
-//! visitors ask for them (Zipf: page number n with a weight of 1/n).
+//! Which target is asked next: always the same, numbered pages in order, or numbered pages
+//! at random: as visitors ask for them (Zipf: page number n with a weight of 1/n), or each as
+//! often as the others.
 //!
 //! The same arguments give the same sequence on every machine.
 
@@ -13,9 +14,28 @@ pub enum Keys {
     Zipf {
         /// Ascending, ends with 1.
         shares: Vec<f64>,
-        /// State of the random numbers.
-        random: u64,
+        random: Random,
     },
+    /// Each of the first so many pages as likely.
+    Uniform { pages: u64, random: Random },
+}
+
+/// The state of xorshift64, which never is zero.
+pub struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Random {
+        Random(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
 }
 
 impl Keys {
@@ -33,7 +53,15 @@ impl Keys {
         }
         Keys::Zipf {
             shares,
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: Random::default(),
+        }
+    }
+
+    /// So many pages (at least one), each as likely.
+    pub fn uniform(pages: u64) -> Keys {
+        Keys::Uniform {
+            pages: pages.max(1),
+            random: Random::default(),
         }
     }
 
@@ -46,13 +74,11 @@ impl Keys {
                 *next - 1
             }
             Keys::Zipf { shares, random } => {
-                *random ^= *random << 13;
-                *random ^= *random >> 7;
-                *random ^= *random << 17;
-                let drawn = (*random >> 11) as f64 / (1_u64 << 53) as f64;
+                let drawn = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
                 let page = shares.partition_point(|share| *share <= drawn);
                 page.min(shares.len() - 1) as u64
             }
+            Keys::Uniform { pages, random } => random.next() % *pages,
         }
     }
 }
@@ -120,6 +146,16 @@ mod tests {
             counts.iter().filter(|count| **count > 0).count() > 900,
             "the tail is asked for, too"
         );
+    }
+
+    #[test]
+    fn uniform_asks_for_each_page_about_as_often() {
+        let mut keys = Keys::uniform(10);
+        let mut counts = [0_u32; 10];
+        for _ in 0..100_000 {
+            counts[keys.next_page() as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (9_500..10_500).contains(count)));
     }
 
     #[test]

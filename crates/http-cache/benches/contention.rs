@@ -6,6 +6,8 @@
 //! operation and how often a thread slept, which it does for nothing but a lock, then the latency
 //! that one operation in a thousand exceeds. Flat CPU time from one line to the next is what a
 //! machine with many cores needs; the zone with one shard shows what a lock that hurts looks like.
+//! The first lines are for the model in docs/scale.md: an `Arc` cloned and dropped, each thread its
+//! own, and all the same one, whose count then travels between their cores.
 
 mod pages;
 
@@ -38,7 +40,13 @@ fn main() {
     if threads.is_empty() {
         threads = vec![1, 2];
     }
-    println!("shards  inserts  threads   M ops/s  CPU ns/op   slept  p99.9 ns  hits");
+    println!("counts  threads  CPU ns/clone and drop");
+    for is_shared in [false, true] {
+        for count in &threads {
+            measure_counts(is_shared, (*count).max(1));
+        }
+    }
+    println!("\nshards  inserts  threads   M ops/s  CPU ns/op   slept  p99.9 ns  hits");
     for shards in [ZoneConfig::default().shards, 1] {
         let zone = pages::filled_zone(shards);
         for inserts in MIXES {
@@ -47,6 +55,38 @@ fn main() {
             }
         }
     }
+}
+
+/// What it costs to take and give back a count that others change as well, or nobody else.
+fn measure_counts(is_shared: bool, threads: usize) {
+    let everybodys = Arc::new(0_u64);
+    let start = Barrier::new(threads);
+    let cpu: Duration = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    let counted = match is_shared {
+                        true => Arc::clone(&everybodys),
+                        false => Arc::new(0),
+                    };
+                    start.wait();
+                    let before = accounting().0;
+                    for _ in 0..OPERATIONS {
+                        drop(std::hint::black_box(Arc::clone(&counted)));
+                    }
+                    accounting().0.saturating_sub(before)
+                })
+            })
+            .collect();
+        let joined = running.into_iter().map(thread::ScopedJoinHandle::join);
+        joined.map(|cpu| cpu.expect("no thread panics")).sum()
+    });
+    let operations = (OPERATIONS * threads as u64) as f64;
+    let name = if is_shared { "shared" } else { "own" };
+    println!(
+        "{name:>6} {threads:>8} {:>8.1}",
+        cpu.as_nanos() as f64 / operations
+    );
 }
 
 fn measure(zone: &Arc<Zone>, shards: usize, inserts: u64, threads: usize) {

@@ -4,7 +4,6 @@
 //! utf-8.
 
 use std::collections::HashMap;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use site::CharsetMap;

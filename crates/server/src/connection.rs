@@ -6,7 +6,7 @@
 //!                              ▲ idle: no buffer is held, a graceful stop closes
 //! ```
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,18 +35,19 @@ use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, rout
 /// has begun; the response is out by then.
 const REFRESH_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Serves a connection until it ends.
-pub async fn serve(
+/// Serves a connection until it ends. What happens before the first wait happens
+/// here, so that the future, which is most of what an idle connection holds, is
+/// made of the connection alone.
+pub fn serve(
     shared: Arc<Shared>,
     stream: ClientStream,
     peer: Option<std::net::SocketAddr>,
     local: LocalAddress,
     place: site::ListenAddress,
-) {
+) -> impl Future<Output = ()> + Send {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
-    let runtime = shared.runtime();
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
-    let stats = runtime.stats.clone();
+    let stats = &shared.glance().stats;
     stats.handled.fetch_add(1, Ordering::Relaxed);
     let facts = ConnectionFacts {
         serial,
@@ -69,9 +70,10 @@ pub async fn serve(
         idle: Duration::from_secs(60),
         patience: Patience::default(),
     };
-    drop(runtime);
-    connection.run().await;
-    drop(registration);
+    async move {
+        connection.run().await;
+        drop(registration);
+    }
 }
 
 struct Connection {
@@ -127,7 +129,7 @@ impl Connection {
             let Some(input) = self.client.input() else {
                 return;
             };
-            match proxy_protocol::read(input, server.head.timeout).await {
+            match Box::pin(proxy_protocol::read(input, server.head.timeout)).await {
                 Ok(proxy) => {
                     if let Some(facts) = Arc::get_mut(&mut self.facts) {
                         facts.proxy = proxy;
@@ -206,7 +208,9 @@ impl Connection {
                 self.log_abandoned(runtime, server, what, status, started_at);
                 Next::Close
             }
-            HeadRead::Refused(error) => self.refuse(runtime, server, error, started_at).await,
+            HeadRead::Refused(error) => {
+                Box::pin(self.refuse(runtime, server, error, started_at)).await
+            }
             HeadRead::Head(line) => {
                 let Some(input) = self.client.input() else {
                     return Next::Close;

@@ -28,6 +28,7 @@ pub mod limit_req;
 mod lru;
 pub mod mirror;
 pub mod naming;
+pub mod open_file;
 mod patience;
 pub mod pattern;
 pub mod pipeline;

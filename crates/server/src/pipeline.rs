@@ -255,7 +255,7 @@ fn returned(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> Handl
             respond::redirect(request, status, location)
         }
         (_, Some(text)) => {
-            let content_type = files::media_type(request, &request.path.clone());
+            let content_type = files::media_type(request, &request.path).to_vec();
             Handled::Reply(Box::new(Reply::new(status, &content_type, text)))
         }
         (200 | 204, None) => Handled::Reply(Box::new(Reply::new(status, b"", Bytes::new()))),

@@ -1,7 +1,6 @@
 //! A response before it is framed: what handlers make and `respond` sends.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use http1::Fields;
 use site::Coding;
 
 use crate::fetch::UpstreamBody;
+use crate::open_file::OpenFile;
 use crate::variable::names_field;
 
 /// Head and body of a response.
@@ -224,7 +224,7 @@ pub enum Body {
 pub enum Segment {
     Memory(Bytes),
     File {
-        file: Arc<File>,
+        file: Arc<OpenFile>,
         offset: u64,
         length: u64,
     },
@@ -239,7 +239,7 @@ impl Body {
         Body::Segments(VecDeque::from([Segment::Memory(bytes)]))
     }
 
-    pub fn file(file: Arc<File>, length: u64) -> Body {
+    pub fn file(file: Arc<OpenFile>, length: u64) -> Body {
         if length == 0 {
             return Body::Empty;
         }
@@ -248,6 +248,27 @@ impl Body {
             offset: 0,
             length,
         }]))
+    }
+
+    /// Reads what is a small file, or a small part of one. What cannot be read
+    /// stays a file: sending it will say why.
+    pub fn read_small_file(&mut self) {
+        let Body::Segments(segments) = self else {
+            return;
+        };
+        let [
+            Segment::File {
+                file,
+                offset,
+                length,
+            },
+        ] = segments.make_contiguous()
+        else {
+            return;
+        };
+        if let Ok(Some(bytes)) = file.small_part(*offset, *length) {
+            segments[0] = Segment::Memory(bytes);
+        }
     }
 
     /// All bytes are there: parts of it can be taken.

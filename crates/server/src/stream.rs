@@ -165,17 +165,22 @@ impl ClientStream {
         })
     }
 
+    /// The same for what a file follows at once: the kernel holds back the last
+    /// packet until it is full, or the file's bytes are there.
+    pub fn try_write_ahead_of_file(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.try_io(Interest::WRITABLE, |socket| {
+            let flags = SendFlags::MORE | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            let mut nothing = net::SendAncillaryBuffer::default();
+            Ok(net::sendmsg(socket, slices, &mut nothing, flags)?)
+        })
+    }
+
     /// Sends up to `length` bytes of `file` from `offset` without copying them
     /// through this process; `WouldBlock` when the socket takes nothing.
-    pub fn try_sendfile(
-        &self,
-        file: &std::fs::File,
-        offset: u64,
-        length: usize,
-    ) -> io::Result<usize> {
+    pub fn try_sendfile(&self, file: impl AsFd, offset: u64, length: usize) -> io::Result<usize> {
         let send = |socket: std::os::fd::BorrowedFd<'_>| {
             let mut offset = offset;
-            rustix::fs::sendfile(socket, file, Some(&mut offset), length).map_err(io::Error::from)
+            rustix::fs::sendfile(socket, &file, Some(&mut offset), length).map_err(io::Error::from)
         };
         self.try_io(Interest::WRITABLE, send)
     }

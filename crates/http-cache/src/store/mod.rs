@@ -154,7 +154,10 @@ pub struct Zone {
     counters: Counters,
 }
 
+/// A pair of cache lines, which processors fetch together, belongs to one shard: its lock
+/// and its counters are written by every lookup, and must not take neighbours' lines away.
 #[derive(Default)]
+#[repr(align(128))]
 struct ShardCell {
     shard: RwLock<Shard>,
     notes: Mutex<Notes>,

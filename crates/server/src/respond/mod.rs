@@ -17,7 +17,7 @@ use site::{IfModifiedSince, ServerTokens};
 use crate::charset;
 use crate::clock;
 use crate::recode::{self, Recoder, Recoding};
-use crate::reply::{Body, Reply};
+use crate::reply::{Body, Reply, Segment};
 use crate::request::{Method, Request};
 use crate::ssi;
 use crate::stream::ClientStream;
@@ -62,7 +62,7 @@ pub async fn send(
     may_keep_alive: bool,
 ) -> Result<After, SendError> {
     if request.head.version() == Version::Http09 {
-        return send_simple(request, reply, stream).await;
+        return Box::pin(send_simple(request, reply, stream)).await;
     }
     let (recoding, around) = prepare(request, &mut reply);
     let recoder = match recoding {
@@ -90,7 +90,8 @@ pub async fn send(
     request.reply = Some(reply);
     // A body that nobody wants is dropped; one that is being stored goes on
     // arriving without this reader.
-    let body = if has_body { body } else { Body::Empty };
+    let mut body = if has_body { body } else { Body::Empty };
+    body.read_small_file();
     // Nothing to recode then, and to expand nothing would be an error.
     let recoder = recoder.filter(|_| has_body);
     let is_plain =
@@ -100,7 +101,7 @@ pub async fn send(
     } else {
         After::KeepAlive
     };
-    let (sender, sent) = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
+    let begun = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
         Some(chunks) => {
             let begun = send::write_at_once(stream, &mut head, chunks)?;
             if begun.is_all(&head, chunks) {
@@ -109,14 +110,50 @@ pub async fn send(
                 request.is_complete = true;
                 return Ok(after);
             }
-            let mut sender = Sender::new(request, stream, None, head);
-            let sent = sender.send_rest(begun, chunks).await;
-            (sender, sent)
+            Some(begun)
         }
-        None => {
-            let mut sender = Sender::new(request, stream, recoder, head);
-            let sent = send_in_turn(request, &mut sender, around, body, framing, has_body).await;
-            (sender, sent)
+        None => None,
+    };
+    let outgoing = Outgoing {
+        head,
+        begun,
+        recoder,
+        around,
+        body,
+        framing,
+        has_body,
+    };
+    // Whoever has to wait pays for a future of its own: kept in that of its
+    // connection it would cost each of them, the idle ones too, a kilobyte.
+    Box::pin(send_outgoing(request, stream, outgoing)).await?;
+    request.is_complete = true;
+    Ok(after)
+}
+
+/// A response that did not leave in one system call.
+struct Outgoing {
+    head: Vec<u8>,
+    /// What did leave of a body that is at hand.
+    begun: Option<send::Begun>,
+    recoder: Option<Recoder>,
+    around: Option<Around>,
+    body: Body,
+    framing: BodyFraming,
+    has_body: bool,
+}
+
+async fn send_outgoing(
+    request: &mut Request,
+    stream: &ClientStream,
+    outgoing: Outgoing,
+) -> Result<(), SendError> {
+    let Outgoing { body, framing, .. } = outgoing;
+    let mut sender = Sender::new(request, stream, outgoing.recoder, outgoing.head);
+    let sent = match (outgoing.begun, chunks_at_hand(&body, framing)) {
+        (Some(begun), Some(chunks)) => sender.send_rest(begun, chunks).await,
+        _ => {
+            let (around, has_body) = (outgoing.around, outgoing.has_body);
+            send_in_turn(request, &mut sender, around, body, framing, has_body).await
         }
     };
     if let Some(reply) = &mut request.reply {
@@ -125,9 +162,7 @@ pub async fn send(
     let (bytes, head_bytes, head) = sender.into_counts();
     give_buffer(head);
     count(request, (bytes, head_bytes));
-    sent?;
-    request.is_complete = true;
-    Ok(after)
+    sent
 }
 
 fn count(request: &mut Request, (bytes, head_bytes): (u64, u64)) {
@@ -147,6 +182,10 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
             Some(response.body.chunks())
         }
         Body::Encoded(body) if framing != BodyFraming::Chunked => Some(body.chunks()),
+        Body::Segments(segments) if framing != BodyFraming::Chunked => match segments.as_slices() {
+            ([Segment::Memory(bytes)], []) => Some(std::slice::from_ref(bytes)),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::FileExt;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -18,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
 use crate::fetch::{BrokenOff, UpstreamBody};
+use crate::open_file::OpenFile;
 use crate::recode::Recoder;
 use crate::reply::{Body, Compressed, Segment};
 use crate::request::Request;
@@ -37,8 +37,9 @@ const JOINED_BYTES: usize = 2048;
 /// Slices are written once they come to this much (nginx's `postpone_output`):
 /// where they are tiny, a client sees all of them or an error.
 const LEAST_WRITE_BYTES: usize = 1460;
-/// What one `sendfile` takes, so that one client cannot keep the thread.
-const FILE_PIECE_BYTES: usize = 512 * 1024;
+/// What one `sendfile` takes, so that one client cannot keep the thread (nginx's
+/// `sendfile_max_chunk`).
+const FILE_PIECE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Why a response could not be sent whole. The connection must close.
 #[derive(Debug)]
@@ -69,6 +70,8 @@ pub struct Sender<'a> {
     buffering: Buffering,
     recoder: Option<Recoder>,
     sendfile: bool,
+    /// A file follows what is being written.
+    precedes_file: bool,
     /// The last pieces of a body, to leave together with its end.
     held: VecDeque<Bytes>,
     /// Bytes of a small body that were put behind the head.
@@ -219,6 +222,7 @@ impl<'a> Sender<'a> {
             },
             recoder,
             sendfile: settings.files.sendfile,
+            precedes_file: false,
             held: VecDeque::new(),
             joined: 0,
             window: None,
@@ -320,7 +324,10 @@ impl<'a> Sender<'a> {
                     offset,
                     length,
                 } => {
+                    // A head whose file may have to wait does not wait with it.
+                    self.precedes_file = self.pace.is_none();
                     self.write(&mut pieces).await?;
+                    self.precedes_file = false;
                     self.write_file(&file, offset, length).await?;
                 }
             }
@@ -331,7 +338,7 @@ impl<'a> Sender<'a> {
     /// `sendfile off`: for file systems whose `sendfile` cannot be trusted.
     async fn read_and_write(
         &mut self,
-        file: &std::fs::File,
+        file: &OpenFile,
         mut offset: u64,
         length: u64,
         pieces: &mut VecDeque<Bytes>,
@@ -356,7 +363,7 @@ impl<'a> Sender<'a> {
 
     async fn write_file(
         &mut self,
-        file: &std::fs::File,
+        file: &OpenFile,
         mut offset: u64,
         length: u64,
     ) -> Result<(), SendError> {
@@ -702,7 +709,11 @@ impl<'a> Sender<'a> {
         if used == 0 {
             return Ok(true);
         }
-        match self.stream.try_write_vectored(&slices[..used]) {
+        let written = match self.precedes_file {
+            true => self.stream.try_write_ahead_of_file(&slices[..used]),
+            false => self.stream.try_write_vectored(&slices[..used]),
+        };
+        match written {
             Ok(0) => Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             Ok(written) => {
                 self.advance(written, pieces);

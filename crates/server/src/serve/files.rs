@@ -39,6 +39,10 @@ pub fn document_root(request: &mut Request) -> Vec<u8> {
 
 /// The path on disk that the request's path stands for.
 pub fn request_path(request: &mut Request) -> Vec<u8> {
+    let (Root::Root(template) | Root::Alias(template)) = &request.settings().files.root;
+    if let Some(root) = template.as_constant() {
+        return [root, below_root(request)].concat();
+    }
     let mut path = document_root(request);
     path.extend_from_slice(below_root(request));
     path
@@ -60,15 +64,19 @@ fn below_root(request: &Request) -> &[u8] {
 }
 
 /// Media type of `path` by the part behind its last dot.
-pub fn media_type(request: &Request, path: &[u8]) -> Vec<u8> {
+pub fn media_type<'a>(request: &'a Request, path: &[u8]) -> &'a [u8] {
     let files = &request.settings().files;
-    let known = extension(path).and_then(|extension| files.types.get(extension.as_slice()));
-    known.unwrap_or(&files.default_type).to_vec()
+    let known = extension(path).and_then(|extension| {
+        // Most are written in the lower case of the table.
+        let known = files.types.get(extension);
+        known.or_else(|| files.types.get(extension.to_ascii_lowercase().as_slice()))
+    });
+    known.unwrap_or(&files.default_type)
 }
 
-/// The extension of the last part of a path, in lower case. A name that begins
-/// with its only dot has none.
-fn extension(path: &[u8]) -> Option<Vec<u8>> {
+/// The extension of the last part of a path. A name that begins with its only dot
+/// has none.
+fn extension(path: &[u8]) -> Option<&[u8]> {
     let name_start = path
         .iter()
         .rposition(|&byte| byte == b'/')
@@ -78,7 +86,7 @@ fn extension(path: &[u8]) -> Option<Vec<u8>> {
         .iter()
         .rposition(|&byte| byte == b'.')
         .filter(|&dot| dot > 0)?;
-    Some(name.get(dot + 1..)?.to_ascii_lowercase())
+    name.get(dot + 1..)
 }
 
 /// Answers with what is at the request's path.
@@ -369,16 +377,14 @@ fn file_reply(request: &Request, found: &Found) -> Reply {
     let mut head = ReplyHead::new(200);
     let media_type = media_type(request, &request.path);
     if !media_type.is_empty() {
-        head.fields.append("Content-Type", Bytes::from(media_type));
+        head.fields
+            .append("Content-Type", Bytes::copy_from_slice(media_type));
     }
-    let date = http1::date::format(found.modified);
+    let validators = found.validators();
     head.fields
-        .append("Last-Modified", Bytes::copy_from_slice(&date));
+        .append("Last-Modified", validators.last_modified);
     if request.settings().files.etag {
-        head.fields.append(
-            "ETag",
-            format!("\"{:x}-{:x}\"", found.modified, found.length),
-        );
+        head.fields.append("ETag", validators.etag);
     }
     head.last_modified = Some(found.modified);
     head.content_length = Some(found.length);
@@ -398,18 +404,18 @@ mod tests {
     fn extensions_are_those_of_the_last_part() {
         for (path, wanted) in [
             ("/a.html", Some("html")),
-            ("/a.tar.GZ", Some("gz")),
+            ("/a.tar.GZ", Some("GZ")),
             ("/a.b/c", None),
             ("/.htaccess", None),
             ("/a/.htaccess", None),
-            ("/a/.ht.PHP", Some("php")),
+            ("/a/.ht.php", Some("php")),
             ("/a.", Some("")),
             ("/", None),
             ("", None),
             ("a.css", Some("css")),
         ] {
             let found = extension(path.as_bytes());
-            assert_eq!(found.as_deref(), wanted.map(str::as_bytes), "{path}");
+            assert_eq!(found, wanted.map(str::as_bytes), "{path}");
         }
     }
 }

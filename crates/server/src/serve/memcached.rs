@@ -22,7 +22,7 @@ pub fn asking(request: &mut Request, memcached: &Memcached) -> Result<MemcachedA
         );
         return Err(500);
     }
-    let content_type = files::media_type(request, &request.path);
+    let content_type = files::media_type(request, &request.path).to_vec();
     Ok(MemcachedAsking {
         key: ::memcached::escape_key(&key).into(),
         content_type: Bytes::from(content_type),

@@ -1,7 +1,6 @@
 //! Reading a body piece by piece, wherever its bytes are.
 
 use std::collections::VecDeque;
-use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
 

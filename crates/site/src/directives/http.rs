@@ -291,7 +291,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 2, "off | max=NUMBER [inactive=TIME]").inherited()
         .default("off")
         .short("keep files open")
-        .long("Keeps open files, their sizes and times, and folders that are there. `max` bounds their number; those that were not used for `inactive` are closed. It saves system calls on busy static sites.")
+        .long("Keeps open files, their sizes and times, the bytes of those up to 16 KB (32 MB in all), and folders that are there. `max` bounds their number; those that were not used for `inactive` are closed. It saves system calls on busy static sites.")
         .example("open_file_cache max=1000 inactive=20s;"),
     Directive::new("open_file_cache_errors", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
@@ -309,7 +309,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "TIME").inherited()
         .default("60s")
         .short("how long an open file is taken for granted")
-        .long("After this time, the next request looks at the file again.")
+        .long("After this time, the next request looks at the file again. Until then, a file that is written to in place may be sent as it was.")
         .example("open_file_cache_valid 30s;"),
     Directive::new("output_buffers", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 2, "NUMBER SIZE").inherited()

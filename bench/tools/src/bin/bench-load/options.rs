@@ -4,7 +4,7 @@ use bench_tools::targets::{Keys, Request};
 use std::time::Duration;
 
 const USAGE: &str = "usage: bench-load PORT TARGET [--connections N] [--idle N] [--seconds S] [--count N] \
-    [--rate PER_SECOND] [--per-connection N] [--keys zipf:PAGES | sequence:FIRST] [--method M] \
+    [--rate PER_SECOND] [--per-connection N] [--keys zipf:PAGES | uniform:PAGES | sequence:FIRST] [--method M] \
     [--field \"Name: value\"]... [--status N] [--bytes N] [--patience S]";
 
 /// What to ask, how, and what to expect.
@@ -37,6 +37,7 @@ pub enum KeyOrder {
     Same,
     Sequence(u64),
     Zipf(usize),
+    Uniform(u64),
 }
 
 impl Options {
@@ -97,6 +98,7 @@ impl Options {
             KeyOrder::Same => Keys::Same,
             KeyOrder::Sequence(first) => Keys::Sequence(first),
             KeyOrder::Zipf(pages) => Keys::zipf(pages),
+            KeyOrder::Uniform(pages) => Keys::uniform(pages),
         }
     }
 }
@@ -104,9 +106,10 @@ impl Options {
 fn key_order(value: &str) -> Result<KeyOrder, String> {
     match value.split_once(':') {
         Some(("zipf", pages)) => Ok(KeyOrder::Zipf(number("--keys zipf", pages)?)),
+        Some(("uniform", pages)) => Ok(KeyOrder::Uniform(number("--keys uniform", pages)?)),
         Some(("sequence", first)) => Ok(KeyOrder::Sequence(number("--keys sequence", first)?)),
         _ => Err(format!(
-            "--keys {value}: zipf:PAGES or sequence:FIRST\n{USAGE}"
+            "--keys {value}: zipf:PAGES, uniform:PAGES or sequence:FIRST\n{USAGE}"
         )),
     }
 }

@@ -14,6 +14,7 @@ use site::{FileSettings, OpenFileCache};
 
 use crate::clock;
 use crate::lru::Lru;
+use crate::open_file::{OpenFile, Stamp, Validators};
 
 /// What is at a path.
 #[derive(Debug, Clone)]
@@ -23,9 +24,10 @@ pub struct Found {
     /// Unix seconds.
     pub modified: i64,
     /// Open, where it was asked for and is a regular file.
-    pub file: Option<Arc<File>>,
+    pub file: Option<Arc<OpenFile>>,
     /// Device and inode.
     identity: (u64, u64),
+    stamp: Stamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +84,9 @@ pub fn look(path: &[u8], wanted: Wanted, settings: &FileSettings) -> Result<Foun
         .as_ref()
         .filter(|cache| may_keep && cache.max > 0)
     {
-        Some(rules) => CACHE.with_borrow_mut(|cache| cache.look(path, wanted, rules, clock::now())),
+        Some(rules) => {
+            CACHE.with_borrow_mut(|cache| cache.look(path, wanted, rules, clock::recent()))
+        }
         None => look_now(path, wanted, settings.disable_symlinks),
     }
 }
@@ -121,11 +125,11 @@ fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Fai
         call: "fstat()",
         errno,
     })?;
-    let file = (wanted == Wanted::Contents).then(|| Arc::new(File::from(opened)));
+    let file = (wanted == Wanted::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
     Ok(found(&stat, file))
 }
 
-fn found(stat: &Stat, file: Option<Arc<File>>) -> Found {
+fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> Found {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Kind::File,
         FileType::Directory => Kind::Directory,
@@ -137,6 +141,37 @@ fn found(stat: &Stat, file: Option<Arc<File>>) -> Found {
         modified: stat.st_mtime,
         file: file.filter(|_| kind == Kind::File),
         identity: (stat.st_dev, stat.st_ino),
+        stamp: Stamp::of(stat),
+    }
+}
+
+impl Found {
+    /// What tells this state of the file from others.
+    pub fn validators(&self) -> Validators {
+        let make = || Validators::new(self.modified, self.length);
+        match &self.file {
+            Some(file) => file.validators(make),
+            None => make(),
+        }
+    }
+
+    /// The open file's bytes are to stay with it.
+    fn keep_bytes(&self) {
+        if let Some(file) = &self.file {
+            file.keep(self.length, self.stamp);
+        }
+    }
+
+    /// The same file was looked at again: other times mean other bytes.
+    fn take_stamp(&mut self, stamp: Stamp) {
+        if self.stamp == stamp {
+            return;
+        }
+        self.stamp = stamp;
+        // Without a descriptor for it, the file is opened at its next use.
+        let file = self.file.take().and_then(|file| file.again().ok());
+        self.file = file.map(Arc::new);
+        self.keep_bytes();
     }
 }
 
@@ -188,10 +223,11 @@ impl Cache {
             used_at: now,
             checked_at: now,
         };
-        if uses < rules.min_uses
-            && let Ok(found) = &mut kept.result
-        {
-            found.file = None;
+        if let Ok(found) = &mut kept.result {
+            match uses < rules.min_uses {
+                true => found.file = None,
+                false => found.keep_bytes(),
+            }
         }
         self.by_path.insert(path, kept);
         if self.by_path.len() > rules.max {
@@ -221,11 +257,14 @@ impl Kept {
             return false;
         };
         let facts = |found: &Found| (found.kind, found.length, found.modified, found.identity);
-        let is_same = facts(old) == facts(&new);
-        if is_same {
-            self.checked_at = now;
+        if facts(old) != facts(&new) {
+            return false;
         }
-        is_same
+        self.checked_at = now;
+        if let Ok(old) = &mut self.result {
+            old.take_stamp(new.stamp);
+        }
+        true
     }
 
     /// What is known, if it is enough.
@@ -341,6 +380,35 @@ mod tests {
             assert_eq!(bench.length(1), wanted);
             assert_eq!(bench.length(60_001), Ok(1));
         }
+    }
+
+    #[test]
+    fn kept_bytes_go_when_the_file_was_written_to_within_the_second() {
+        let mut bench = Bench::new(rules(10, 1, false));
+        bench.rules.valid = Duration::from_secs(1);
+        let write = |path: &PathBuf, text: &str, nanoseconds: u64| {
+            std::fs::write(path, text).unwrap();
+            let time = std::time::UNIX_EPOCH + Duration::new(1_000_000_000, 0);
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(time + Duration::from_nanos(nanoseconds))
+                .unwrap();
+        };
+        let mut open_at = |path: &PathBuf, now: u64| {
+            let found = bench
+                .cache
+                .look(bytes(path), Wanted::Contents, &bench.rules, now);
+            found.unwrap().file.unwrap()
+        };
+        let path = bench.path.clone();
+        write(&path, "old", 1);
+        let first = open_at(&path, 0);
+        assert!(Arc::ptr_eq(&first, &open_at(&path, 1000)), "as it was");
+        write(&path, "new", 2);
+        assert!(
+            Arc::ptr_eq(&first, &open_at(&path, 1999)),
+            "taken for granted"
+        );
+        assert!(!Arc::ptr_eq(&first, &open_at(&path, 2000)), "looked at");
     }
 
     #[test]
