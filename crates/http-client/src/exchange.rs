@@ -29,6 +29,9 @@ use crate::sender::{BodyFraming, Sender};
 
 /// The read buffer: a usual page in one or two reads.
 pub const READ_BUFFER_BYTES: usize = 32 * 1024;
+/// What a read buffer is at most where it is known that so much will come: each read
+/// and each buffer has its price.
+const MOST_READ_BYTES: u64 = 64 * 1024;
 /// The first read: a head and a small page. Memory of this size is at hand in the
 /// allocator's thread cache, the large buffer is not.
 const FIRST_READ_BYTES: usize = 4 * 1024;
@@ -161,6 +164,12 @@ where
         self.reader.has_whole_length()
     }
 
+    /// Whether the head was delivered and a body of known length follows that was
+    /// read together with it, or none.
+    pub fn is_whole_body_here(&self) -> bool {
+        self.reader.is_whole_body_here()
+    }
+
     /// Bytes read from the upstream, heads and all.
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
@@ -189,9 +198,15 @@ where
         let buffer = self.reader.buffer();
         if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
             // Reuses the allocation when nobody holds slices of it.
-            let wanted = READ_BUFFER_BYTES.saturating_sub(buffer.len());
+            let wanted = match self.reader.bytes_left() {
+                // One more, so that the last read is seen to be a short one.
+                Some(left) => (left + 1).min(MOST_READ_BYTES) as usize,
+                None => READ_BUFFER_BYTES.saturating_sub(self.reader.buffer().len()),
+            };
+            let buffer = self.reader.buffer();
             buffer.reserve(wanted.max(LEAST_READ_BYTES));
         }
+        let buffer = self.reader.buffer();
         // The future of `read_buf` keeps nothing between polls.
         pin!(self.stream.read_buf(buffer)).poll(cx)
     }

@@ -175,6 +175,23 @@ impl ResponseReader {
         }
     }
 
+    /// What is to come of a body of known length beyond what is in the buffer.
+    pub(crate) fn bytes_left(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Length { left } => Some(left.saturating_sub(self.buffer.len() as u64)),
+            _ => None,
+        }
+    }
+
+    /// Whether all of a body of known length is in the buffer, or there is no body.
+    pub(crate) fn is_whole_body_here(&self) -> bool {
+        match &self.stage {
+            Stage::Length { left } => self.buffer.len() as u64 >= *left,
+            Stage::Empty => true,
+            _ => false,
+        }
+    }
+
     /// The next event, or `None` when more bytes are needed, or none are.
     pub(crate) fn next_event(&mut self) -> Result<Option<Event>, Error> {
         match &mut self.stage {

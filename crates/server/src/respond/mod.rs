@@ -147,6 +147,10 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
             Some(response.body.chunks())
         }
         Body::Encoded(body) if framing != BodyFraming::Chunked => Some(body.chunks()),
+        Body::Upstream(body) => match framing {
+            BodyFraming::Length(length) => body.at_hand(length),
+            _ => None,
+        },
         _ => None,
     }
 }
