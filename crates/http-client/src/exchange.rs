@@ -65,7 +65,7 @@ pub struct Exchange<S, B = NoBody> {
     reader: ResponseReader,
     keep_alive: bool,
     received_bytes: u64,
-    /// The first byte may be sent.
+    /// The first byte may be sent: the stream was silent before it.
     begun: bool,
     /// The last event or an error was delivered.
     over: bool,
@@ -95,6 +95,13 @@ where
             over: false,
             reusable: false,
         }
+    }
+
+    /// Takes the caller's word that the stream was silent when it was taken: nobody
+    /// looks before the first byte is sent.
+    pub fn known_silent(mut self) -> Exchange<S, B> {
+        self.begun = true;
+        self
     }
 
     /// The next event of the response; `None` after [`Event::End`], after the

@@ -323,9 +323,9 @@ async fn attempt_once(
         }
         let head_limit =
             usize::try_from(spec.context.pass.exchange.head_bytes).unwrap_or(usize::MAX);
-        let exchange = spec
-            .asking
-            .start(connection.stream, spec.is_head, head_limit, body);
+        let exchange =
+            spec.asking
+                .start(connection.stream, is_reused, spec.is_head, head_limit, body);
         let body = UpstreamBody::new(spec, exchange, lease, (requests, born));
         let mut upstream = Box::new(body);
         match read_head(&mut upstream, is_streaming).await {

@@ -193,7 +193,7 @@ impl Check {
         let born = connection.born;
         let mut under_way = self
             .asking
-            .start(connection.stream, false, head_limit, body);
+            .start(connection.stream, false, false, head_limit, body);
         let mut answer = Answer::default();
         loop {
             let event = timeout(exchange.read_timeout, under_way.next())

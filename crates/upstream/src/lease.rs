@@ -123,11 +123,7 @@ impl Lease {
                 Some(parked) => parked,
                 None => self.group.take_idle(self.server, self.place, now)?,
             };
-            let seems_quiet = may_repeat && parked.stream.seems_quiet();
-            if !seems_quiet && !parked.stream.is_quiet() {
-                continue;
-            }
-            if let Ok(stream) = Stream::from_std(parked.stream) {
+            if let Some(stream) = parked.stream.take_up(may_repeat) {
                 return Some(Connection {
                     stream,
                     requests: parked.requests,

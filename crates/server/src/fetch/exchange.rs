@@ -54,10 +54,11 @@ impl Asking {
         }
     }
 
-    /// Sends it over `stream`.
+    /// Sends it over `stream`; `is_reused`: which was idle, and silent, until now.
     pub fn start(
         &self,
         stream: Stream,
+        is_reused: bool,
         head_request: bool,
         head_limit_bytes: usize,
         body: OutgoingBody,
@@ -81,7 +82,11 @@ impl Asking {
                     allow_upgrade: asking.allow_upgrade,
                     head_limit_bytes,
                 };
-                Exchange::Http(Box::new(http_client::Exchange::start(stream, spec, body)))
+                let exchange = http_client::Exchange::start(stream, spec, body);
+                Exchange::Http(Box::new(match is_reused {
+                    true => exchange.known_silent(),
+                    false => exchange,
+                }))
             }
             Asking::Memcached(asking) => {
                 let spec = memcached::RequestSpec {

@@ -537,7 +537,7 @@ const NOT_PASSED: [&str; 5] = [
 
 /// Does a field of the upstream's response go on to clients?
 pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
-    let is = |field: &[u8]| name.eq_ignore_ascii_case(field);
+    let is = |field: &[u8]| name.len() == field.len() && name.eq_ignore_ascii_case(field);
     !NOT_PASSED.iter().any(|field| is(field.as_bytes()))
         && !exchange.hidden_fields.iter().any(|field| is(field))
 }
