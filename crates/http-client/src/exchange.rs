@@ -14,14 +14,15 @@
 //!
 //! To abort, drop the exchange: the connection closes.
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use request_body::{BodySource, NoBody};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use crate::error::{Error, Side};
 use crate::response::{Event, Expected, ResponseReader};
@@ -32,11 +33,16 @@ pub const READ_BUFFER_BYTES: usize = 32 * 1024;
 /// What a read buffer is at most where it is known that so much will come: each read
 /// and each buffer has its price.
 const MOST_READ_BYTES: u64 = 64 * 1024;
-/// The first read: a head and a small page. Memory of this size is at hand in the
-/// allocator's thread cache, the large buffer is not.
+/// The first read: a head and a small page.
 const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
 const LEAST_READ_BYTES: usize = 1024;
+
+thread_local! {
+    /// Where the first bytes of a response arrive. So nobody who waits for one holds
+    /// a buffer, and these bytes are in the processor's cache.
+    static FIRST_BYTES: RefCell<Box<[u8]>> = RefCell::new(vec![0; FIRST_READ_BYTES].into());
+}
 
 /// What is asked, and how much of an answer is taken.
 #[derive(Clone, Debug)]
@@ -88,7 +94,7 @@ where
         Exchange {
             stream,
             sender: Sender::new(spec.head, spec.body, body),
-            reader: ResponseReader::new(expected, BytesMut::with_capacity(FIRST_READ_BYTES)),
+            reader: ResponseReader::new(expected, BytesMut::new()),
             keep_alive: spec.keep_alive,
             received_bytes: 0,
             begun: false,
@@ -201,7 +207,19 @@ where
             .then(|| (self.stream, self.reader.into_buffer()))
     }
 
+    fn poll_first_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        FIRST_BYTES.with_borrow_mut(|bytes| {
+            let mut bytes = ReadBuf::new(bytes);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut bytes))?;
+            self.reader.buffer().extend_from_slice(bytes.filled());
+            Poll::Ready(Ok(bytes.filled().len()))
+        })
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.received_bytes == 0 {
+            return self.poll_first_read(cx);
+        }
         let buffer = self.reader.buffer();
         if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
             // Reuses the allocation when nobody holds slices of it.
