@@ -27,12 +27,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use crate::error::{Error, Side};
 use crate::response::{Event, Expected, ResponseReader};
 use crate::sender::{BodyFraming, Sender};
+use crate::spare;
 
 /// The read buffer: a usual page in one or two reads.
 pub const READ_BUFFER_BYTES: usize = 32 * 1024;
 /// What a read buffer is at most where it is known that so much will come: each read
 /// and each buffer has its price.
-const MOST_READ_BYTES: u64 = 64 * 1024;
+const MOST_READ_BYTES: usize = 64 * 1024;
 /// The first read: a head and a small page.
 const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
@@ -225,10 +226,17 @@ where
             // Reuses the allocation when nobody holds slices of it.
             let wanted = match self.reader.bytes_left() {
                 // One more, so that the last read is seen to be a short one.
-                Some(left) => (left + 1).min(MOST_READ_BYTES) as usize,
+                Some(left) if left < spare::LEAST_BYTES as u64 => left as usize + 1,
+                Some(_) => MOST_READ_BYTES,
                 None => READ_BUFFER_BYTES.saturating_sub(self.reader.buffer().len()),
             };
             let buffer = self.reader.buffer();
+            if wanted >= spare::LEAST_BYTES
+                && buffer.is_empty()
+                && let Some(spare) = spare::take()
+            {
+                *buffer = spare;
+            }
             buffer.reserve(wanted.max(LEAST_READ_BYTES));
         }
         let buffer = self.reader.buffer();

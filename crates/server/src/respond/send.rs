@@ -724,7 +724,9 @@ impl<'a> Sender<'a> {
                 return;
             }
             rest -= piece.len();
-            pieces.pop_front();
+            if let Some(written) = pieces.pop_front() {
+                http_client::recycle(written);
+            }
         }
     }
 
