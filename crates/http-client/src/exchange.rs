@@ -14,26 +14,36 @@
 //!
 //! To abort, drop the exchange: the connection closes.
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use request_body::{BodySource, NoBody};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use crate::error::{Error, Side};
 use crate::response::{Event, Expected, ResponseReader};
 use crate::sender::{BodyFraming, Sender};
+use crate::spare;
 
 /// The read buffer: a usual page in one or two reads.
 pub const READ_BUFFER_BYTES: usize = 32 * 1024;
-/// The first read: a head and a small page. Memory of this size is at hand in the
-/// allocator's thread cache, the large buffer is not.
+/// What a read buffer is at most where it is known that so much will come: each read
+/// and each buffer has its price.
+const MOST_READ_BYTES: usize = 64 * 1024;
+/// The first read: a head and a small page.
 const FIRST_READ_BYTES: usize = 4 * 1024;
 /// With less room than this, a new buffer is better than a short read.
 const LEAST_READ_BYTES: usize = 1024;
+
+thread_local! {
+    /// Where the first bytes of a response arrive. So nobody who waits for one holds
+    /// a buffer, and these bytes are in the processor's cache.
+    static FIRST_BYTES: RefCell<Box<[u8]>> = RefCell::new(vec![0; FIRST_READ_BYTES].into());
+}
 
 /// What is asked, and how much of an answer is taken.
 #[derive(Clone, Debug)]
@@ -62,7 +72,7 @@ pub struct Exchange<S, B = NoBody> {
     reader: ResponseReader,
     keep_alive: bool,
     received_bytes: u64,
-    /// The first byte may be sent.
+    /// The first byte may be sent: the stream was silent before it.
     begun: bool,
     /// The last event or an error was delivered.
     over: bool,
@@ -85,13 +95,20 @@ where
         Exchange {
             stream,
             sender: Sender::new(spec.head, spec.body, body),
-            reader: ResponseReader::new(expected, BytesMut::with_capacity(FIRST_READ_BYTES)),
+            reader: ResponseReader::new(expected, BytesMut::new()),
             keep_alive: spec.keep_alive,
             received_bytes: 0,
             begun: false,
             over: false,
             reusable: false,
         }
+    }
+
+    /// Takes the caller's word that the stream was silent when it was taken: nobody
+    /// looks before the first byte is sent.
+    pub fn known_silent(mut self) -> Exchange<S, B> {
+        self.begun = true;
+        self
     }
 
     /// The next event of the response; `None` after [`Event::End`], after the
@@ -161,6 +178,12 @@ where
         self.reader.has_whole_length()
     }
 
+    /// Whether the head was delivered and a body of known length follows that was
+    /// read together with it, or none.
+    pub fn is_whole_body_here(&self) -> bool {
+        self.reader.is_whole_body_here()
+    }
+
     /// Bytes read from the upstream, heads and all.
     pub fn received_bytes(&self) -> u64 {
         self.received_bytes
@@ -185,13 +208,38 @@ where
             .then(|| (self.stream, self.reader.into_buffer()))
     }
 
+    fn poll_first_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        FIRST_BYTES.with_borrow_mut(|bytes| {
+            let mut bytes = ReadBuf::new(bytes);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut bytes))?;
+            self.reader.buffer().extend_from_slice(bytes.filled());
+            Poll::Ready(Ok(bytes.filled().len()))
+        })
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.received_bytes == 0 {
+            return self.poll_first_read(cx);
+        }
         let buffer = self.reader.buffer();
         if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
             // Reuses the allocation when nobody holds slices of it.
-            let wanted = READ_BUFFER_BYTES.saturating_sub(buffer.len());
+            let wanted = match self.reader.bytes_left() {
+                // One more, so that the last read is seen to be a short one.
+                Some(left) if left < spare::LEAST_BYTES as u64 => left as usize + 1,
+                Some(_) => MOST_READ_BYTES,
+                None => READ_BUFFER_BYTES.saturating_sub(self.reader.buffer().len()),
+            };
+            let buffer = self.reader.buffer();
+            if wanted >= spare::LEAST_BYTES
+                && buffer.is_empty()
+                && let Some(spare) = spare::take()
+            {
+                *buffer = spare;
+            }
             buffer.reserve(wanted.max(LEAST_READ_BYTES));
         }
+        let buffer = self.reader.buffer();
         // The future of `read_buf` keeps nothing between polls.
         pin!(self.stream.read_buf(buffer)).poll(cx)
     }

@@ -28,6 +28,7 @@ mod error;
 mod exchange;
 mod response;
 mod sender;
+mod spare;
 
 pub use error::{Error, Side};
 pub use exchange::{Exchange, READ_BUFFER_BYTES, RequestSpec};
@@ -35,6 +36,7 @@ pub use http1::{ResponseError as HeadFault, Version, chunked::ChunkedError};
 pub use request_body::{BodySource, NoBody};
 pub use response::{Event, MAX_INTERIM_RESPONSES, ResponseHead, Surplus};
 pub use sender::BodyFraming;
+pub use spare::recycle;
 
 /// Reads `data` as a response, whole and in pieces, and asserts that the
 /// pieces make no difference. For the fuzzer.

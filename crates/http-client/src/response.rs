@@ -175,6 +175,23 @@ impl ResponseReader {
         }
     }
 
+    /// What is to come of a body of known length beyond what is in the buffer.
+    pub(crate) fn bytes_left(&self) -> Option<u64> {
+        match &self.stage {
+            Stage::Length { left } => Some(left.saturating_sub(self.buffer.len() as u64)),
+            _ => None,
+        }
+    }
+
+    /// Whether all of a body of known length is in the buffer, or there is no body.
+    pub(crate) fn is_whole_body_here(&self) -> bool {
+        match &self.stage {
+            Stage::Length { left } => self.buffer.len() as u64 >= *left,
+            Stage::Empty => true,
+            _ => false,
+        }
+    }
+
     /// The next event, or `None` when more bytes are needed, or none are.
     pub(crate) fn next_event(&mut self) -> Result<Option<Event>, Error> {
         match &mut self.stage {
@@ -263,7 +280,8 @@ impl ResponseReader {
                 if head.status == 100 {
                     continue;
                 }
-                return Ok(Some(Event::Interim(finish_head(head, false))));
+                let length = declared_length(&head);
+                return Ok(Some(Event::Interim(finish_head(head, length, false))));
             }
             return self.final_head(head).map(Some);
         }
@@ -284,7 +302,11 @@ impl ResponseReader {
             ResponseFraming::UntilClose => Stage::UntilClose,
         };
         self.keep_alive = head.status != 101 && keeps_alive(&head);
-        Ok(Event::Head(finish_head(head, is_upgrade)))
+        let length = match self.stage {
+            Stage::Length { left } => Some(left),
+            _ => declared_length(&head),
+        };
+        Ok(Event::Head(finish_head(head, length, is_upgrade)))
     }
 
     fn next_chunk(&mut self) -> Result<Option<Event>, Error> {
@@ -340,11 +362,17 @@ fn take(buffer: &mut BytesMut, most: usize) -> Bytes {
     buffer.split_to(buffer.len().min(most)).freeze()
 }
 
-fn finish_head(head: http1::ResponseHead, is_upgrade: bool) -> ResponseHead {
-    let content_length = head
-        .fields
-        .get("content-length")
-        .and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
+/// What `Content-Length` says, whether or not a body follows.
+fn declared_length(head: &http1::ResponseHead) -> Option<u64> {
+    let value = head.fields.get("content-length")?;
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+fn finish_head(
+    head: http1::ResponseHead,
+    content_length: Option<u64>,
+    is_upgrade: bool,
+) -> ResponseHead {
     ResponseHead {
         version: head.version,
         status: head.status,

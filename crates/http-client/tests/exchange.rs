@@ -326,6 +326,44 @@ async fn an_upgrade_before_the_whole_request_is_no_tunnel() {
 }
 
 #[tokio::test]
+async fn a_body_is_known_to_be_here_once_all_of_it_came_with_the_head() {
+    for (wire, is_here) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", false),
+        (
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 3\r\n\r\n",
+            true,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            false,
+        ),
+    ] {
+        let (ours, mut theirs) = duplex(1024);
+        let mut exchange = Exchange::start(ours, spec("GET", BodyFraming::None), NoBody);
+        assert!(!exchange.is_whole_body_here());
+        let answering = async {
+            read_head(&mut theirs).await;
+            theirs.write_all(wire.as_bytes()).await.expect("room");
+        };
+        let (event, ()) = tokio::join!(exchange.next(), answering);
+        assert!(matches!(event, Ok(Some(Event::Head(_)))), "{wire}");
+        assert_eq!(exchange.is_whole_body_here(), is_here, "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_known_to_be_silent_is_not_looked_at_before_the_request() {
+    let (ours, mut theirs) = duplex(1024);
+    theirs.write_all(OK).await.expect("room");
+    let exchange = Exchange::start(ours, spec("GET", BodyFraming::None), NoBody);
+    let mut exchange = exchange.known_silent();
+    let (seen, error) = collect(&mut exchange).await;
+    assert!(seen.is_complete, "{error:?}");
+    assert!(exchange.sent_bytes() > 0);
+}
+
+#[tokio::test]
 async fn an_upstream_that_stops_reading_may_still_answer() {
     let (ours, theirs) = duplex(TINY_PIPE_BYTES);
     let (ours_read, _ours_write) = tokio::io::split(ours);

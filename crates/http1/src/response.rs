@@ -26,6 +26,9 @@ pub struct ResponseHead {
 /// response, low enough that one cannot make us keep a list without end.
 const MAX_FIELDS: usize = 1000;
 
+/// Room for the fields of most responses.
+const USUAL_FIELDS: usize = 16;
+
 /// Parses the response head at the start of `buf`; with it comes its length, at
 /// which the body begins. `None` when there is no whole head yet; the caller
 /// bounds its buffer (nginx: `proxy_buffer_size`) and treats one that is full
@@ -39,7 +42,7 @@ pub fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, Respo
     };
     let (version, status, reason_start) = parse_status_line(status_line)?;
     // First only offsets, so that a head in pieces costs no copies.
-    let mut lines = Vec::new();
+    let mut lines = Vec::with_capacity(USUAL_FIELDS);
     let head_len = loop {
         let rest = buf.get(at..).unwrap_or_default();
         let field = match field_line::read(rest) {

@@ -432,7 +432,7 @@ pub enum OutgoingBody {
     },
     /// The connection's receiving half; it goes home when this is dropped.
     Streaming {
-        input: Option<ClientInput>,
+        input: Option<Box<ClientInput>>,
         home: InputHome,
     },
 }
@@ -440,7 +440,7 @@ pub enum OutgoingBody {
 impl Drop for OutgoingBody {
     fn drop(&mut self) {
         if let OutgoingBody::Streaming { input, home } = self {
-            *home.lock() = input.take();
+            *home.lock() = input.take().map(|input| *input);
         }
     }
 }

@@ -8,6 +8,7 @@ use site::LogLevel;
 
 use crate::body::{ClientInput, InputHome, OutgoingBody, RequestBody};
 use crate::error_log;
+use crate::patience::SharedPatience;
 use crate::request::Request;
 use crate::stream::ClientStream;
 
@@ -17,6 +18,8 @@ pub struct ClientSide {
     /// Where the receiving half waits after it was lent to an upstream.
     home: Option<InputHome>,
     stream: Option<Arc<ClientStream>>,
+    /// For what is awaited of upstreams; with the first request to one.
+    patience: Option<SharedPatience>,
     /// `Expect: 100-continue` has not been answered yet.
     pub expects_continue: bool,
 }
@@ -27,6 +30,7 @@ impl ClientSide {
             input: Some(ClientInput::new(stream.clone())),
             home: None,
             stream: Some(stream),
+            patience: None,
             expects_continue: false,
         }
     }
@@ -37,6 +41,7 @@ impl ClientSide {
             input: None,
             home: None,
             stream: None,
+            patience: None,
             expects_continue: false,
         }
     }
@@ -52,6 +57,11 @@ impl ClientSide {
         if let Some(input) = &mut self.input {
             input.begin(framing);
         }
+    }
+
+    /// The timer for waits in the connection's own task.
+    pub fn patience(&mut self) -> &SharedPatience {
+        self.patience.get_or_insert_default()
     }
 
     pub fn stream(&self) -> Option<&Arc<ClientStream>> {
@@ -71,7 +81,7 @@ impl ClientSide {
         let input = self.input.take()?;
         let home = self.home.get_or_insert_default().clone();
         Some(OutgoingBody::Streaming {
-            input: Some(input),
+            input: Some(Box::new(input)),
             home,
         })
     }

@@ -30,8 +30,13 @@ fn origin() -> &'static Origin {
 
 /// Now, in unix milliseconds.
 pub fn now() -> u64 {
+    unix_ms(Instant::now())
+}
+
+fn unix_ms(instant: Instant) -> u64 {
     let origin = origin();
-    u64::try_from((origin.unix + origin.instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
+    let since = instant.saturating_duration_since(origin.instant);
+    u64::try_from((origin.unix + since).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// When it was so late, for deadlines that count from then.
@@ -95,9 +100,10 @@ fn reading() -> Option<Reading> {
 
 impl Reading {
     fn new() -> Reading {
+        let instant = tokio::time::Instant::now();
         Reading {
-            unix_ms: now(),
-            instant: tokio::time::Instant::now(),
+            unix_ms: unix_ms(instant.into_std()),
+            instant,
             left: READINGS,
         }
     }

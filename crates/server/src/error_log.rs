@@ -12,6 +12,7 @@ use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -131,23 +132,29 @@ pub fn emergency(runtime: &Runtime, message: fmt::Arguments<'_>) {
 pub struct Origin {
     client: Option<IpAddr>,
     server: ServerId,
-    request_line: Bytes,
+    /// The head that was received, and where in it the others are.
+    head: Bytes,
+    request_line: Range<usize>,
+    host: Option<Range<usize>>,
+    referrer: Option<Range<usize>>,
     subrequest: Option<Vec<u8>>,
-    host: Option<Bytes>,
-    referrer: Option<Bytes>,
 }
 
 impl Origin {
     pub fn of(request: &Request) -> Origin {
-        // Parts of the head that was received, whose memory they share.
-        let part = |bytes: &[u8]| request.head.bytes.slice_ref(bytes);
+        let head = &request.head.bytes;
+        let place = |part: &[u8]| {
+            let start = part.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
+            start..start.saturating_add(part.len())
+        };
         Origin {
             client: request.client_ip(),
             server: request.server,
-            request_line: part(request.head.request_line()),
+            request_line: place(request.head.request_line()),
+            host: request.head.field("host").map(place),
+            referrer: request.head.field("referer").map(place),
+            head: head.clone(),
             subrequest: request.is_subrequest.then(|| request.path.clone()),
-            host: request.head.field("host").map(part),
-            referrer: request.head.field("referer").map(part),
         }
     }
 
@@ -173,13 +180,14 @@ impl Origin {
             push_text(value, &mut out);
             out.push('"');
         };
+        let part = |place: &Range<usize>| self.head.get(place.clone()).unwrap_or_default();
         if !self.request_line.is_empty() {
-            quoted("request", &self.request_line);
+            quoted("request", part(&self.request_line));
         }
         for (name, value) in [
             ("subrequest", self.subrequest.as_deref()),
-            ("host", self.host.as_deref()),
-            ("referrer", self.referrer.as_deref()),
+            ("host", self.host.as_ref().map(part)),
+            ("referrer", self.referrer.as_ref().map(part)),
         ] {
             if let Some(value) = value {
                 quoted(name, value);

@@ -17,20 +17,20 @@ use bytes::Bytes;
 use http_cache::{Millis, Progress};
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
-use tokio::time::timeout;
 use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey, TriedSet};
 
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
 use crate::error_log::{self, Origin};
 use crate::naming::Lookup;
+use crate::patience::SharedPatience;
 use crate::runtime::Runtime;
 
 pub use arriving::{BrokenOff, UpstreamBody};
 pub use exchange::{Asking, Event, HttpAsking, MemcachedAsking};
 pub use trace::{Trace, Try};
 
-use exchange::{Head, Moved};
+use exchange::{Exchange, Head};
 
 /// How long a connection attempt to a PHP pool of our own is repeated: a
 /// killed master is back within a second, so this is ample.
@@ -44,11 +44,10 @@ const OWN_POOL_RETRIES: usize = 3;
 /// Everything that a fetch needs of its request; owns what it holds, so that
 /// it outlives the client.
 pub struct FetchSpec {
-    pub runtime: Arc<Runtime>,
+    pub context: Arc<FetchContext>,
     pub group: Arc<Group>,
     /// The group has no servers before its name is looked up.
     pub lookup: Option<Lookup>,
-    pub pass: Arc<Pass>,
     pub asking: Asking,
     pub is_head: bool,
     pub is_idempotent: bool,
@@ -61,8 +60,8 @@ pub struct FetchSpec {
     pub client: Option<IpAddr>,
     /// `*_bind`, `*_socket_keepalive`
     pub local: LocalEnd,
-    pub trace: Arc<Mutex<Trace>>,
-    pub log: LogContext,
+    /// The timer of whoever waits.
+    pub patience: SharedPatience,
     /// The group's servers are PHP pools of our own, restarted when they die.
     pub own_pool: bool,
     /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
@@ -71,21 +70,25 @@ pub struct FetchSpec {
     pub progress: Option<Progress>,
 }
 
-/// What error log lines about a fetch say of its request.
-#[derive(Clone)]
-pub struct LogContext {
+/// What a fetch and the body that it leads to have in common: by what settings
+/// they go, where their doings are noted, and what error log lines say of the
+/// request.
+pub struct FetchContext {
+    pub runtime: Arc<Runtime>,
+    pub pass: Arc<Pass>,
+    pub trace: Arc<Mutex<Trace>>,
     pub settings: Arc<Settings>,
     pub connection: u64,
-    pub origin: Arc<Origin>,
+    pub origin: Origin,
     /// What stands before and behind an upstream's address.
     pub scheme: &'static str,
     pub target: Bytes,
 }
 
-impl LogContext {
+impl FetchContext {
     /// Writes a line about the request.
-    pub fn note(&self, runtime: &Runtime, level: LogLevel, message: std::fmt::Arguments<'_>) {
-        let logs = &self.settings.error_logs;
+    pub fn note(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
+        let (runtime, logs) = (&self.runtime, &self.settings.error_logs);
         if error_log::are_told(logs, level) {
             let context = self.origin.text(runtime);
             error_log::write(runtime, logs, level, self.connection, message, &context);
@@ -93,14 +96,8 @@ impl LogContext {
     }
 
     /// Writes a line about the upstream at `address`.
-    fn write(
-        &self,
-        runtime: &Runtime,
-        level: LogLevel,
-        message: std::fmt::Arguments<'_>,
-        address: &str,
-    ) {
-        let logs = &self.settings.error_logs;
+    fn log(&self, level: LogLevel, message: std::fmt::Arguments<'_>, address: &str) {
+        let (runtime, logs) = (&self.runtime, &self.settings.error_logs);
         if !error_log::are_told(logs, level) {
             return;
         }
@@ -118,12 +115,6 @@ impl LogContext {
     }
 }
 
-impl FetchSpec {
-    fn log(&self, level: LogLevel, message: std::fmt::Arguments<'_>, address: &str) {
-        self.log.write(&self.runtime, level, message, address);
-    }
-}
-
 /// A response head and the body behind it.
 pub struct Fetched {
     pub status: u16,
@@ -132,7 +123,7 @@ pub struct Fetched {
     pub content_length: Option<u64>,
     /// The connection is a tunnel from here on.
     pub is_upgrade: bool,
-    pub body: UpstreamBody,
+    pub body: Box<UpstreamBody>,
 }
 
 /// Why there is no response.
@@ -169,25 +160,26 @@ impl FetchError {
 /// Asks until there is a response to pass on or nobody is left to ask.
 pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
     if let Some(lookup) = spec.lookup.take() {
-        look_up(spec, lookup).await?;
+        Box::pin(look_up(spec, lookup)).await?;
     }
-    let exchange = &spec.pass.exchange;
+    let context = spec.context.clone();
+    let exchange = &context.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
     let max_tries = match exchange.next_tries {
         0 => spec.group.tries(),
         tries => tries.min(spec.group.tries()),
     };
-    let started = clock::now();
+    let started = clock::recent();
     let mut tried = TriedSet::new();
     let mut own_pool_retries = 0;
     let mut last = FetchError::NoLiveUpstreams;
     for attempt in 1.. {
-        let queued_at = clock::now();
+        let queued_at = clock::recent();
         let key = PickKey {
             client_addr: spec.client,
             hash_key: spec.hash_key.as_deref(),
             // `keepalive ... local` keeps to the location, whose pass this is.
-            location: Arc::as_ptr(&spec.pass).addr() as u64,
+            location: Arc::as_ptr(&context.pass).addr() as u64,
             security: 0,
             local: spec.local,
         };
@@ -196,16 +188,14 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             Ok(lease) => lease,
             Err(error) => return Err(refused(spec, error, last)),
         };
-        let queued = clock::now().saturating_sub(queued_at);
+        let queued = clock::recent().saturating_sub(queued_at);
         let server = lease.server();
         let failure = match attempt_once(spec, lease, queued).await {
-            Ok(fetched) => {
+            Ok(mut fetched) => {
                 let failed = next.has_status(fetched.status);
                 let may_go_on = attempt < max_tries && spec.streaming.is_none();
-                if !failed
-                    || !may_go_on
-                    || !(spec.is_idempotent || spec.pass.exchange.next_non_idempotent)
-                {
+                if !failed || !may_go_on || !(spec.is_idempotent || exchange.next_non_idempotent) {
+                    fetched.body.take_at_hand();
                     return Ok(fetched);
                 }
                 // What is not there, or not allowed, is no fault of the server's.
@@ -236,10 +226,9 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
                 FetchError::InvalidHeader => next.invalid_header,
                 _ => false,
             };
-        let repeatable =
-            !failure.sent || spec.is_idempotent || spec.pass.exchange.next_non_idempotent;
+        let repeatable = !failure.sent || spec.is_idempotent || exchange.next_non_idempotent;
         let in_time = next_timeout.is_zero()
-            || clock::now().saturating_sub(started)
+            || clock::recent().saturating_sub(started)
                 < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
         let body_is_there = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed);
         if !(named && repeatable && in_time && body_is_there && attempt < max_tries) {
@@ -277,10 +266,10 @@ async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
     let Err(error) = lookup.fill(&spec.group).await else {
         return Ok(());
     };
-    let name = spec.group.name();
-    spec.log(LogLevel::Error, format_args!("{error}"), name);
+    let (context, name) = (&spec.context, spec.group.name());
+    context.log(LogLevel::Error, format_args!("{error}"), name);
     // A try without an address: none was found.
-    spec.trace.lock().tries.push(Try {
+    context.trace.lock().tries.push(Try {
         status: Some(502),
         ..Try::default()
     });
@@ -291,13 +280,13 @@ fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchErro
     if error == AcquireError::Exhausted {
         return last;
     }
-    spec.log(
+    spec.context.log(
         LogLevel::Error,
         format_args!("{error} while connecting to upstream"),
         spec.group.name(),
     );
-    spec.trace.lock().tries.push(Try {
-        address: spec.group.name().to_owned(),
+    spec.context.trace.lock().tries.push(Try {
+        address: spec.group.name().into(),
         status: Some(if error.is_overload() { 503 } else { 502 }),
         ..Try::default()
     });
@@ -335,20 +324,20 @@ async fn attempt_once(
     mut lease: Lease,
     queued: u64,
 ) -> Result<Fetched, Failure> {
-    let address = lease.endpoint().to_string();
-    spec.trace.lock().tries.push(Try {
+    let address = lease.address().clone();
+    spec.context.trace.lock().tries.push(Try {
         address: address.clone(),
         queue_ms: Some(queued),
-        started_at: clock::now(),
+        started_at: clock::recent(),
         ..Try::default()
     });
     let mut allow_reused = true;
     loop {
         let connection = match connect(spec, &mut lease, allow_reused).await {
             Ok(connection) => connection,
-            Err(error) => return Err(unconnected(spec, lease, &error, &address)),
+            Err(error) => return Err(unconnected(&spec.context, lease, &error)),
         };
-        spec.trace.lock().connected();
+        spec.context.trace.lock().connected();
         let is_reused = connection.is_reused();
         let (requests, born) = (connection.requests, connection.born);
         let body = spec
@@ -359,27 +348,27 @@ async fn attempt_once(
         if is_streaming {
             spec.body = RequestBody::Streamed;
         }
-        let head_limit = usize::try_from(spec.pass.exchange.head_bytes).unwrap_or(usize::MAX);
-        let exchange = spec
-            .asking
-            .start(connection.stream, spec.is_head, head_limit, body);
-        let mut upstream =
-            UpstreamBody::new(spec, exchange, lease, (requests, born), address.clone());
+        let head_limit =
+            usize::try_from(spec.context.pass.exchange.head_bytes).unwrap_or(usize::MAX);
+        let exchange =
+            spec.asking
+                .start(connection.stream, is_reused, spec.is_head, head_limit, body);
+        let body = UpstreamBody::new(spec, exchange, lease, (requests, born));
+        let mut upstream = Box::new(body);
         match read_head(&mut upstream, is_streaming).await {
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
-                spec.trace.lock().head(head.status, &head.fields);
+                note_head(&spec.context, &head);
                 if let (Asking::Memcached(asking), 404) = (&spec.asking, head.status) {
                     let key = String::from_utf8_lossy(&asking.key);
-                    spec.log(
+                    spec.context.log(
                         LogLevel::Info,
                         format_args!("key: \"{key}\" was not found by memcached"),
                         &address,
                     );
                     // Its end is here as well: the connection may serve again.
-                    let _ = upstream.next().await;
+                    let _ = Box::pin(upstream.next()).await;
                 }
-                upstream.end_if_empty().await;
                 return Ok(Fetched {
                     status: head.status,
                     reason: head.reason,
@@ -403,13 +392,23 @@ async fn attempt_once(
                     None => return Err(Failure::new(FetchError::Error, true)),
                 }
             }
-            Err(failure) => return Err(head_failed(spec, upstream, failure, &address)),
+            Err(failure) => return Err(head_failed(spec, &mut upstream, failure)),
         }
     }
 }
 
+/// Notes what a head said, for variables.
+fn note_head(context: &FetchContext, head: &Head) {
+    let mut trace = context.trace.lock();
+    trace.head(head.status);
+    if context.runtime.site.http.uses_upstream_fields {
+        trace.keep_fields(&head.fields);
+    }
+}
+
 /// There is no connection: says why, and whether it is the server's fault.
-fn unconnected(spec: &FetchSpec, lease: Lease, error: &io::Error, address: &str) -> Failure {
+fn unconnected(context: &FetchContext, lease: Lease, error: &io::Error) -> Failure {
+    let address: &str = &lease.address().clone();
     let of_bind = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<BindError>());
@@ -418,7 +417,7 @@ fn unconnected(spec: &FetchSpec, lease: Lease, error: &io::Error, address: &str)
         error,
     }) = of_bind
     {
-        spec.log(
+        context.log(
             LogLevel::Crit,
             format_args!(
                 "bind({from}) failed ({}) while connecting to upstream",
@@ -426,7 +425,7 @@ fn unconnected(spec: &FetchSpec, lease: Lease, error: &io::Error, address: &str)
             ),
             address,
         );
-        spec.trace.lock().end_try(Some(500));
+        context.trace.lock().end_try(Some(500));
         lease.report(Outcome::Neutral, clock::now());
         return Failure::new(FetchError::Local, false);
     }
@@ -439,13 +438,13 @@ fn unconnected(spec: &FetchSpec, lease: Lease, error: &io::Error, address: &str)
     let level = LogLevel::Error;
     if is_timeout {
         let message = format_args!("upstream timed out ({os}) while connecting to upstream");
-        spec.log(level, message, address);
+        context.log(level, message, address);
     } else {
         let message =
             format_args!("connect() to {address} failed ({os}) while connecting to upstream");
-        spec.log(level, message, address);
+        context.log(level, message, address);
     }
-    spec.trace.lock().end_try(Some(status));
+    context.trace.lock().end_try(Some(status));
     lease.report(Outcome::Failure, clock::now());
     Failure::new(kind, false)
 }
@@ -468,7 +467,7 @@ fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
 fn may_repeat(spec: &FetchSpec) -> bool {
     matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_))
         || spec.is_idempotent
-        || spec.pass.exchange.next_non_idempotent
+        || spec.context.pass.exchange.next_non_idempotent
 }
 
 /// Shows an I/O error as nginx does: `111: Connection refused`.
@@ -493,15 +492,20 @@ async fn connect(
     lease: &mut Lease,
     allow_reused: bool,
 ) -> io::Result<upstream::Connection> {
-    let limit = spec.pass.exchange.connect_timeout;
-    let started = tokio::time::Instant::now();
-    if allow_reused
-        && spec.asking.keeps_connection()
-        && let Some(connection) = lease.take_idle(clock::now())
-    {
-        return Ok(connection);
+    if allow_reused && spec.asking.keeps_connection() {
+        // A body that is still arriving cannot be sent twice.
+        let may_repeat = may_repeat(spec) && spec.streaming.is_none();
+        if let Some(connection) = lease.take_idle(clock::recent(), may_repeat) {
+            return Ok(connection);
+        }
     }
-    let give_up_at = tokio::time::Instant::now() + limit.min(OWN_POOL_PATIENCE);
+    Box::pin(connect_anew(spec, lease)).await
+}
+
+async fn connect_anew(spec: &FetchSpec, lease: &mut Lease) -> io::Result<upstream::Connection> {
+    let limit = spec.context.pass.exchange.connect_timeout;
+    let started = tokio::time::Instant::now();
+    let give_up_at = started + limit.min(OWN_POOL_PATIENCE);
     loop {
         match lease.connect_anew(limit, clock::now()).await {
             Err(error)
@@ -550,29 +554,24 @@ async fn read_head(upstream: &mut UpstreamBody, is_streaming: bool) -> Result<He
         let Some(exchange) = &mut upstream.exchange else {
             return Err(HeadFailure::Closed);
         };
-        let settings = &upstream.pass.exchange;
-        let limit = match exchange.is_request_sent() {
+        let settings = &upstream.context.pass.exchange;
+        let limit = |exchange: &Exchange| match exchange.is_request_sent() {
             true => settings.read_timeout,
             // A body that is still arriving has the client's own timeout too.
             false if is_streaming => settings.send_timeout.max(settings.read_timeout),
             false => settings.send_timeout,
         };
-        // The timeouts are for the time in which nothing moves.
-        let event = match timeout(limit, exchange.next_or_moved()).await {
-            Ok(Moved::Bytes) => continue,
-            Ok(Moved::Event(event)) => event,
-            Err(_) => {
-                return Err(HeadFailure::Timeout {
-                    sent: exchange.is_request_sent(),
-                });
-            }
+        let Some(event) = exchange.next_within(&upstream.patience, limit).await else {
+            return Err(HeadFailure::Timeout {
+                sent: exchange.is_request_sent(),
+            });
         };
         match event.map_err(HeadFailure::Exchange)? {
             Some(Event::Head(head)) => return Ok(head),
             Some(Event::Interim(_)) => {}
             Some(Event::Stderr(text)) => {
                 upstream.log_stderr(&text, "reading response header from upstream");
-                let caught = upstream.pass.fastcgi().is_some_and(|fastcgi| {
+                let caught = upstream.context.pass.fastcgi().is_some_and(|fastcgi| {
                     fastcgi
                         .catch_stderr
                         .iter()
@@ -593,23 +592,17 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
     memchr::memmem::find(text, wanted).is_some()
 }
 
-fn head_failed(
-    spec: &FetchSpec,
-    mut upstream: UpstreamBody,
-    failure: HeadFailure,
-    address: &str,
-) -> Failure {
+fn head_failed(spec: &FetchSpec, upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
     let (error, sent, status, retry_own) = match failure {
         HeadFailure::CaughtStderr => (FetchError::InvalidHeader, true, 502, false),
         HeadFailure::Timeout { sent } => {
-            spec.log(
+            upstream.report(
                 LogLevel::Error,
                 if sent {
                     format_args!("upstream timed out (110: Connection timed out) while reading response header from upstream")
                 } else {
                     format_args!("upstream timed out (110: Connection timed out) while sending request to upstream")
                 },
-                address,
             );
             (FetchError::Timeout, true, 504, false)
         }
@@ -617,7 +610,7 @@ fn head_failed(
         HeadFailure::Exchange(error) => {
             if let Some(error) = error.of_request_body() {
                 let status = client_status(error);
-                spec.log(LogLevel::Info, format_args!("{error}"), address);
+                upstream.report(LogLevel::Info, format_args!("{error}"));
                 upstream.abandon(Outcome::Neutral, Some(status));
                 return Failure::new(FetchError::Client(status), true);
             }
@@ -627,10 +620,9 @@ fn head_failed(
             };
             let retry_own =
                 spec.is_idempotent && error.before_first_byte() && kind == FetchError::Error;
-            spec.log(
+            upstream.report(
                 LogLevel::Error,
                 format_args!("{error} while reading response header from upstream"),
-                address,
             );
             (kind, true, 502, retry_own)
         }

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use fastcgi::ParamsEncoder;
 use site::{
     Bind, Content, HealthCheck, LogLevel, MatchRules, Pass, Protocol, Proxy, ProxyVersion, Root,
@@ -193,7 +193,7 @@ impl Check {
         let born = connection.born;
         let mut under_way = self
             .asking
-            .start(connection.stream, false, head_limit, body);
+            .start(connection.stream, false, false, head_limit, body);
         let mut answer = Answer::default();
         loop {
             let event = timeout(exchange.read_timeout, under_way.next())
@@ -408,7 +408,7 @@ fn http_asking(check: &HealthCheck, proxy: &Proxy) -> HttpAsking {
     head.extend_from_slice(b"\r\n");
     HttpAsking {
         head: head.freeze(),
-        target: Bytes::copy_from_slice(&check.uri),
+        target: b"GET ".len()..b"GET ".len() + check.uri.len(),
         framing: http_client::BodyFraming::None,
         keep_alive,
         allow_upgrade: false,

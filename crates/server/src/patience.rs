@@ -4,8 +4,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A deadline that moves on with each request. The timer behind it is armed
@@ -17,6 +19,9 @@ pub struct Patience {
     /// Whom the timer will wake.
     waker: Option<Waker>,
 }
+
+/// One that those share who wait one after the other.
+pub type SharedPatience = Arc<Mutex<Patience>>;
 
 impl Patience {
     /// Waits until `deadline` from now on.

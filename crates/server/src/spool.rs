@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use bytes::{Bytes, BytesMut};
 
@@ -19,7 +20,6 @@ pub struct Spool {
     memory_bytes: u64,
     max_memory_bytes: u64,
     max_file_bytes: u64,
-    directory: std::path::PathBuf,
     file: Option<File>,
     written: u64,
     read: u64,
@@ -40,7 +40,6 @@ impl Spool {
             } else {
                 0
             },
-            directory: settings.temp_path.clone(),
             file: None,
             written: 0,
             read: 0,
@@ -70,19 +69,20 @@ impl Spool {
         self.memory_bytes < self.max_memory_bytes || self.written < self.max_file_bytes
     }
 
-    /// Takes bytes in; false when the disk refused them.
-    pub fn push(&mut self, bytes: Bytes) -> bool {
+    /// Takes bytes in, if need be to a file in `directory`; false when the disk
+    /// refused them.
+    pub fn push(&mut self, bytes: Bytes, directory: &Path) -> bool {
         if self.in_file() == 0 && self.memory_bytes < self.max_memory_bytes {
             self.memory_bytes += bytes.len() as u64;
             self.memory.push_back(bytes);
             return true;
         }
-        self.push_to_file(&bytes).is_ok()
+        self.push_to_file(&bytes, directory).is_ok()
     }
 
-    fn push_to_file(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+    fn push_to_file(&mut self, bytes: &[u8], directory: &Path) -> std::io::Result<()> {
         if self.file.is_none() {
-            self.file = Some(unnamed(&self.directory)?);
+            self.file = Some(unnamed(directory)?);
         }
         if let Some(file) = &self.file {
             file.write_all_at(bytes, self.written)?;
@@ -118,7 +118,7 @@ impl Spool {
 }
 
 /// A file without a name in `directory`, or in the system's place for such.
-fn unnamed(directory: &std::path::Path) -> std::io::Result<File> {
+fn unnamed(directory: &Path) -> std::io::Result<File> {
     tempfile::tempfile_in(directory).or_else(|_| {
         std::fs::create_dir_all(directory)
             .and_then(|()| tempfile::tempfile_in(directory))
@@ -137,7 +137,6 @@ mod tests {
             memory_bytes: 0,
             max_memory_bytes: 10,
             max_file_bytes: 1000,
-            directory: std::env::temp_dir(),
             file: None,
             written: 0,
             read: 0,
@@ -147,7 +146,7 @@ mod tests {
         for round in 0u8..50 {
             let piece = vec![round; usize::from(round % 7) + 1];
             wanted.extend_from_slice(&piece);
-            assert!(spool.push(Bytes::from(piece)));
+            assert!(spool.push(Bytes::from(piece), &std::env::temp_dir()));
             if round % 3 == 0
                 && let Some(bytes) = spool.pop()
             {

@@ -3,6 +3,7 @@
 //! response is leaving.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -186,13 +187,17 @@ impl ClientStream {
     }
 
     pub async fn writable(&self) -> io::Result<()> {
-        std::future::poll_fn(|cx| self.poll_write_ready(cx)).await
+        poll_fn(|cx| self.poll_write_ready(cx)).await
     }
 
     /// Resolves when the client has gone. Bytes of a next request do not count
     /// as gone; after them nothing more is noticed until they are read.
     pub async fn closed(&self) {
         loop {
+            // Most are never told anything, so this wait is the cheap one.
+            if poll_fn(|cx| self.poll_read_ready(cx)).await.is_err() {
+                return;
+            }
             let ready = match &self.socket {
                 Socket::Tcp(stream) => stream.ready(Interest::READABLE).await,
                 Socket::Unix(stream) => stream.ready(Interest::READABLE).await,

@@ -186,7 +186,8 @@ impl Group {
     ) -> Result<Lease, AcquireError> {
         match self.admit(key, tried, now, self.queue) {
             Admission::Granted(lease) => Ok(lease),
-            Admission::InLine(ticket, queue) => ticket.wait(queue.timeout).await,
+            // Whoever waits pays for a future of its own.
+            Admission::InLine(ticket, queue) => Box::pin(ticket.wait(queue.timeout)).await,
             Admission::Refused(error) => Err(error),
         }
     }
@@ -266,9 +267,10 @@ impl Group {
     ) -> Option<Lease> {
         let peer = state.peers.get_mut(server)?;
         peer.begin(now);
-        let endpoint = Arc::clone(&peer.endpoint);
+        let (endpoint, address) = (Arc::clone(&peer.endpoint), Arc::clone(&peer.address));
         let idle = state.idle.take(server, place);
-        Some(Lease::new(Arc::clone(self), server, endpoint, place, idle))
+        let group = Arc::clone(self);
+        Some(Lease::new(group, server, endpoint, address, place, idle))
     }
 
     fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>, place: Place) -> Ticket {

@@ -57,10 +57,15 @@ impl<T> IdlePool<T> {
 
     /// Keeps a connection; returns the one that had to go for it, if any.
     pub fn park(&mut self, server: usize, parked: Parked<T>) -> Option<Parked<T>> {
-        let later = self
-            .entries
-            .partition_point(|(_, other)| other.parked_at <= parked.parked_at);
-        self.entries.insert(later, (server, parked));
+        let is_newest = |(_, other): &(usize, Parked<T>)| other.parked_at <= parked.parked_at;
+        match self.entries.back().is_none_or(is_newest) {
+            true => self.entries.push_back((server, parked)),
+            // Threads look at the clock at their own times.
+            false => {
+                let later = self.entries.partition_point(is_newest);
+                self.entries.insert(later, (server, parked));
+            }
+        }
         if self.entries.len() > self.limits.connections {
             return self.entries.pop_front().map(|(_, oldest)| oldest);
         }
@@ -83,10 +88,17 @@ impl<T> IdlePool<T> {
 
     /// Removes what was idle for `keepalive_timeout`; the caller closes it.
     pub fn sweep(&mut self, now: Millis) -> Vec<Parked<T>> {
+        let Some((_, oldest)) = self.entries.front() else {
+            return Vec::new();
+        };
         let timeout = self.limits.timeout.as_millis() as Millis;
+        let is_expired = |parked: &Parked<T>| now.saturating_sub(parked.parked_at) >= timeout;
+        if !is_expired(oldest) {
+            return Vec::new();
+        }
         let expired = self
             .entries
-            .partition_point(|(_, parked)| now.saturating_sub(parked.parked_at) >= timeout);
+            .partition_point(|(_, parked)| is_expired(parked));
         self.entries
             .drain(..expired)
             .map(|(_, parked)| parked)

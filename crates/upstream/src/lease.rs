@@ -24,6 +24,7 @@ pub struct Lease {
     server: usize,
     /// The server's own copy: it may leave the group while it is being asked.
     endpoint: Arc<Endpoint>,
+    address: Arc<str>,
     /// Where its connections belong.
     place: Place,
     /// The connection for this lease's request or the next one's.
@@ -55,6 +56,7 @@ impl Lease {
         group: Arc<Group>,
         server: usize,
         endpoint: Arc<Endpoint>,
+        address: Arc<str>,
         place: Place,
         idle: Option<Parked<StdStream>>,
     ) -> Self {
@@ -62,6 +64,7 @@ impl Lease {
             group,
             server,
             endpoint,
+            address,
             place,
             idle,
             ended: None,
@@ -71,6 +74,11 @@ impl Lease {
     /// The chosen server's address.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Its text: `$upstream_addr`.
+    pub fn address(&self) -> &Arc<str> {
+        &self.address
     }
 
     /// The chosen server's place in the configuration, for a [`crate::TriedSet`].
@@ -85,7 +93,7 @@ impl Lease {
 
     /// An idle connection if a healthy one is there, or else a new one.
     pub async fn connect(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
-        match self.take_idle(now) {
+        match self.take_idle(now, false) {
             Some(connection) => Ok(connection),
             None => self.connect_anew(timeout, now).await,
         }
@@ -104,17 +112,18 @@ impl Lease {
     }
 
     /// The most recently used idle connection that is still open and silent.
-    pub fn take_idle(&mut self, now: Millis) -> Option<Connection> {
+    ///
+    /// `may_repeat`: should it turn out to be closed, the request is sent again
+    /// over another. Then what this thread has heard of the connection will do;
+    /// otherwise the system is asked as well.
+    pub fn take_idle(&mut self, now: Millis, may_repeat: bool) -> Option<Connection> {
         // Bounded: each turn takes one connection out of a bounded pool.
         loop {
             let parked = match self.idle.take() {
                 Some(parked) => parked,
                 None => self.group.take_idle(self.server, self.place, now)?,
             };
-            if !parked.stream.is_quiet() {
-                continue;
-            }
-            if let Ok(stream) = Stream::from_std(parked.stream) {
+            if let Some(stream) = parked.stream.take_up(may_repeat) {
                 return Some(Connection {
                     stream,
                     requests: parked.requests,

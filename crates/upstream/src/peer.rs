@@ -58,6 +58,8 @@ pub(crate) const SHARES_PER_WEIGHT: i64 = 1000;
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub endpoint: Arc<Endpoint>,
+    /// The endpoint's text, made once.
+    pub address: Arc<str>,
     pub name: String,
     /// The line whose name it was found under; `None`: written as an address.
     pub source: Option<usize>,
@@ -95,6 +97,7 @@ impl Peer {
     pub fn new(spec: ServerSpec) -> Self {
         let weight = i64::from(spec.weight.max(1));
         Self {
+            address: spec.endpoint.to_string().into(),
             endpoint: Arc::new(spec.endpoint),
             name: spec.name,
             source: None,

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
-use site::{LogLevel, Pass};
-use tokio::time::timeout;
+use site::LogLevel;
 use upstream::{Lease, Outcome, Stream};
 
-use super::exchange::{Event, Exchange};
-use super::{FetchSpec, LogContext, Trace};
+use super::exchange::{Error, Event, Exchange};
+use super::{FetchContext, FetchSpec};
 use crate::clock;
-use crate::runtime::Runtime;
+use crate::patience::SharedPatience;
 
 /// A response body that is still at the upstream. Dropping it aborts.
 pub struct UpstreamBody {
@@ -22,13 +20,13 @@ pub struct UpstreamBody {
     pub(super) lease: Option<Lease>,
     requests: u32,
     born: u64,
-    runtime: Arc<Runtime>,
-    pub(super) pass: Arc<Pass>,
-    trace: Arc<Mutex<Trace>>,
-    log: LogContext,
-    address: String,
+    pub(super) context: Arc<FetchContext>,
+    pub(super) patience: SharedPatience,
+    address: Arc<str>,
     received: u64,
     ended: bool,
+    /// All of the body, where it came together with the head.
+    at_hand: Option<Bytes>,
     trailers: Vec<(Bytes, Bytes)>,
     /// Bytes read in a second; 0: no limit.
     rate: u64,
@@ -47,20 +45,18 @@ impl UpstreamBody {
         exchange: Exchange,
         lease: Lease,
         (requests, born): (u32, u64),
-        address: String,
     ) -> UpstreamBody {
         UpstreamBody {
             exchange: Some(exchange),
+            address: lease.address().clone(),
             lease: Some(lease),
             requests,
             born,
-            runtime: spec.runtime.clone(),
-            pass: spec.pass.clone(),
-            trace: spec.trace.clone(),
-            log: spec.log.clone(),
-            address,
+            context: spec.context.clone(),
+            patience: spec.patience.clone(),
             received: 0,
             ended: false,
+            at_hand: None,
             trailers: Vec::new(),
             rate: spec.rate,
             reading_since: None,
@@ -70,7 +66,7 @@ impl UpstreamBody {
     /// The next bytes; `None` when the response is complete.
     pub async fn next(&mut self) -> Result<Option<Bytes>, BrokenOff> {
         if self.ended {
-            return Ok(None);
+            return Ok(self.at_hand.take());
         }
         if self.rate > 0 {
             self.keep_to_rate().await;
@@ -79,57 +75,86 @@ impl UpstreamBody {
             let Some(exchange) = &mut self.exchange else {
                 return Err(BrokenOff);
             };
-            let limit = self.pass.exchange.read_timeout;
-            match timeout(limit, exchange.next()).await {
-                Ok(Ok(Some(Event::Data(bytes)))) => {
-                    self.received += bytes.len() as u64;
-                    return Ok(Some(bytes));
-                }
-                Ok(Ok(Some(Event::Stderr(text)))) => {
-                    self.log_stderr(&text, "reading upstream");
-                }
-                Ok(Ok(Some(Event::Trailers(trailers)))) => self.trailers = trailers,
-                Ok(Ok(Some(Event::Head(_) | Event::Interim(_)))) => {}
-                Ok(Ok(end @ (Some(Event::End(_)) | None))) => {
-                    if let Some(Event::End(Some(surplus))) = end {
-                        self.report(LogLevel::Warn, format_args!("{surplus}"));
-                    }
-                    self.end();
-                    return Ok(None);
-                }
-                Ok(Err(error)) => {
-                    self.report(
-                        LogLevel::Error,
-                        format_args!("{error} while reading upstream"),
-                    );
-                    self.abandon(Outcome::Failure, None);
-                    return Err(BrokenOff);
-                }
-                Err(_) => {
-                    self.report(
-                        LogLevel::Error,
-                        format_args!(
-                            "upstream timed out (110: Connection timed out) while reading upstream"
-                        ),
-                    );
-                    self.abandon(Outcome::Failure, None);
-                    return Err(BrokenOff);
-                }
+            let limit = self.context.pass.exchange.read_timeout;
+            let awaited = exchange.next_within(&self.patience, |_| limit).await;
+            if let Some(given) = self.give(awaited) {
+                return given;
             }
         }
     }
 
-    /// Without a body the response is over with its head: the connection may serve
-    /// the next request at once. (A script may still be at work behind its length.)
-    pub(super) async fn end_if_empty(&mut self) {
-        let is_over = match &self.exchange {
-            Some(Exchange::Http(exchange)) => exchange.has_whole_length(),
+    /// What an event, or having waited in vain, means for whoever reads; `None`:
+    /// nothing yet.
+    fn give(
+        &mut self,
+        awaited: Option<Result<Option<Event>, Error>>,
+    ) -> Option<Result<Option<Bytes>, BrokenOff>> {
+        match awaited {
+            Some(Ok(Some(Event::Data(bytes)))) => {
+                self.received += bytes.len() as u64;
+                return Some(Ok(Some(bytes)));
+            }
+            Some(Ok(Some(Event::Stderr(text)))) => {
+                self.log_stderr(&text, "reading upstream");
+                return None;
+            }
+            Some(Ok(Some(Event::Trailers(trailers)))) => {
+                self.trailers = trailers;
+                return None;
+            }
+            Some(Ok(Some(Event::Head(_) | Event::Interim(_)))) => return None,
+            Some(Ok(end @ (Some(Event::End(_)) | None))) => {
+                if let Some(Event::End(Some(surplus))) = end {
+                    self.report(LogLevel::Warn, format_args!("{surplus}"));
+                }
+                self.end();
+                return Some(Ok(None));
+            }
+            Some(Err(error)) => self.report(
+                LogLevel::Error,
+                format_args!("{error} while reading upstream"),
+            ),
+            None => self.report(
+                LogLevel::Error,
+                format_args!(
+                    "upstream timed out (110: Connection timed out) while reading upstream"
+                ),
+            ),
+        }
+        self.abandon(Outcome::Failure, None);
+        Some(Err(BrokenOff))
+    }
+
+    /// A body that came together with its head is taken off the connection, which
+    /// may serve the next request at once. Likewise where there is none. (Not with
+    /// FastCGI: a script may still be at work behind its length.)
+    pub(super) fn take_at_hand(&mut self) {
+        let is_here = match &self.exchange {
+            Some(Exchange::Http(exchange)) => exchange.is_whole_body_here(),
             _ => false,
         };
-        if is_over {
-            // Ends at once; what would be wrong shows again when it is read.
-            let _ = self.next().await;
+        if !is_here {
+            return;
         }
+        let mut at_hand = None;
+        // The bytes, if there are any, and the end. What would be wrong with that
+        // shows again when it is read.
+        for _ in 0..2 {
+            let event = self.exchange.as_mut().and_then(Exchange::next_at_hand);
+            match event.and_then(|event| self.give(Some(event))) {
+                Some(Ok(Some(bytes))) => at_hand = Some(bytes),
+                _ => break,
+            }
+        }
+        self.at_hand = at_hand;
+    }
+
+    /// All of a body of `length` bytes, where the upstream has nothing to do with it
+    /// any more.
+    pub fn at_hand(&self, length: u64) -> Option<&[Bytes]> {
+        let bytes = self.at_hand.as_slice();
+        let is_all = bytes.iter().map(|bytes| bytes.len() as u64).sum::<u64>() == length;
+        (self.ended && is_all).then_some(bytes)
     }
 
     /// Waits while more was read than `*_limit_rate` lets through; the second
@@ -158,20 +183,20 @@ impl UpstreamBody {
     }
 
     pub fn settings(&self) -> &site::Exchange {
-        &self.pass.exchange
+        &self.context.pass.exchange
     }
 
     /// Fields that followed the body and go on to the client
     /// (`proxy_pass_trailers`); known once `next` gave `None`.
     pub fn trailers(&self) -> &[(Bytes, Bytes)] {
-        match self.pass.proxy() {
+        match self.context.pass.proxy() {
             Some(proxy) if proxy.pass_trailers => &self.trailers,
             _ => &[],
         }
     }
 
-    fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
-        self.log.write(&self.runtime, level, message, &self.address);
+    pub(super) fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
+        self.context.log(level, message, &self.address);
     }
 
     pub(super) fn log_stderr(&self, text: &[u8], doing: &str) {
@@ -186,7 +211,7 @@ impl UpstreamBody {
     fn end(&mut self) {
         self.ended = true;
         self.finish_trace(None);
-        let now = clock::now();
+        let now = clock::recent();
         let Some(mut lease) = self.lease.take() else {
             return;
         };
@@ -205,7 +230,7 @@ impl UpstreamBody {
         self.finish_trace(status);
         self.exchange = None;
         if let Some(lease) = self.lease.take() {
-            lease.report(outcome, clock::now());
+            lease.report(outcome, clock::recent());
         }
     }
 
@@ -215,7 +240,7 @@ impl UpstreamBody {
         let (stream, ahead) = self.exchange.take().and_then(Exchange::into_tunnel)?;
         let tunnel = Tunnel {
             lease: self.lease.take(),
-            trace: self.trace.clone(),
+            context: self.context.clone(),
         };
         Some((stream, ahead, tunnel))
     }
@@ -226,7 +251,7 @@ impl UpstreamBody {
     }
 
     fn finish_trace(&self, status: Option<u16>) {
-        let mut trace = self.trace.lock();
+        let mut trace = self.context.trace.lock();
         if let Some(exchange) = &self.exchange {
             trace.count(
                 exchange.sent_bytes(),
@@ -249,13 +274,13 @@ impl Drop for UpstreamBody {
 /// What a tunnel holds until it ends.
 pub struct Tunnel {
     lease: Option<Lease>,
-    trace: Arc<Mutex<Trace>>,
+    context: Arc<FetchContext>,
 }
 
 impl Tunnel {
     /// Both sides are done; so many bytes went each way.
     pub fn end(mut self, sent: u64, received: u64) {
-        let mut trace = self.trace.lock();
+        let mut trace = self.context.trace.lock();
         trace.count(sent, received, received);
         trace.end_try(None);
         drop(trace);

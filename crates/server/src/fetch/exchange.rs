@@ -3,13 +3,18 @@
 //! own crate; what a fetch does about it is the same.
 
 use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::ops::Range;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use fastcgi::Params;
+use parking_lot::Mutex;
 use upstream::Stream;
 
 use crate::body::OutgoingBody;
+use crate::clock;
+use crate::patience::Patience;
 
 /// A request in its protocol's own terms, ready to be sent as often as it must.
 pub enum Asking {
@@ -32,8 +37,8 @@ pub struct MemcachedAsking {
 pub struct HttpAsking {
     /// Request line, fields and empty line.
     pub head: Bytes,
-    /// The request target, for log lines.
-    pub target: Bytes,
+    /// Where in it the request target is, for log lines.
+    pub target: Range<usize>,
     pub framing: http_client::BodyFraming,
     pub keep_alive: bool,
     pub allow_upgrade: bool,
@@ -49,10 +54,11 @@ impl Asking {
         }
     }
 
-    /// Sends it over `stream`.
+    /// Sends it over `stream`; `is_reused`: which was idle, and silent, until now.
     pub fn start(
         &self,
         stream: Stream,
+        is_reused: bool,
         head_request: bool,
         head_limit_bytes: usize,
         body: OutgoingBody,
@@ -76,7 +82,11 @@ impl Asking {
                     allow_upgrade: asking.allow_upgrade,
                     head_limit_bytes,
                 };
-                Exchange::Http(Box::new(http_client::Exchange::start(stream, spec, body)))
+                let exchange = http_client::Exchange::start(stream, spec, body);
+                Exchange::Http(Box::new(match is_reused {
+                    true => exchange.known_silent(),
+                    false => exchange,
+                }))
             }
             Asking::Memcached(asking) => {
                 let spec = memcached::RequestSpec {
@@ -127,29 +137,38 @@ pub enum Error {
     Memcached(memcached::Error),
 }
 
-/// What became of waiting for a while.
-pub enum Moved {
-    Event(Result<Option<Event>, Error>),
-    /// Some bytes went one way or the other.
-    Bytes,
-}
-
 impl Exchange {
     /// The next event; `None` once nothing follows. Cancel-safe.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The next event, or that some bytes were sent or received meanwhile, so that
-    /// a timeout may begin anew.
-    pub async fn next_or_moved(&mut self) -> Moved {
-        let before = (self.sent_bytes(), self.received_bytes());
-        poll_fn(|cx| match self.poll_next(cx) {
-            Poll::Ready(event) => Poll::Ready(Moved::Event(event)),
-            Poll::Pending if (self.sent_bytes(), self.received_bytes()) != before => {
-                Poll::Ready(Moved::Bytes)
+    /// The next event, where it needs no waiting.
+    pub fn next_at_hand(&mut self) -> Option<Result<Option<Event>, Error>> {
+        match self.poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        }
+    }
+
+    /// The next event; `None` when nothing moved either way for as long as `limit`
+    /// says at that point. Cancel-safe.
+    pub async fn next_within(
+        &mut self,
+        patience: &Mutex<Patience>,
+        limit: impl Fn(&Exchange) -> Duration,
+    ) -> Option<Result<Option<Event>, Error>> {
+        let mut waiting_since = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(event) = self.poll_next(cx) {
+                return Poll::Ready(Some(event));
             }
-            Poll::Pending => Poll::Pending,
+            let moved = (self.sent_bytes(), self.received_bytes());
+            let mut patience = patience.lock();
+            if waiting_since.replace(moved) != Some(moved) {
+                patience.until(clock::recent_instant() + limit(self));
+            }
+            patience.poll(cx).map(|()| None)
         })
         .await
     }

@@ -1,6 +1,8 @@
 //! What happened at the upstreams, for the `$upstream_*` variables: one value
 //! for each server that was tried, joined as nginx joins them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use site::Builtin;
 
@@ -11,14 +13,14 @@ use crate::variable::{names_field, put_seconds};
 #[derive(Debug, Default)]
 pub struct Trace {
     pub tries: Vec<Try>,
-    /// Fields of the last response head.
+    /// Fields of the last response head, where some value may read them.
     fields: Vec<(Bytes, Bytes)>,
 }
 
 /// One server's part. Times are in milliseconds.
 #[derive(Debug, Default, Clone)]
 pub struct Try {
-    pub address: String,
+    pub address: Arc<str>,
     pub status: Option<u16>,
     pub started_at: u64,
     pub queue_ms: Option<u64>,
@@ -33,16 +35,20 @@ pub struct Try {
 impl Trace {
     pub fn connected(&mut self) {
         if let Some(last) = self.tries.last_mut() {
-            last.connect_ms = Some(clock::now().saturating_sub(last.started_at));
+            last.connect_ms = Some(clock::recent().saturating_sub(last.started_at));
         }
     }
 
-    pub fn head(&mut self, status: u16, fields: &[(Bytes, Bytes)]) {
-        self.fields = fields.to_vec();
+    pub fn head(&mut self, status: u16) {
         if let Some(last) = self.tries.last_mut() {
             last.status = Some(status);
-            last.head_ms = Some(clock::now().saturating_sub(last.started_at));
+            last.head_ms = Some(clock::recent().saturating_sub(last.started_at));
         }
+    }
+
+    /// Remembers what the last head said.
+    pub fn keep_fields(&mut self, fields: &[(Bytes, Bytes)]) {
+        self.fields = fields.to_vec();
     }
 
     pub fn count(&mut self, sent: u64, received: u64, body: u64) {
@@ -58,7 +64,7 @@ impl Trace {
         if let Some(last) = self.tries.last_mut() {
             last.status = last.status.or(status);
             if last.response_ms.is_none() {
-                last.response_ms = Some(clock::now().saturating_sub(last.started_at));
+                last.response_ms = Some(clock::recent().saturating_sub(last.started_at));
             }
         }
     }

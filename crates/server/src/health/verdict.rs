@@ -122,7 +122,8 @@ fn stand_in(runtime: &Arc<Runtime>, answer: &Answer) -> Option<Box<Request>> {
     request.status = answer.status;
     let mut trace = request.trace().lock();
     trace.tries.push(Try::default());
-    trace.head(answer.status, &answer.fields);
+    trace.head(answer.status);
+    trace.keep_fields(&answer.fields);
     drop(trace);
     Some(request)
 }

@@ -186,6 +186,10 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
             ([Segment::Memory(bytes)], []) => Some(std::slice::from_ref(bytes)),
             _ => None,
         },
+        Body::Upstream(body) => match framing {
+            BodyFraming::Length(length) => body.at_hand(length),
+            _ => None,
+        },
         _ => None,
     }
 }

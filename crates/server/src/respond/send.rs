@@ -284,7 +284,7 @@ impl<'a> Sender<'a> {
             Body::Segments(segments) => self.write_segments(segments).await,
             Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
             Body::Sliced(slices) => Box::pin(self.write_slices(*slices, framing)).await,
-            Body::Upstream(upstream) => Box::pin(self.write_upstream(*upstream, framing)).await,
+            Body::Upstream(upstream) => Box::pin(self.write_upstream(upstream, framing)).await,
             // A tunnel begins once the head is out; windows do not nest.
             Body::Tunnel(_) | Body::Window { .. } => Ok(()),
         }
@@ -575,7 +575,7 @@ impl<'a> Sender<'a> {
     /// so that a response that is there already leaves in one write.
     async fn write_upstream(
         &mut self,
-        mut upstream: UpstreamBody,
+        mut upstream: Box<UpstreamBody>,
         framing: BodyFraming,
     ) -> Result<(), SendError> {
         let watches = !upstream.settings().ignore_client_abort;
@@ -609,7 +609,7 @@ impl<'a> Sender<'a> {
             match step {
                 Step::Read(Ok(Some(bytes))) => {
                     holds_head = false;
-                    if !spool.push(bytes) {
+                    if !spool.push(bytes, &upstream.settings().temp_path) {
                         return Err(SendError::BrokenOff);
                     }
                 }
@@ -735,7 +735,9 @@ impl<'a> Sender<'a> {
                 return;
             }
             rest -= piece.len();
-            pieces.pop_front();
+            if let Some(written) = pieces.pop_front() {
+                http_client::recycle(written);
+            }
         }
     }
 

@@ -14,8 +14,9 @@ use upstream::{Group, LocalEnd};
 use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::error_log::{self, Origin};
-use crate::fetch::{self, Asking, FetchError, FetchSpec, Fetched, LogContext};
+use crate::fetch::{self, Asking, FetchContext, FetchError, FetchSpec, Fetched};
 use crate::naming::Lookup;
+use crate::patience::SharedPatience;
 use crate::pipeline::Handled;
 use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
@@ -81,7 +82,8 @@ pub async fn serve(
         }
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
-            let handled = through_cache::serve(request, pass.clone(), plan, client).await;
+            let handled = Box::pin(through_cache::serve(request, pass.clone(), plan, client));
+            let handled = handled.await;
             of_cache(request, &pass, handled)
         }
     }
@@ -138,10 +140,16 @@ fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
 
 /// Fetches for this client alone.
 pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientSide) -> Handled {
-    if let Err(status) = take_body(request, &pass, client).await {
+    if wants_body(request, &pass)
+        && let Err(status) = Box::pin(take_body(request, &pass, client)).await
+    {
         return Handled::Status(status);
     }
-    let mut spec = match spec(request, &pass, &Asked::default()) {
+    let asked = Asked {
+        patience: Some(client.patience()),
+        ..Asked::default()
+    };
+    let mut spec = match spec(request, &pass, &asked) {
         Ok(spec) => spec,
         Err(status) => return Handled::Status(status),
     };
@@ -155,7 +163,7 @@ pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientS
                 biased;
                 fetched = fetch::fetch(&mut spec) => fetched,
                 () = stream.closed() => {
-                    spec.trace.lock().end_try(Some(499));
+                    spec.context.trace.lock().end_try(Some(499));
                     return Handled::ClientGone;
                 }
             }
@@ -180,13 +188,18 @@ pub fn failed(error: FetchError) -> Handled {
     }
 }
 
+/// Is there a body to be seen to?
+fn wants_body(request: &Request, pass: &Pass) -> bool {
+    matches!(request.body, RequestBody::Unread) && pass.exchange.pass_request_body
+}
+
 /// Sees to the request's body: reads all of it, or leaves it to be streamed.
 pub async fn take_body(
     request: &mut Request,
     pass: &Pass,
     client: &mut ClientSide,
 ) -> Result<(), u16> {
-    if !matches!(request.body, RequestBody::Unread) || !pass.exchange.pass_request_body {
+    if !wants_body(request, pass) {
         return Ok(());
     }
     let body = &request.settings().body;
@@ -217,6 +230,8 @@ pub struct Asked<'a> {
     pub as_get: bool,
     /// Validate this stored response.
     pub validating: Option<&'a StoredResponse>,
+    /// The timer of whoever waits; otherwise the fetch has its own.
+    pub patience: Option<&'a SharedPatience>,
 }
 
 /// Fields of the client's request that would make the response one for this
@@ -280,7 +295,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
     })?;
     let target = match &asking {
         Asking::FastCgi { .. } | Asking::Memcached(_) => Bytes::new(),
-        Asking::Http(asking) => asking.target.clone(),
+        Asking::Http(asking) => asking.head.slice(asking.target.clone()),
     };
     let hash_key = request
         .runtime
@@ -292,11 +307,9 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             // It may depend on the response.
             None => 0,
         },
-        runtime: request.runtime.clone(),
         own_pool: request.runtime.is_own_pool(&group),
         group,
         lookup,
-        pass: pass.clone(),
         asking,
         is_head,
         is_idempotent,
@@ -306,14 +319,17 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         tls,
         client: request.client_ip(),
         local: local_end(request, pass),
-        trace: request.trace().clone(),
-        log: LogContext {
+        patience: asked.patience.cloned().unwrap_or_default(),
+        context: Arc::new(FetchContext {
+            runtime: request.runtime.clone(),
+            pass: pass.clone(),
+            trace: request.trace().clone(),
             settings: request.settings_held(),
             connection: request.connection.serial,
-            origin: Arc::new(Origin::of(request)),
+            origin: Origin::of(request),
             scheme: pass.scheme(),
             target,
-        },
+        }),
         progress: None,
     })
 }
@@ -404,18 +420,15 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
     head.content_length = fetched.content_length;
     apply_accel(request, &mut head, &fetched.fields, exchange);
-    for (name, value) in fetched.fields.drain(..) {
-        if is_sent(&name, exchange) {
-            head.fields.append(name, value);
-        }
-    }
+    let fields = fetched.fields.into_iter();
+    head.fields = fields.filter(|(name, _)| is_sent(name, exchange)).collect();
     head.last_modified = head
         .fields
         .get("last-modified")
         .and_then(http1::date::parse);
     head.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
-    let body = Box::new(fetched.body);
+    let body = fetched.body;
     Handled::Reply(Box::new(Reply {
         head,
         body: match fetched.is_upgrade {
@@ -527,7 +540,7 @@ const NOT_PASSED: [&str; 5] = [
 
 /// Does a field of the upstream's response go on to clients?
 pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
-    let is = |field: &[u8]| name.eq_ignore_ascii_case(field);
+    let is = |field: &[u8]| name.len() == field.len() && name.eq_ignore_ascii_case(field);
     !NOT_PASSED.iter().any(|field| is(field.as_bytes()))
         && !exchange.hidden_fields.iter().any(|field| is(field))
 }

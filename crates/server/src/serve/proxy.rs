@@ -154,13 +154,14 @@ pub fn render(
         Some(body) => BodyFraming::Length(body.len() as u64),
         None => framing(request, exchange),
     };
-    let method = method(request, proxy, asked);
-    let is_head = method.eq_ignore_ascii_case(b"HEAD");
-    let target = target(request, proxy);
     let mut head = Vec::with_capacity(1024);
-    head.extend_from_slice(&method);
+    put_method(request, proxy, asked, &mut head);
+    let is_head = head.eq_ignore_ascii_case(b"HEAD");
     head.push(b' ');
-    put_on_one_line(&target, &mut head);
+    let target_start = head.len();
+    put_target(request, proxy, &mut head);
+    keep_on_one_line(&mut head, target_start);
+    let target = target_start..head.len();
     head.extend_from_slice(match proxy.version {
         ProxyVersion::Http10 => b" HTTP/1.0\r\n",
         ProxyVersion::Http11 => b" HTTP/1.1\r\n",
@@ -186,7 +187,7 @@ pub fn render(
     Rendered {
         asking: HttpAsking {
             head: head.into(),
-            target: target.into(),
+            target,
             framing,
             keep_alive,
             allow_upgrade: options.upgrade
@@ -211,10 +212,20 @@ struct ConnectionOptions {
 fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> ConnectionOptions {
     let mut options = ConnectionOptions::default();
     for field in &proxy.fields {
-        let value = variable::evaluate(request, &field.value);
-        if value.is_empty() {
+        if field.value.is_empty() {
             continue;
         }
+        let start = head.len();
+        put_on_one_line(&field.name, head);
+        head.extend_from_slice(b": ");
+        let value_start = head.len();
+        variable::append(request, &field.value, head);
+        if head.len() == value_start {
+            head.truncate(start);
+            continue;
+        }
+        keep_on_one_line(head, value_start);
+        let value = head.get(value_start..).unwrap_or_default();
         if field.name.eq_ignore_ascii_case(b"connection") {
             for option in value.split(|&byte| byte == b',') {
                 let option = option.trim_ascii();
@@ -223,7 +234,7 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
             }
         }
         options.upgrade |= field.name.eq_ignore_ascii_case(b"upgrade");
-        put_field(&field.name, &value, head);
+        head.extend_from_slice(b"\r\n");
     }
     options
 }
@@ -267,16 +278,24 @@ fn put_field(name: &[u8], value: &[u8], head: &mut Vec<u8>) {
     head.extend_from_slice(b"\r\n");
 }
 
-/// Line breaks and NUL would end the line early: they are sent as spaces.
 fn put_on_one_line(text: &[u8], head: &mut Vec<u8>) {
+    let start = head.len();
+    head.extend_from_slice(text);
+    keep_on_one_line(head, start);
+}
+
+/// Line breaks and NUL would end the line early: from `start` on, they are sent as
+/// spaces.
+fn keep_on_one_line(head: &mut [u8], start: usize) {
+    let text = head.get_mut(start..).unwrap_or_default();
     if memchr::memchr3(b'\r', b'\n', 0, text).is_none() {
-        head.extend_from_slice(text);
         return;
     }
-    head.extend(text.iter().map(|&byte| match byte {
-        b'\r' | b'\n' | 0 => b' ',
-        byte => byte,
-    }));
+    for byte in text {
+        if matches!(byte, b'\r' | b'\n' | 0) {
+            *byte = b' ';
+        }
+    }
 }
 
 /// How the body is framed that the request comes with.
@@ -297,28 +316,28 @@ fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
     }
 }
 
-fn method(request: &mut Request, proxy: &Proxy, asked: &Asked<'_>) -> Vec<u8> {
+/// Appends the method to an empty `head`.
+fn put_method(request: &mut Request, proxy: &Proxy, asked: &Asked<'_>, head: &mut Vec<u8>) {
     if asked.as_get && request.method_name() == b"HEAD" {
-        return b"GET".to_vec();
+        head.extend_from_slice(b"GET");
+        return;
     }
-    let method = match &proxy.method {
-        Some(method) => variable::evaluate(request, method),
-        None => Vec::new(),
-    };
+    if let Some(method) = &proxy.method {
+        variable::append(request, method, head);
+    }
     // One word: more would make another request line.
-    let is_word = !method.is_empty() && method.iter().all(u8::is_ascii_graphic);
-    if is_word {
-        method
-    } else {
-        request.method_name().to_vec()
+    let is_word = !head.is_empty() && head.iter().all(u8::is_ascii_graphic);
+    if !is_word {
+        head.clear();
+        head.extend_from_slice(request.method_name());
     }
 }
 
-/// The request target that the upstream sees.
-fn target(request: &Request, proxy: &Proxy) -> Vec<u8> {
-    let of_url = request.proxy_url.as_ref().and_then(|url| url.uri.clone());
+/// Appends the request target that the upstream sees.
+fn put_target(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
+    let of_url = request.proxy_url.as_ref().and_then(|url| url.uri.as_ref());
     match (&proxy.uri, of_url) {
-        (ProxyUri::OfTarget, Some(uri)) => uri,
+        (ProxyUri::OfTarget, Some(uri)) => head.extend_from_slice(uri),
         (ProxyUri::Replaces { uri, prefix_bytes }, _) => {
             // A path that was changed in this location is sent whole.
             let (start, kept) = match request.path_changed {
@@ -328,16 +347,14 @@ fn target(request: &Request, proxy: &Proxy) -> Vec<u8> {
                     request.path.get(*prefix_bytes..).unwrap_or_default(),
                 ),
             };
-            let mut target = start.to_vec();
-            target.extend_from_slice(&escape::escape_uri(kept));
-            put_args(request, &mut target);
-            target
+            head.extend_from_slice(start);
+            head.extend_from_slice(&escape::escape_uri(kept));
+            put_args(request, head);
         }
-        _ if !request.target_changed => request.received_target().to_vec(),
+        _ if !request.target_changed => head.extend_from_slice(request.received_target()),
         _ => {
-            let mut target = escape::escape_uri(&request.path).into_owned();
-            put_args(request, &mut target);
-            target
+            head.extend_from_slice(&escape::escape_uri(&request.path));
+            put_args(request, head);
         }
     }
 }

@@ -567,6 +567,7 @@ fn prepare(
         for_cache: true,
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
+        patience: None,
     };
     let spec = passed::spec(request, pass, &asked)?;
     // What is asked once the response is there.
@@ -842,8 +843,7 @@ fn log_not_stored(spec: &FetchSpec, why: NoStore) {
     if why == NoStore::MinUses {
         return;
     }
-    spec.log.note(
-        &spec.runtime,
+    spec.context.note(
         LogLevel::Info,
         format_args!("response not stored: {}", why.sentence()),
     );

@@ -43,6 +43,7 @@ impl Lowering<'_> {
             log_formats: std::mem::take(&mut self.log_formats),
             uses_cache_last_modified: self.uses_cache_last_modified(),
             uses_sent_fields: self.uses_sent_fields(),
+            uses_upstream_fields: self.uses_upstream_fields(),
         }
     }
 

@@ -19,6 +19,9 @@ impl Lowering<'_> {
         matcher: &Matcher,
         outer: Option<&Arc<Settings>>,
     ) -> Settings {
+        let runs_ssi = self.flag(level, "ssi", false);
+        // Which variables its commands name is not known before they run.
+        self.variables.uses_upstream_fields |= runs_ssi;
         Settings {
             content: self.content(level, place, matcher, outer),
             files: self.file_settings(level, place),
@@ -27,7 +30,7 @@ impl Lowering<'_> {
             headers: self.header_settings(level),
             addition: self.addition(level),
             ssi: SsiSettings {
-                enabled: self.flag(level, "ssi", false),
+                enabled: runs_ssi,
                 types: self.media_types(level, "ssi_types", &["text/html"]),
                 last_modified: self.flag(level, "ssi_last_modified", false),
                 silent_errors: self.flag(level, "ssi_silent_errors", false),

@@ -23,6 +23,8 @@ pub(crate) struct Variables {
     pub uses_cache_last_modified: bool,
     /// Some value reads `$sent_http_*`.
     pub uses_sent_fields: bool,
+    /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may.
+    pub uses_upstream_fields: bool,
 }
 
 #[derive(Debug)]
@@ -129,6 +131,10 @@ impl Lowering<'_> {
         self.variables.uses_sent_fields
     }
 
+    pub fn uses_upstream_fields(&self) -> bool {
+        self.variables.uses_upstream_fields
+    }
+
     pub fn uses_cache_last_modified(&self) -> bool {
         self.variables.uses_cache_last_modified
     }
@@ -157,6 +163,10 @@ impl Lowering<'_> {
         }
         if let Some(variable) = with_free_name(written) {
             self.variables.uses_sent_fields |= matches!(variable, Variable::SentField(_));
+            self.variables.uses_upstream_fields |= matches!(
+                variable,
+                Variable::UpstreamField(_) | Variable::UpstreamCookie(_)
+            );
             self.variables.uses_cache_last_modified |= matches!(
                 variable,
                 Variable::Builtin(Builtin::UpstreamCacheLastModified)

@@ -77,6 +77,9 @@ pub struct Http {
     pub uses_cache_last_modified: bool,
     /// Some value reads `$sent_http_*`: responses must stay inspectable.
     pub uses_sent_fields: bool,
+    /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: heads of
+    /// upstreams' responses must stay inspectable.
+    pub uses_upstream_fields: bool,
 }
 
 macro_rules! ids {

@@ -193,7 +193,7 @@ impl Simulation {
     fn hold(&mut self, mut lease: Lease) {
         let connection = match self.below(3) {
             0 => None,
-            _ => Some(lease.take_idle(self.now).unwrap_or_else(|| {
+            _ => Some(lease.take_idle(self.now, false).unwrap_or_else(|| {
                 let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
                 near.set_nonblocking(true).unwrap();
                 self.far_ends.push(far);

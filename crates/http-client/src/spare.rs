@@ -1,0 +1,54 @@
+//! The large read buffer of a thread, handed on from one response to the next: the
+//! allocator keeps no memory of that size at hand.
+
+use std::cell::Cell;
+
+use bytes::{Bytes, BytesMut};
+
+/// Bytes in it at least.
+pub(crate) const LEAST_BYTES: usize = 32 * 1024;
+
+thread_local! {
+    static SPARE: Cell<Option<BytesMut>> = const { Cell::new(None) };
+}
+
+/// Takes back a part of a body that nobody needs any more. Its memory serves the
+/// thread's next large read, if it is large and nobody else holds it.
+pub fn recycle(part: Bytes) {
+    if part.len() < LEAST_BYTES / 2 {
+        return;
+    }
+    let Ok(mut buffer) = part.try_into_mut() else {
+        return;
+    };
+    buffer.clear();
+    if buffer.try_reclaim(LEAST_BYTES) {
+        SPARE.set(Some(buffer));
+    }
+}
+
+/// The buffer that was taken back; empty.
+pub(crate) fn take() -> Option<BytesMut> {
+    SPARE.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_large_memory_that_nobody_holds_is_used_again() {
+        let part = |bytes: usize| Bytes::from(vec![1; bytes]);
+        recycle(part(LEAST_BYTES / 4));
+        assert!(take().is_none(), "small");
+        let held = part(LEAST_BYTES);
+        recycle(held.clone());
+        assert!(take().is_none(), "held");
+        recycle(held.slice(1..));
+        assert!(take().is_none(), "held");
+        recycle(held);
+        let buffer = take().expect("large and free");
+        assert!(buffer.is_empty() && buffer.capacity() >= LEAST_BYTES);
+        assert!(take().is_none(), "there is one");
+    }
+}
