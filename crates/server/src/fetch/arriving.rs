@@ -101,7 +101,10 @@ impl UpstreamBody {
                 Ok(Ok(Some(Event::Stderr(text)))) => {
                     self.log_stderr(&text, "reading upstream");
                 }
-                Ok(Ok(Some(Event::Trailers(trailers)))) => self.trailers = trailers,
+                Ok(Ok(Some(Event::Trailers(trailers)))) => {
+                    self.trace.lock().trailers(&trailers);
+                    self.trailers = trailers;
+                }
                 Ok(Ok(Some(Event::Head(_) | Event::Interim(_)))) => {}
                 Ok(Ok(end @ (Some(Event::End(_)) | None))) => {
                     if let Some(Event::End(Some(surplus))) = end {
