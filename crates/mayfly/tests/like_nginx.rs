@@ -479,3 +479,26 @@ async fn trailers_can_be_read_when_the_body_is_out() {
         }
     }
 }
+
+#[tokio::test]
+async fn added_fields_and_added_trailers_are_inherited_each_for_themselves() {
+    let server = site(
+        "add_header Before outer; add_trailer Behind outer;\n\
+         location /field { add_header Own field; return 200 text; }\n\
+         location /trailer { add_trailer Own trailer; return 200 text; }",
+    )
+    .await;
+    let mut client = server.connect().await;
+    for (path, head, behind) in [
+        ("/field", "Own: field\r\n", "Behind: outer\r\n"),
+        ("/trailer", "Before: outer\r\n", "Own: trailer\r\n"),
+    ] {
+        client
+            .send(format!("GET {path} HTTP/1.1\r\nHost: site.test\r\n\r\n"))
+            .await;
+        let got = client.receive_until("text\r\n0\r\n").await;
+        assert!(String::from_utf8_lossy(&got).contains(head), "{path}");
+        let got = client.receive_until("\r\n\r\n").await;
+        assert_eq!(got, format!("{behind}\r\n").as_bytes(), "{path}");
+    }
+}

@@ -31,6 +31,7 @@ impl Spelling {
                     "fastcgi_pass {address};\n\
                      fastcgi_param REQUEST_METHOD $request_method;\n\
                      fastcgi_param REQUEST_URI $request_uri;\n\
+                     fastcgi_param DOCUMENT_URI $uri;\n\
                      fastcgi_param CONTENT_LENGTH $content_length;"
                 ),
             ),
@@ -46,6 +47,8 @@ pub struct Request {
     pub method: String,
     /// Path and query, as the client sent them.
     pub target: String,
+    /// Decoded, without the query; a subrequest's own.
+    pub path: String,
     pub body: Bytes,
     /// The first request of this origin has 1.
     pub number: usize,
@@ -74,6 +77,7 @@ impl Request {
         Request {
             method: request.param("REQUEST_METHOD").to_owned(),
             target: request.param("REQUEST_URI").to_owned(),
+            path: request.param("DOCUMENT_URI").to_owned(),
             body: request.body.clone(),
             number: request.number,
             fields: Fields::FastCgi(request.clone()),
@@ -84,11 +88,24 @@ impl Request {
         Request {
             method: request.method.clone(),
             target: request.target.clone(),
+            path: decoded(request.target.split('?').next().unwrap_or_default()),
             body: request.body.clone(),
             number: request.number,
             fields: Fields::Http(request.clone()),
         }
     }
+}
+
+/// Without percent-encoding.
+fn decoded(path: &str) -> String {
+    let mut parts = path.split('%');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2).unwrap_or(("", part));
+        out.extend(u8::from_str_radix(digits, 16).ok());
+        out.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[derive(Clone, Debug)]
