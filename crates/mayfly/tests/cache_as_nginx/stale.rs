@@ -84,7 +84,7 @@ async fn what_was_refreshed_may_be_stale_again() {
         let validated = || {
             site.asked()
                 .iter()
-                .any(|it| it.field("if-none-match") != "")
+                .any(|it| !it.field("if-none-match").is_empty())
         };
         let refreshed = async {
             while !validated() {
