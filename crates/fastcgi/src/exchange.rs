@@ -168,6 +168,7 @@ where
             Event::End {
                 app_status,
                 reusable,
+                has_surplus,
             } => {
                 // What is left of a request would be taken for the next one.
                 let sent = matches!(self.sender.state, SendState::Sent);
@@ -175,6 +176,7 @@ where
                 Event::End {
                     app_status,
                     reusable: self.reusable,
+                    has_surplus,
                 }
             }
             other => other,

@@ -29,6 +29,8 @@ pub enum Event {
         app_status: Option<u32>,
         /// Whether the connection may carry another request.
         reusable: bool,
+        /// There was more than `Content-Length` promises; it was dropped.
+        has_surplus: bool,
     },
 }
 
@@ -55,6 +57,10 @@ struct Body {
     /// Also right with no body at all: an answer to HEAD.
     may_be_empty: bool,
     received_bytes: u64,
+    /// More came than was promised.
+    has_surplus: bool,
+    /// No content belongs to the response, so that what comes is no lie about it.
+    is_bodyless: bool,
     /// What came with the end of the head.
     first: Bytes,
 }
@@ -122,10 +128,12 @@ impl ResponseReader {
         }
         match &self.stage {
             Stage::Body(body) if body.has_whole_length() => {
+                let has_surplus = body.has_surplus;
                 self.stage = Stage::Ended;
                 Ok(Event::End {
                     app_status: None,
                     reusable: false,
+                    has_surplus,
                 })
             }
             Stage::Body(body) => Err(body.truncated(Truncation::ConnectionClosed)),
@@ -150,17 +158,19 @@ impl ResponseReader {
                 }
             }
             Piece::EndRequest { app_status } => {
-                match &self.stage {
+                let has_surplus = match &self.stage {
                     Stage::Head(_) => return Err(HeadFault::Incomplete.into()),
                     Stage::Body(body) if !body.is_complete() => {
                         return Err(body.truncated(Truncation::RequestEnded));
                     }
-                    Stage::Body(_) | Stage::Ended => {}
-                }
+                    Stage::Body(body) => body.has_surplus,
+                    Stage::Ended => false,
+                };
                 self.stage = Stage::Ended;
                 Ok(Some(Event::End {
                     app_status: Some(app_status),
                     reusable: self.decoder.ended_cleanly(),
+                    has_surplus,
                 }))
             }
         }
@@ -174,14 +184,17 @@ impl ResponseReader {
                 };
                 // A 204 or 304 has no content, whatever it promises (RFC
                 // 9110, sections 15.3.5 and 15.4.5).
-                let expected_bytes = match head.status {
-                    204 | 304 => Some(0),
-                    _ => head.content_length,
+                let has_no_content = matches!(head.status, 204 | 304);
+                let expected_bytes = match has_no_content {
+                    true => Some(0),
+                    false => head.content_length,
                 };
                 self.stage = Stage::Body(Body {
                     expected_bytes,
                     may_be_empty: self.head_request,
                     received_bytes: 0,
+                    has_surplus: false,
+                    is_bodyless: has_no_content || self.head_request,
                     first,
                 });
                 Ok(Some(Event::Head(head)))
@@ -197,7 +210,9 @@ impl Body {
     fn take(&mut self, mut data: Bytes) -> Option<Bytes> {
         if let Some(expected) = self.expected_bytes {
             let room = expected.saturating_sub(self.received_bytes);
-            data.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+            let room = usize::try_from(room).unwrap_or(usize::MAX);
+            self.has_surplus |= data.len() > room && !self.is_bodyless;
+            data.truncate(room);
         }
         self.received_bytes += data.len() as u64;
         (!data.is_empty()).then_some(data)
@@ -271,6 +286,7 @@ mod tests {
         body: Vec<u8>,
         stderr: Vec<u8>,
         end: Option<(Option<u32>, bool)>,
+        has_surplus: bool,
     }
 
     /// Reads `wire` in pieces, then meets the end of the stream.
@@ -303,8 +319,10 @@ mod tests {
                 Event::End {
                     app_status,
                     reusable,
+                    has_surplus,
                 } => {
                     seen.end = Some((app_status, reusable));
+                    seen.has_surplus = has_surplus;
                     return Ok(seen);
                 }
             }
@@ -372,6 +390,8 @@ mod tests {
                     .unwrap_or_else(|(_, error)| panic!("{name} by {in_pieces_of}: {error}"));
                 assert_eq!(seen.body, body.as_bytes(), "{name} by {in_pieces_of}");
                 assert_eq!(seen.end, end, "{name} by {in_pieces_of}");
+                let lies = ["extra data is cut", "zero length with data"].contains(&name);
+                assert_eq!(seen.has_surplus, lies, "{name} by {in_pieces_of}");
             }
         }
     }

@@ -25,6 +25,9 @@ pub enum BodyFraming {
     Chunked,
 }
 
+/// Behind a chunk that nothing follows.
+const CHUNK_END_AND_LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
 /// Head, chunk head, data, chunk end.
 const MAX_SEGMENTS: usize = 4;
 
@@ -164,6 +167,10 @@ impl<B: BodySource> Sender<B> {
                 self.chunk_head = Some(ChunkHead::new(length));
                 self.chunk_head_sent = 0;
                 self.tail = CHUNK_END;
+                if self.body.is_at_end() {
+                    self.tail = CHUNK_END_AND_LAST_CHUNK;
+                    self.state = State::Draining;
+                }
             }
         }
         self.data = part;

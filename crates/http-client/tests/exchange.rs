@@ -129,6 +129,22 @@ async fn head_and_first_part_leave_in_one_write() {
 }
 
 #[tokio::test]
+async fn an_end_that_is_known_leaves_with_the_last_part() {
+    let writes = Arc::new(Mutex::new(Vec::new()));
+    let stream = Recorder {
+        writes: writes.clone(),
+        flushes_due: 0,
+        answer: OK,
+    };
+    let body = Bytes::from_static(b"abc");
+    let mut exchange = Exchange::start(stream, spec("POST", BodyFraming::Chunked), body);
+    let (seen, error) = collect(&mut exchange).await;
+    assert!(seen.is_reusable, "{error:?}");
+    let expected = format!("{REQUEST_HEAD}3\r\nabc\r\n0\r\n\r\n");
+    assert_eq!(*writes.lock().unwrap(), [expected]);
+}
+
+#[tokio::test]
 async fn what_a_stream_holds_back_is_flushed_before_the_answer_is_awaited() {
     let stream = Recorder {
         writes: Arc::default(),

@@ -357,3 +357,148 @@ async fn files_are_sent_whole_with_and_without_sendfile() {
         assert!(part.body == content[70_001..=140_000], "{path}");
     }
 }
+
+#[tokio::test]
+async fn an_error_or_a_redirect_in_the_place_of_an_error_page_counts() {
+    let server = site(
+        "location /missing { error_page 404 =200 /nothing; return 404; }\n\
+         location /refused { error_page 404 /none; return 404; } location /none { return 405; }\n\
+         location /text { error_page 405 /said; return 405; } location /said { return 200 text; }\n\
+         location /empty { error_page 405 /void; return 405; } location /void { return 204; }\n\
+         location /folder { error_page 405 /sub; return 405; }\n\
+         location /moved { error_page 405 /there; return 405; } location /there { return 301 /x; }\n\
+         location /rewritten { error_page 405 /r; return 405; } location /r { rewrite ^ http://a.test/; }\n\
+         location /loop { error_page 404 =200 /loops; return 404; }\n\
+         location /loops { try_files /none /loops; }",
+    )
+    .await;
+    std::fs::create_dir(server.path("sub")).expect("a folder");
+    for (path, status, location) in [
+        ("/missing", 404, ""),
+        ("/refused", 405, ""),
+        ("/text", 405, ""),
+        ("/empty", 405, ""),
+        ("/folder", 301, "http://site.test/sub/"),
+        ("/moved", 301, "http://site.test/x"),
+        ("/rewritten", 302, "http://a.test/"),
+        ("/loop", 500, ""),
+    ] {
+        let reply = server.target().get(path).await;
+        assert_eq!(
+            (reply.status, reply.field("location")),
+            (status, location),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_has_a_page_too_and_one_place_to_go() {
+    let server = site(
+        "error_page 302 /again; location = / { return 302 first; }\n\
+         location /again { return 302 http://a.test/; }\n\
+         location /away { error_page 302 http://b.test/; return 302 first; }\n\
+         location /text { error_page 302 /said; return 302 first; } location /said { return 200 text; }\n\
+         location /deep { recursive_error_pages on; error_page 301 /deeper; return 301 first; }\n\
+         location /deeper { recursive_error_pages on; error_page 302 /deepest; return 302 second; }\n\
+         location /deepest { return 200 text; }",
+    )
+    .await;
+    for (path, status, location) in [
+        ("/", 302, "http://a.test/"),
+        ("/away", 302, "http://b.test/"),
+        ("/text", 302, "first"),
+        ("/deep", 302, "second"),
+    ] {
+        let reply = server.target().get(path).await;
+        let locations = reply.fields.iter().filter(|(name, _)| name == "location");
+        let locations: Vec<&str> = locations.map(|(_, value)| value.as_str()).collect();
+        assert_eq!(
+            (reply.status, locations),
+            (status, vec![location]),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_variable_of_a_family_may_lack_its_name() {
+    let server = site("location / { return 200 [$arg_][$http_][$cookie_][$sent_http_]; }").await;
+    let reply = server.target().get("/?=a&b=c").await;
+    assert_eq!(reply.text(), "[][][][]");
+}
+
+#[tokio::test]
+async fn trailers_can_be_read_when_the_body_is_out() {
+    use testkit::fake_http;
+    let upstream = fake_http::FakeHttp::start(|_| {
+        fake_http::Script::new().raw(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+             2\r\nhi\r\n0\r\nX-Sum: 7\r\nX-Sum: 8\r\n\r\n",
+        )
+    })
+    .await;
+    let server = site_with(
+        "log_format trailers '$sent_trailer_foo $sent_trailer_x_sum $upstream_trailer_x_sum';",
+        &format!(
+            "access_log %%/log trailers; add_trailer Foo one; add_trailer Foo two;\n\
+             add_trailer Seen $sent_trailer_foo;\n\
+             location /passed {{ proxy_pass http://{address}; proxy_pass_trailers on; }}\n\
+             location /kept {{ proxy_pass http://{address}; }}\n\
+             location /own {{ return 200 text; }}",
+            address = upstream.address()
+        ),
+    )
+    .await;
+    for (path, logged) in [
+        ("/passed", "one, two 7, 8 7, 8"),
+        ("/kept", "one, two - 7, 8"),
+        ("/own", "one, two - -"),
+    ] {
+        let mut client = server.connect().await;
+        client
+            .send(format!(
+                "GET {path} HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n"
+            ))
+            .await;
+        let all = String::from_utf8_lossy(&client.receive_all().await).into_owned();
+        assert!(
+            all.contains("0\r\nFoo: one\r\nFoo: two\r\nSeen: one, two\r\n"),
+            "{all}"
+        );
+        assert_eq!(all.contains("X-Sum: 8\r\n\r\n"), path == "/passed", "{all}");
+        let log = || std::fs::read_to_string(server.path("log")).unwrap_or_default();
+        let begun = std::time::Instant::now();
+        while !log().lines().any(|line| line == logged) {
+            assert!(
+                begun.elapsed() < testkit::client::PATIENCE,
+                "{path}: {}",
+                log()
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn added_fields_and_added_trailers_are_inherited_each_for_themselves() {
+    let server = site(
+        "add_header Before outer; add_trailer Behind outer;\n\
+         location /field { add_header Own field; return 200 text; }\n\
+         location /trailer { add_trailer Own trailer; return 200 text; }",
+    )
+    .await;
+    let mut client = server.connect().await;
+    for (path, head, behind) in [
+        ("/field", "Own: field\r\n", "Behind: outer\r\n"),
+        ("/trailer", "Before: outer\r\n", "Own: trailer\r\n"),
+    ] {
+        client
+            .send(format!("GET {path} HTTP/1.1\r\nHost: site.test\r\n\r\n"))
+            .await;
+        let got = client.receive_until("text\r\n0\r\n").await;
+        assert!(String::from_utf8_lossy(&got).contains(head), "{path}");
+        let got = client.receive_until("\r\n\r\n").await;
+        assert_eq!(got, format!("{behind}\r\n").as_bytes(), "{path}");
+    }
+}

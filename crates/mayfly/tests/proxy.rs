@@ -500,3 +500,40 @@ async fn trailers_are_passed_on_where_that_is_asked_for() {
         );
     }
 }
+
+/// The suite of nginx reads what a proxy sends by single reads, which fails now
+/// and then when the end of a body leaves in a write of its own.
+#[tokio::test]
+async fn chunks_that_came_together_are_sent_on_together_and_their_end_with_them() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let http = format!(
+        "server {{ listen unix:%%/http; location / {{\n\
+         proxy_pass http://{address}; proxy_request_buffering off; }} }}"
+    );
+    let server = Running::start(PROGRAM, "", &http).await;
+    let mut client = server.connect().await;
+    client
+        .send(
+            "POST / HTTP/1.1\r\nHost: site.test\r\nTransfer-Encoding: chunked\r\n\r\n\
+             5\r\nfirst\r\n4\r\nmore\r\n",
+        )
+        .await;
+    let (mut upstream, _) = listener.accept().await.expect("a connection");
+    let mut space = vec![0; 4096];
+    let read = upstream.read(&mut space).await.expect("a head");
+    let text = String::from_utf8_lossy(&space[..read]).into_owned();
+    assert!(text.ends_with("\r\n\r\n9\r\nfirstmore\r\n"), "{text:?}");
+    client.send("4\r\nlast\r\n1\r\n!\r\n0\r\n\r\n").await;
+    let read = upstream.read(&mut space).await.expect("the rest");
+    assert_eq!(&space[..read], b"5\r\nlast!\r\n0\r\n\r\n");
+    upstream
+        .write_all(b"HTTP/1.1 204 Done\r\n\r\n")
+        .await
+        .expect("a reader");
+    let reply = client.receive(false).await.expect("a response");
+    assert_eq!(reply.status, 204);
+}

@@ -19,6 +19,12 @@ pub trait BodySource {
     ///
     /// An error ends the exchange, which hands it on as its own `RequestBody`.
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
+
+    /// Whether it is known already that nothing follows, so that the end may leave
+    /// together with the last part.
+    fn is_at_end(&self) -> bool {
+        false
+    }
 }
 
 /// A request without a body.
@@ -37,6 +43,10 @@ impl BodySource for Bytes {
         let all = std::mem::take(self);
         Poll::Ready((!all.is_empty()).then_some(Ok(all)))
     }
+
+    fn is_at_end(&self) -> bool {
+        self.is_empty()
+    }
 }
 
 impl BodySource for tokio::sync::mpsc::Receiver<io::Result<Bytes>> {
@@ -49,10 +59,18 @@ impl<B: BodySource + ?Sized> BodySource for &mut B {
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         (**self).poll_data(cx)
     }
+
+    fn is_at_end(&self) -> bool {
+        (**self).is_at_end()
+    }
 }
 
 impl<B: BodySource + ?Sized> BodySource for Box<B> {
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         (**self).poll_data(cx)
+    }
+
+    fn is_at_end(&self) -> bool {
+        (**self).is_at_end()
     }
 }

@@ -246,49 +246,56 @@ impl ClientInput {
 
     /// Decodes what is buffered already; `None` when more must be read.
     fn take_buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
-        loop {
-            match &mut self.rest {
-                Rest::Done => return Ok(None),
-                _ if self.buffer.is_empty() => return Ok(None),
-                Rest::Length(length) => {
-                    let take = usize::try_from(*length)
-                        .unwrap_or(usize::MAX)
-                        .min(self.buffer.len());
-                    *length -= take as u64;
-                    self.wire_bytes += take as u64;
-                    if *length == 0 {
-                        self.rest = Rest::Done;
-                    }
-                    self.count(take)?;
-                    return Ok(Some(self.buffer.split_to(take).freeze()));
+        match &mut self.rest {
+            Rest::Done => Ok(None),
+            _ if self.buffer.is_empty() => Ok(None),
+            Rest::Length(length) => {
+                let take = usize::try_from(*length)
+                    .unwrap_or(usize::MAX)
+                    .min(self.buffer.len());
+                *length -= take as u64;
+                self.wire_bytes += take as u64;
+                if *length == 0 {
+                    self.rest = Rest::Done;
                 }
-                Rest::Chunked(decoder) => {
-                    let decoded = decoder
-                        .decode(&self.buffer)
-                        .map_err(|_| BodyError::Malformed)?;
-                    match decoded {
-                        Decoded::Data { consumed, data } => {
-                            self.wire_bytes += consumed as u64;
-                            let mut piece = self.buffer.split_to(consumed);
-                            let _ = piece.split_to(data.start);
-                            piece.truncate(data.len());
-                            self.count(data.len())?;
-                            return Ok(Some(piece.freeze()));
-                        }
-                        Decoded::Done { consumed } => {
-                            let _ = self.buffer.split_to(consumed);
-                            self.wire_bytes += consumed as u64;
-                            self.rest = Rest::Done;
-                        }
-                        Decoded::NeedMore => {
-                            self.wire_bytes += self.buffer.len() as u64;
-                            self.buffer.clear();
-                            return Ok(None);
-                        }
+                self.count(take)?;
+                Ok(Some(self.buffer.split_to(take).freeze()))
+            }
+            Rest::Chunked(_) => self.take_chunks(),
+        }
+    }
+
+    /// What the chunks hold that are here already, as one piece: they are handed
+    /// on together, and the end with them if it came along.
+    fn take_chunks(&mut self) -> Result<Option<Bytes>, BodyError> {
+        let mut whole = BytesMut::new();
+        while let Rest::Chunked(decoder) = &mut self.rest {
+            let decoded = decoder.decode(&self.buffer);
+            match decoded.map_err(|_| BodyError::Malformed)? {
+                Decoded::Data { consumed, data } => {
+                    self.wire_bytes += consumed as u64;
+                    let mut piece = self.buffer.split_to(consumed);
+                    let _ = piece.split_to(data.start);
+                    piece.truncate(data.len());
+                    match whole.is_empty() {
+                        true => whole = piece,
+                        false => whole.extend_from_slice(&piece),
                     }
+                }
+                Decoded::Done { consumed } => {
+                    let _ = self.buffer.split_to(consumed);
+                    self.wire_bytes += consumed as u64;
+                    self.rest = Rest::Done;
+                }
+                Decoded::NeedMore => {
+                    self.wire_bytes += self.buffer.len() as u64;
+                    self.buffer.clear();
+                    break;
                 }
             }
         }
+        self.count(whole.len())?;
+        Ok((!whole.is_empty()).then(|| whole.freeze()))
     }
 
     fn count(&mut self, take: usize) -> Result<(), BodyError> {
@@ -460,6 +467,16 @@ impl OutgoingBody {
 }
 
 impl fastcgi::BodySource for OutgoingBody {
+    fn is_at_end(&self) -> bool {
+        match self {
+            OutgoingBody::Memory(bytes) => bytes.is_empty(),
+            OutgoingBody::Spooled { spooled, offset } => *offset == spooled.length,
+            OutgoingBody::Streaming { input, .. } => {
+                input.as_ref().is_none_or(|input| input.is_done())
+            }
+        }
+    }
+
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         match self {
             OutgoingBody::Memory(bytes) => {

@@ -113,7 +113,7 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
                     LogLevel::Error,
                     format_args!("rewrite or internal redirection cycle"),
                 );
-                return Settled::Reply(Box::new(respond::status_page(request, 500)));
+                return broken(request);
             }
             request.path = path;
             request.args = args;
@@ -146,7 +146,7 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
                 String::from_utf8_lossy(name)
             ),
         );
-        return Settled::Reply(Box::new(respond::status_page(request, 500)));
+        return broken(request);
     };
     if !request.may_redirect() {
         error_log::request(
@@ -156,15 +156,23 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
                 "rewrite or internal redirection cycle while redirecting to named location"
             ),
         );
-        return Settled::Reply(Box::new(respond::status_page(request, 500)));
+        return broken(request);
     }
     request.is_internal = true;
     request.slicing = Slicing::None;
     Settled::Again(Entry::Location(location))
 }
 
-/// An error's page: `error_page` where one is given, else the built-in text.
+/// The configuration leads nowhere: no page of its own is looked for.
+fn broken(request: &mut Request) -> Settled {
+    request.forced_status = None;
+    Settled::Reply(Box::new(respond::status_page(request, 500)))
+}
+
+/// An error's page: `error_page` where one is given, else the built-in text. An
+/// error or a redirect in the place of a page counts instead of the first error.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
+    request.forced_status = None;
     let settings = request.settings_held();
     let may_use_page = !request.error_page_used || settings.recursive_error_pages;
     let page = settings
@@ -181,7 +189,10 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     request.error_page_used = true;
     request.error_status = Some(status);
     for (name, value) in fields.as_slice() {
-        request.carried_error.append(name.clone(), value.clone());
+        match name.eq_ignore_ascii_case(b"location") {
+            true => request.carried_error.set(name.clone(), value.clone()),
+            false => request.carried_error.append(name.clone(), value.clone()),
+        }
     }
     let target = variable::evaluate(request, &page.target);
     let forced = match page.answer {

@@ -188,6 +188,8 @@ pub struct Request {
     pub carried: http1::Fields,
     /// Fields of an error that its page is to carry (`WWW-Authenticate`).
     pub carried_error: http1::Fields,
+    /// Fields behind the body of the response.
+    pub trailers: http1::Fields,
     /// Text of the `Server` field, where it is configured with variables.
     pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,
@@ -406,6 +408,7 @@ impl Request {
             view: View::Plain,
             carried: http1::Fields::new(),
             carried_error: http1::Fields::new(),
+            trailers: http1::Fields::new(),
             server_text: None,
             accel_charset: None,
             accel_buffering: None,

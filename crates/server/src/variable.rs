@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use bytes::Bytes;
 use site::{Builtin, Coding, Geo, Map, Part, Root, SplitClients, Template, Variable};
 
 use crate::clock;
@@ -148,6 +149,11 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             .reply
             .as_ref()
             .is_some_and(|reply| reply.head.write_sent_field(name, out)),
+        Variable::SentTrailer(name) => write_field_called(name, request.trailers.as_slice(), out),
+        Variable::UpstreamTrailer(name) => request
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.lock().write_trailer(name, out)),
         Variable::UpstreamField(name) => request
             .trace
             .as_ref()
@@ -501,8 +507,26 @@ pub fn names_field(variable: &[u8], field: &[u8]) -> bool {
         })
 }
 
-/// The value of the first argument called `name` (no case), as sent.
+/// Appends the values of all fields that a variable's `name` means, joined as one;
+/// false where there is none.
+pub fn write_field_called(name: &[u8], fields: &[(Bytes, Bytes)], out: &mut Vec<u8>) -> bool {
+    let mut found = false;
+    for (_, value) in fields.iter().filter(|(field, _)| names_field(name, field)) {
+        if found {
+            out.extend_from_slice(b", ");
+        }
+        out.extend_from_slice(value);
+        found = true;
+    }
+    found
+}
+
+/// The value of the first argument called `name` (no case), as sent. An argument
+/// without a name is none.
 pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    if name.is_empty() {
+        return None;
+    }
     args.split(|&byte| byte == b'&').find_map(|pair| {
         let (key, value) = pair.split_at_checked(name.len())?;
         if !key.eq_ignore_ascii_case(name) {

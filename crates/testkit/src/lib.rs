@@ -5,4 +5,5 @@ pub mod client;
 pub mod fake_dns;
 pub mod fake_http;
 pub mod fake_php;
+pub mod origin;
 pub mod running;

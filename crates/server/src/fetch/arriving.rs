@@ -2,6 +2,8 @@
 //! that `*_limit_rate` lets through; whoever reads it to its end leaves a
 //! connection that may serve again.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +12,13 @@ use site::LogLevel;
 use upstream::{Lease, Outcome, Stream};
 
 use super::exchange::{Error, Event, Exchange};
-use super::{FetchContext, FetchSpec};
+use super::{FetchContext, FetchSpec, Os};
 use crate::clock;
 use crate::patience::SharedPatience;
+use crate::serve::file_copy::Copying;
 
-/// A response body that is still at the upstream. Dropping it aborts.
+/// A response body that is still at the upstream. Dropping it aborts, unless it
+/// is being kept as a file: then the rest is read all the same.
 pub struct UpstreamBody {
     pub(super) exchange: Option<Exchange>,
     pub(super) lease: Option<Lease>,
@@ -32,6 +36,11 @@ pub struct UpstreamBody {
     rate: u64,
     /// When the first bytes were read at that rate.
     reading_since: Option<tokio::time::Instant>,
+    copying: Option<Box<Copying>>,
+    /// There was more than the response's framing says.
+    has_surplus: bool,
+    /// Whoever the response was for is gone.
+    has_no_reader: bool,
 }
 
 /// The body ended before it was complete.
@@ -60,6 +69,9 @@ impl UpstreamBody {
             trailers: Vec::new(),
             rate: spec.rate,
             reading_since: None,
+            copying: None,
+            has_surplus: false,
+            has_no_reader: false,
         }
     }
 
@@ -92,6 +104,7 @@ impl UpstreamBody {
         match awaited {
             Some(Ok(Some(Event::Data(bytes)))) => {
                 self.received += bytes.len() as u64;
+                self.copy(&bytes);
                 return Some(Ok(Some(bytes)));
             }
             Some(Ok(Some(Event::Stderr(text)))) => {
@@ -99,6 +112,7 @@ impl UpstreamBody {
                 return None;
             }
             Some(Ok(Some(Event::Trailers(trailers)))) => {
+                self.context.trace.lock().keep_trailers(&trailers);
                 self.trailers = trailers;
                 return None;
             }
@@ -106,8 +120,10 @@ impl UpstreamBody {
             Some(Ok(end @ (Some(Event::End(_)) | None))) => {
                 if let Some(Event::End(Some(surplus))) = end {
                     self.report(LogLevel::Warn, format_args!("{surplus}"));
+                    self.has_surplus = true;
                 }
                 self.end();
+                self.end_copy();
                 return Some(Ok(None));
             }
             Some(Err(error)) => self.report(
@@ -123,6 +139,69 @@ impl UpstreamBody {
         }
         self.abandon(Outcome::Failure, None);
         Some(Err(BrokenOff))
+    }
+
+    /// Keeps the response as a file as well. Nothing of its body was handed
+    /// out before.
+    pub fn copy_to(&mut self, copying: Copying) {
+        self.copying = Some(Box::new(copying));
+        if let Some(bytes) = self.at_hand.clone() {
+            self.copy(&bytes);
+        }
+        if self.ended {
+            self.end_copy();
+        }
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        let Some(copying) = &mut self.copying else {
+            return;
+        };
+        if let Err(error) = copying.push(bytes) {
+            let path = copying.path().to_owned();
+            self.copying = None;
+            self.report_copy(&path, &error);
+        }
+    }
+
+    /// The response is over: it is kept, unless its upstream lied about its end.
+    fn end_copy(&mut self) {
+        let Some(copying) = self.copying.take().filter(|_| !self.has_surplus) else {
+            return;
+        };
+        let path = copying.path().to_owned();
+        if let Err(error) = copying.finish() {
+            self.report_copy(&path, &error);
+        }
+    }
+
+    fn report_copy(&self, path: &Path, error: &io::Error) {
+        let (path, error) = (path.display(), Os(error));
+        self.report(
+            LogLevel::Crit,
+            format_args!("\"{path}\" could not be stored ({error}) while reading upstream"),
+        );
+    }
+
+    /// Nobody reads on, but the response is being kept as a file: a body that
+    /// takes over the exchange.
+    fn rest_to_copy(&mut self) -> Option<UpstreamBody> {
+        if self.has_no_reader || self.exchange.is_none() {
+            return None;
+        }
+        Some(UpstreamBody {
+            copying: Some(self.copying.take()?),
+            exchange: self.exchange.take(),
+            lease: self.lease.take(),
+            has_no_reader: true,
+            context: self.context.clone(),
+            // The client's connection, whose timer this was, goes on without it.
+            patience: SharedPatience::default(),
+            address: self.address.clone(),
+            at_hand: None,
+            trailers: Vec::new(),
+            ..*self
+        })
     }
 
     /// A body that came together with its head is taken off the connection, which
@@ -265,7 +344,12 @@ impl UpstreamBody {
 
 impl Drop for UpstreamBody {
     fn drop(&mut self) {
-        if self.lease.is_some() {
+        if let Some(mut rest) = self.rest_to_copy() {
+            // Outside of a worker the future is dropped, and the copy with it.
+            if let Ok(worker) = tokio::runtime::Handle::try_current() {
+                worker.spawn(async move { while let Ok(Some(_)) = rest.next().await {} });
+            }
+        } else if self.lease.is_some() {
             self.abandon(Outcome::Neutral, None);
         }
     }

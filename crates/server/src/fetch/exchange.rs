@@ -251,7 +251,9 @@ fn from_fastcgi(event: fastcgi::Event) -> Event {
         }),
         fastcgi::Event::Data(bytes) => Event::Data(bytes),
         fastcgi::Event::Stderr(text) => Event::Stderr(text),
-        fastcgi::Event::End { .. } => Event::End(None),
+        fastcgi::Event::End { has_surplus, .. } => {
+            Event::End(has_surplus.then_some(http_client::Surplus::AfterLength))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use site::Builtin;
 
 use crate::clock;
-use crate::variable::{names_field, put_seconds};
+use crate::variable::{put_seconds, write_field_called};
 
 /// All that was tried for one request.
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Trace {
     pub tries: Vec<Try>,
     /// Fields of the last response head, where some value may read them.
     fields: Vec<(Bytes, Bytes)>,
+    /// Fields behind the body of the last response.
+    trailers: Vec<(Bytes, Bytes)>,
 }
 
 /// One server's part. Times are in milliseconds.
@@ -49,6 +51,10 @@ impl Trace {
     /// Remembers what the last head said.
     pub fn keep_fields(&mut self, fields: &[(Bytes, Bytes)]) {
         self.fields = fields.to_vec();
+    }
+
+    pub fn keep_trailers(&mut self, trailers: &[(Bytes, Bytes)]) {
+        self.trailers = trailers.to_vec();
     }
 
     pub fn count(&mut self, sent: u64, received: u64, body: u64) {
@@ -94,17 +100,12 @@ impl Trace {
 
     /// Appends `$upstream_http_NAME`.
     pub fn write_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        let mut found = false;
-        for (field, value) in &self.fields {
-            if names_field(name, field) {
-                if found {
-                    out.extend_from_slice(b", ");
-                }
-                out.extend_from_slice(value);
-                found = true;
-            }
-        }
-        found
+        write_field_called(name, &self.fields, out)
+    }
+
+    /// Appends `$upstream_trailer_NAME`.
+    pub fn write_trailer(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
+        write_field_called(name, &self.trailers, out)
     }
 
     /// Appends `$upstream_cookie_NAME`: the value in the first Set-Cookie of it.

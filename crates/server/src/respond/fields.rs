@@ -1,7 +1,7 @@
 //! Fields that directives add: `expires`, `add_header`, `charset`.
 
 use bytes::Bytes;
-use http1::HeadWriter;
+use http1::Fields;
 use site::{Expires, LogLevel};
 
 use crate::charset::{self, Transcoder};
@@ -87,25 +87,31 @@ fn on_one_line(value: Bytes) -> Bytes {
     Bytes::copy_from_slice(spaced.trim_ascii())
 }
 
-/// The trailers of a chunked response, as `Name: value` lines; evaluated when
-/// the body is out.
-pub fn trailers(request: &mut Request) -> Vec<u8> {
+/// Fills in the trailers of a response: those of `add_trailer`, evaluated now that
+/// the body is out, and the upstream's.
+pub fn add_trailers(request: &mut Request, of_upstream: Fields) {
+    add_own_trailers(request);
+    for (name, value) in of_upstream.as_slice() {
+        request.trailers.append(name.clone(), value.clone());
+    }
+}
+
+fn add_own_trailers(request: &mut Request) {
     if request.settings().headers.trailers.is_empty() {
-        return Vec::new();
+        return;
     }
     let settings = request.settings_held();
     let is_usual = ADDED_TO.contains(&request.status);
-    let mut lines = Vec::new();
     for trailer in &settings.headers.trailers {
         if !is_usual && !trailer.always {
             continue;
         }
         let value = on_one_line(variable::evaluate(request, &trailer.value).into());
         if !value.is_empty() {
-            let _ = HeadWriter::resume(&mut lines).put_field(&trailer.name, value);
+            let name = Bytes::copy_from_slice(&trailer.name);
+            request.trailers.append(name, value);
         }
     }
-    lines
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an

@@ -210,7 +210,8 @@ async fn send_in_turn(
         None => send_body(request, sender, body, framing).await?,
         Some(around) => send_around(request, sender, around, body, framing).await?,
     }
-    sender.end(framing, fields::trailers(request)).await
+    fields::add_trailers(request, sender.take_trailers());
+    sender.end(framing, &request.trailers).await
 }
 
 /// The body, or what comes of it where its commands are run.
@@ -346,6 +347,10 @@ fn goes_unchanged(request: &mut Request, reply: &mut Reply) -> bool {
 /// Fields of a response that another one took the place of.
 fn carry_over(request: &mut Request, reply: &mut Reply) {
     for (name, value) in request.carried_error.as_slice() {
+        // There is one place to go to, the last that was named.
+        if name.eq_ignore_ascii_case(b"location") && reply.head.has("location") {
+            continue;
+        }
         reply.head.fields.append(name.clone(), value.clone());
     }
     if request.carried.is_empty() {

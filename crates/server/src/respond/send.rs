@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http_cache::Reader;
-use http1::HeadWriter;
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
+use http1::{Fields, HeadWriter};
 use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
@@ -77,8 +77,8 @@ pub struct Sender<'a> {
     /// Bytes of a small body that were put behind the head.
     joined: usize,
     window: Option<Window>,
-    /// Fields behind the body, as the upstream sent them: lines of a head.
-    trailers: Vec<u8>,
+    /// Fields behind the body, as the upstream sent them.
+    trailers: Fields,
 }
 
 /// The part that is wanted of a body that is still arriving.
@@ -226,7 +226,7 @@ impl<'a> Sender<'a> {
             held: VecDeque::new(),
             joined: 0,
             window: None,
-            trailers: Vec::new(),
+            trailers: Fields::new(),
         }
     }
 
@@ -546,24 +546,28 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
+    /// What the upstream sent behind the body.
+    pub fn take_trailers(&mut self) -> Fields {
+        std::mem::take(&mut self.trailers)
+    }
+
     /// Tells the client that the body is over.
-    pub async fn end(
-        &mut self,
-        framing: BodyFraming,
-        mut trailers: Vec<u8>,
-    ) -> Result<(), SendError> {
-        trailers.append(&mut self.trailers);
+    pub async fn end(&mut self, framing: BodyFraming, trailers: &Fields) -> Result<(), SendError> {
         let mut pieces = std::mem::take(&mut self.held);
         if let Some(recoder) = &mut self.recoder {
             let rest = recoder.finish()?;
             frame(&mut pieces, rest, framing);
         }
         if framing == BodyFraming::Chunked {
-            if trailers.is_empty() {
+            let mut lines = Vec::new();
+            for (name, value) in trailers.as_slice() {
+                let _ = HeadWriter::resume(&mut lines).put_field(name, value);
+            }
+            if lines.is_empty() {
                 pieces.push_back(Bytes::from_static(LAST_CHUNK));
             } else {
                 pieces.push_back(Bytes::from_static(b"0\r\n"));
-                pieces.push_back(Bytes::from(trailers));
+                pieces.push_back(Bytes::from(lines));
                 pieces.push_back(Bytes::from_static(CHUNK_END));
             }
         }
@@ -615,7 +619,7 @@ impl<'a> Sender<'a> {
                 }
                 Step::Read(read) => {
                     for (name, value) in upstream.trailers() {
-                        let _ = HeadWriter::resume(&mut self.trailers).put_field(name, value);
+                        self.trailers.append(name.clone(), value.clone());
                     }
                     // What was received is the client's, also when the rest is missing.
                     while let Some(bytes) = spool.pop() {

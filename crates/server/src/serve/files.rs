@@ -48,6 +48,26 @@ pub fn request_path(request: &mut Request) -> Vec<u8> {
     path
 }
 
+/// As [`request_path`]; `None` where an `alias` cannot say.
+pub fn mapped_path(request: &mut Request) -> Option<Vec<u8>> {
+    is_mapped(request).then(|| request_path(request))
+}
+
+/// An `alias` takes the place of its location's path, which a rewritten path may
+/// not begin with.
+fn is_mapped(request: &Request) -> bool {
+    if !matches!(request.settings().files.root, Root::Alias(_)) || !request.path_changed {
+        return true;
+    }
+    let name = request.server().location(request.location).name.clone();
+    error_log::request(
+        request,
+        LogLevel::Alert,
+        format_args!("\"alias\" cannot be used in location \"{name}\" where URI was rewritten"),
+    );
+    false
+}
+
 /// What of the request's path goes behind `root` or `alias`.
 fn below_root(request: &Request) -> &[u8] {
     let place = request.server().location(request.location);
@@ -91,13 +111,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
 
 /// Answers with what is at the request's path.
 pub async fn serve(request: &mut Request) -> Handled {
-    if matches!(request.settings().files.root, Root::Alias(_)) && request.path_changed {
-        let name = request.server().location(request.location).name.clone();
-        error_log::request(
-            request,
-            LogLevel::Alert,
-            format_args!("\"alias\" cannot be used in location \"{name}\" where URI was rewritten"),
-        );
+    if !is_mapped(request) {
         return Handled::Status(500);
     }
     if request.path.last() == Some(&b'/') {

@@ -2,6 +2,7 @@
 
 pub mod autoindex;
 pub mod fastcgi;
+pub mod file_copy;
 pub mod files;
 pub mod memcached;
 pub mod pass;

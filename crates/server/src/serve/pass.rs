@@ -22,6 +22,7 @@ use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
 use crate::runtime::{NameError, Runtime};
+use crate::serve::file_copy::Copying;
 use crate::serve::{fastcgi, memcached, proxy, through_cache};
 use crate::variable;
 
@@ -156,7 +157,9 @@ pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientS
     if matches!(request.body, RequestBody::Streamed) {
         spec.streaming = client.lend_input();
     }
-    let watch = !pass.exchange.ignore_client_abort && spec.streaming.is_none();
+    let exchange = &pass.exchange;
+    let is_for_more = exchange.ignore_client_abort || exchange.file_copy.is_some();
+    let watch = !is_for_more && spec.streaming.is_none();
     let fetched = match client.stream() {
         Some(stream) if watch => {
             tokio::select! {
@@ -170,10 +173,23 @@ pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientS
         }
         _ => fetch::fetch(&mut spec).await,
     };
-    match fetched {
-        Ok(fetched) => into_handled(request, &pass, fetched),
-        Err(error) => failed(error),
+    let fetched = match fetched {
+        Ok(fetched) => fetched,
+        Err(error) => return failed(error),
+    };
+    let copying = match spec.is_head {
+        true => None,
+        false => Copying::plan(request, &pass, &fetched),
+    };
+    let mut handled = into_handled(request, &pass, fetched);
+    // Without buffering the response is the client's alone, as in nginx.
+    if let (Some(copying), Handled::Reply(reply)) = (copying, &mut handled)
+        && let Body::Upstream(body) = &mut reply.body
+        && request.accel_buffering.unwrap_or(pass.exchange.buffering)
+    {
+        body.copy_to(copying);
     }
+    handled
 }
 
 /// No response: what the client is told.

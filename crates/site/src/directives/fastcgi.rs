@@ -146,6 +146,18 @@ pub(super) const TABLE: &[Directive] = &[
         .short("let the kernel watch connections")
         .long("With `on`, the kernel probes connections that are silent (SO_KEEPALIVE), so that one whose other end is gone ends, and a firewall on the way does not forget it. For TCP only.")
         .example("fastcgi_socket_keepalive on;"),
+    Directive::new("*_store", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off | PATH").inherited()
+        .default("off")
+        .short("keep responses as files")
+        .long("With `on`, a response is written to the file that `root` or `alias` has for the request's path; with a path, to that one, in which variables may be used. Together with `try_files` or `error_page 404`, each file is fetched once and served from disk ever after: for what never changes, since nothing removes the files. Only complete responses with status 200 are kept, never those to HEAD: they are written in `fastcgi_temp_path` and renamed, with the time that `Last-Modified` says, whether or not the client waits for the end. With `fastcgi_buffering off`, nothing is kept. It does not go together with `fastcgi_cache`: the line nearer to the location counts.")
+        .example("fastcgi_store /var/lib/mayfly/made$uri;"),
+    Directive::new("*_store_access", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 3, "USERS:PERMISSIONS ...").inherited()
+        .default("user:rw")
+        .short("who may read and write files that `fastcgi_store` keeps")
+        .long("`user`, `group` or `all`, each with `r` or `rw`. Folders that are made on the way may be searched by whoever may read the files in them.")
+        .example("fastcgi_store_access user:rw group:rw all:r;"),
     Directive::new("*_temp_file_write_size", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .ignored("Mayfly sizes its writes itself")
@@ -156,7 +168,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 4, "PATH [LEVEL ...]").inherited()
         .default("fastcgi_temp")
         .short("where large responses wait")
-        .long("A folder for temporary files. Levels of subfolders are accepted and have no meaning.")
+        .long("A folder for temporary files; with `fastcgi_store`, best on the file system of the files that are kept. Levels of subfolders are accepted and have no meaning.")
         .example("fastcgi_temp_path /var/lib/mayfly/fastcgi;"),
     Directive::new("fastcgi_catch_stderr", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TEXT").inherited_as_a_whole().repeats()

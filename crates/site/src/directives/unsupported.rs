@@ -62,7 +62,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "proxy_ssl_password_file",
         "keep the key unencrypted, readable for the server only",
     ),
-    ("proxy_store*", "use `proxy_cache`"),
     ("quic_*", "there is no HTTP/3 yet; leave it out"),
     ("random_index", "leave it out"),
     (
@@ -104,7 +103,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("xml_entities", "leave it out"),
     ("xslt_*", "let the application transform it"),
     ("fastcgi_allow_upstream", "leave it out"),
-    ("fastcgi_store*", "use `fastcgi_cache`"),
     ("fastcgi_bind_dynamic", "leave it out"),
     ("fastcgi_request_dynamic", "leave it out"),
     (

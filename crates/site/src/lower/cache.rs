@@ -7,6 +7,7 @@ use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::exchange::Prefix;
+use super::file_copy::is_on_nearest;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, parameter, seconds, to_u32, to_usize};
@@ -174,7 +175,7 @@ impl Lowering<'_> {
     fn cache_choice(&mut self, level: &Level<'_>, protocol: &Prefix) -> Option<CacheZoneChoice> {
         let node = level.find(&protocol.name("_cache"))?;
         let word = node.arg(0);
-        if word.text == "off" {
+        if word.text == "off" || is_on_nearest(level, protocol, "_store") {
             return None;
         }
         if has_variables(word) {

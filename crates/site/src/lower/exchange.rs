@@ -65,6 +65,7 @@ impl Lowering<'_> {
             passes_server: passes("server"),
             hidden_fields: hidden_fields(level, protocol),
             ignored_fields: self.ignored_fields(level, protocol),
+            file_copy: self.file_copy(level, protocol),
         }
     }
 

@@ -44,13 +44,7 @@ impl Lowering<'_> {
     }
 
     fn added(&mut self, level: &Level<'_>, name: &str) -> Vec<AddHeader> {
-        // nginx has add_header and add_trailer inherited together.
-        let other = if name == "add_header" {
-            "add_trailer"
-        } else {
-            "add_header"
-        };
-        let nodes = level.all_of(&[name, other]).to_vec();
+        let nodes = level.all(name).to_vec();
         let mut added = Vec::with_capacity(nodes.len());
         for node in nodes {
             let always = match node.args().get(2) {

@@ -37,19 +37,12 @@ impl<'t> Level<'t> {
     /// The lines of `name` at the nearest level that has any: what stands
     /// further out is replaced as a whole.
     pub fn all(&self, name: &str) -> &[&'t Node<'t>] {
-        self.all_of(&[name])
-    }
-
-    /// As [`Level::all`], where any of `names` counts; lines of the first name.
-    pub fn all_of(&self, names: &[&str]) -> &[&'t Node<'t>] {
         let mut level = self;
         loop {
-            if names.iter().any(|name| level.by_name.contains_key(name)) {
-                return names.first().map_or(&[], |name| level.own(name));
-            }
+            let own = level.own(name);
             match level.parent {
-                Some(parent) => level = parent,
-                None => return &[],
+                Some(parent) if own.is_empty() => level = parent,
+                _ => return own,
             }
         }
     }

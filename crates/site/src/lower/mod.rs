@@ -14,6 +14,7 @@ mod cache;
 mod compression;
 mod exchange;
 mod fastcgi;
+mod file_copy;
 mod files;
 mod headers;
 mod health;

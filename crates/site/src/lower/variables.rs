@@ -37,8 +37,6 @@ struct Slot {
 /// A name that unknown variables of nginx begin with, and what they are about.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("ssl_", "there is no TLS yet"),
-    ("sent_trailer_", "trailers cannot be read yet"),
-    ("upstream_trailer_", "trailers cannot be read yet"),
     ("geoip_", "use `geo` with a list of networks"),
     ("uid_", "userid is not there yet"),
     ("http2", "there is no HTTP/2 yet"),
@@ -235,11 +233,12 @@ impl Http {
     }
 }
 
-/// `$arg_NAME`, `$http_NAME` and the like.
+/// `$arg_NAME`, `$http_NAME` and the like. As in nginx the name may be missing;
+/// nothing is called so.
 fn with_free_name(name: &str) -> Option<Variable> {
     let free = |prefix: &str| {
         let (start, rest) = name.split_at_checked(prefix.len())?;
-        (start.eq_ignore_ascii_case(prefix) && !rest.is_empty()).then_some(rest)
+        start.eq_ignore_ascii_case(prefix).then_some(rest)
     };
     let kept = |rest: &str| Box::from(rest.as_bytes());
     let lower = |rest: &str| Box::from(rest.to_ascii_lowercase().as_bytes());
@@ -251,6 +250,12 @@ fn with_free_name(name: &str) -> Option<Variable> {
     }
     if let Some(rest) = free("sent_http_") {
         return Some(Variable::SentField(lower(rest)));
+    }
+    if let Some(rest) = free("sent_trailer_") {
+        return Some(Variable::SentTrailer(lower(rest)));
+    }
+    if let Some(rest) = free("upstream_trailer_") {
+        return Some(Variable::UpstreamTrailer(lower(rest)));
     }
     if let Some(rest) = free("upstream_http_") {
         return Some(Variable::UpstreamField(lower(rest)));

@@ -57,8 +57,12 @@ pub enum Variable {
     RequestField(Box<[u8]>),
     /// `$sent_http_NAME`, spelt likewise.
     SentField(Box<[u8]>),
+    /// `$sent_trailer_NAME`, spelt likewise.
+    SentTrailer(Box<[u8]>),
     /// `$upstream_http_NAME`, spelt likewise.
     UpstreamField(Box<[u8]>),
+    /// `$upstream_trailer_NAME`, spelt likewise.
+    UpstreamTrailer(Box<[u8]>),
     /// `$cookie_NAME`: spelling kept, compared without case.
     Cookie(Box<[u8]>),
     /// `$upstream_cookie_NAME`.

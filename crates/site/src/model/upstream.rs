@@ -333,6 +333,24 @@ pub struct Exchange {
     pub passes_server: bool,
     /// `*_ignore_headers`
     pub ignored_fields: IgnoredFields,
+    pub file_copy: Option<FileCopy>,
+}
+
+/// Where responses are kept as files: `*_store` and `*_store_access`.
+#[derive(Debug, Clone)]
+pub struct FileCopy {
+    /// `None`: where `root` or `alias` has the request's path.
+    pub path: Option<Template>,
+    /// Permission bits of the files.
+    pub mode: u32,
+}
+
+impl FileCopy {
+    /// Permission bits of folders made on the way: whoever may read a file may
+    /// also look into its folder.
+    pub fn folder_mode(&self) -> u32 {
+        self.mode | (self.mode & 0o444) >> 2
+    }
 }
 
 /// The local address of connections to upstreams, from `*_bind`; port 0: any.

@@ -167,7 +167,7 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
         buffering, head_bytes, buffer_bytes, max_temp_file_bytes, temp_path, request_buffering,
         ignore_client_abort, intercept_errors, pass_request_headers, pass_request_body,
         limit_rate, force_ranges, bind, socket_keepalive, next_upstream, next_non_idempotent, next_tries, next_timeout,
-        hidden_fields, ignored_fields),
+        hidden_fields, ignored_fields, file_copy),
     );
     if let Some(cache) = &pass.cache {
         facts.extend(
