@@ -8,7 +8,7 @@ BINARY ?= $(TARGET)/release/mayfly
 .PHONY: help build run test bench instructions lint fuzz doc clean
 
 help:
-	@echo "make build   target/release/mayfly"
+	@echo "make build   target/release/mayfly, guided by a profile (PLAIN=1 takes half the time)"
 	@echo "make run     the demo site on http://127.0.0.1:8080/ (PORT=8080)"
 	@echo "make test    every test: crates, demo, scripts, WordPress and DokuWiki in a browser"
 	@echo "make bench   Mayfly beside its peers, and its promises; QUICK=1 takes three minutes"
@@ -18,12 +18,12 @@ help:
 	@echo "make doc     the documentation of all crates"
 
 build:
-	@scripts/setup.sh build
-	$(CARGO) build --release --locked --package mayfly
+	@scripts/setup.sh build $(if $(PLAIN),,train)
+	@CARGO="$(CARGO)" scripts/build.sh $(if $(PLAIN),plain)
 
 run:
 	@scripts/setup.sh build run
-	$(CARGO) build --release --locked --package mayfly
+	@CARGO="$(CARGO)" scripts/build.sh plain
 	@scripts/run-demo.sh "$(BINARY)"
 
 test:
@@ -31,8 +31,9 @@ test:
 	@CARGO="$(CARGO)" scripts/test.sh "$(BINARY)"
 
 bench:
-	@scripts/setup.sh build run bench
-	$(CARGO) build --release --locked --package mayfly --package bench-tools
+	@scripts/setup.sh build train run bench
+	@CARGO="$(CARGO)" scripts/build.sh
+	$(CARGO) build --release --locked --package bench-tools
 	@bench/all.py --binary "$(BINARY)" $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 instructions:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build run test bench instructions fuzz
+#   scripts/setup.sh GROUP...      groups: build train run test bench instructions fuzz
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -10,12 +10,13 @@ set -euo pipefail
 packages_of() {
     case $1 in
         build) echo gcc libc6-dev ;;
+        train) echo php-fpm python3 ;;
         run)   echo php-fpm php-sqlite3 curl ;;
         test)  echo php-fpm php-sqlite3 curl python3 ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
     esac
 }
 
@@ -45,7 +46,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, run, test, bench, instructions, fuzz)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, train, run, test, bench, instructions, fuzz)" >&2
     exit 2
 fi
 
