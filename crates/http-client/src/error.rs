@@ -77,6 +77,12 @@ impl Error {
         }
     }
 
+    /// Whether what came does not even begin as a response: on a reused connection
+    /// it belongs behind the response before, and nothing was said to this request.
+    pub fn is_leftover(&self) -> bool {
+        matches!(self, Error::InvalidHead(ResponseError::InvalidStatusLine))
+    }
+
     /// Whether the upstream answered with what is no valid response head
     /// (`invalid_header` of `proxy_next_upstream`).
     pub fn is_invalid_head(&self) -> bool {

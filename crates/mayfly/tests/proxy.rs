@@ -150,6 +150,29 @@ async fn connections_are_kept_for_the_next_request() {
     assert!(upstream.connections() >= 2);
 }
 
+/// Bytes behind the end of a response are no answer to the next request; what may be
+/// asked twice is asked again on another connection.
+#[tokio::test]
+async fn leftovers_on_a_kept_connection_are_not_taken_for_an_answer() {
+    for (method, wanted) in [("GET", 200), ("POST", 502)] {
+        let seen = std::sync::atomic::AtomicUsize::new(0);
+        let upstream = FakeHttp::start(move |_| {
+            match seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                1 => Script::new().raw("-BUT-NOT-THIS\n").close(),
+                _ => Script::page("", "this"),
+            }
+        })
+        .await;
+        let server = proxy(&upstream, "location / { proxy_pass http://UP; }").await;
+        assert_eq!(server.target().get("/").await.text(), "this");
+        let reply = server.target().ask(method, "/", "", "").await;
+        assert_eq!(reply.status, wanted, "{method}");
+        if wanted == 200 {
+            assert_eq!(reply.text(), "this");
+        }
+    }
+}
+
 #[tokio::test]
 async fn connections_come_from_the_address_they_are_bound_to() {
     let upstream = FakeHttp::start(|request| {

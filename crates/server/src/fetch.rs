@@ -382,10 +382,11 @@ async fn attempt_once(
                 if is_reused
                     && allow_reused
                     && !is_streaming
-                    && error.before_first_byte()
+                    && (error.before_first_byte() || error.is_leftover())
                     && may_repeat(spec) =>
             {
-                // The server closed an idle connection as we took it.
+                // The server closed an idle connection as we took it, or sent more
+                // on it than its last response.
                 allow_reused = false;
                 match upstream.lease.take() {
                     Some(back) => lease = back,

@@ -322,6 +322,11 @@ impl Error {
         }
     }
 
+    /// What came on a reused connection belongs to the response before.
+    pub fn is_leftover(&self) -> bool {
+        matches!(self, Error::Http(error) if error.is_leftover())
+    }
+
     /// What came is no response head.
     pub fn is_invalid_head(&self) -> bool {
         match self {
