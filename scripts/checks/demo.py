@@ -205,9 +205,10 @@ class Demo:
         assert self.site, "the site did not start"
         started = self.site.processes()
         self.site.stop()
-        left = [pid for pid in started if os.path.exists(f"/proc/{pid}")]
+        # Workers may need a moment to be gone after the master is.
+        gone = lambda: not any(os.path.exists(f"/proc/{pid}") for pid in started)
+        process.wait_until(gone, f"{started} gone", seconds=5)
         self.stack.close()
-        assert not left, f"still running: {left}"
 
 
 def checks(binary):

@@ -87,13 +87,13 @@ def configurations_load(binary):
     values = {
         "PORT": subject.free_port(), "USER": "", "PAGE": "/page.php", "SOCKET": "/php.sock",
         "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
-        "SMALL": 1, "LARGE": 2, "ORIGIN": 3,
+        "SMALL": 1, "LARGE": 2, "ORIGIN": 3, "WORKERS": 2, "BODY": "x" * 40,
         "FILES": "/var/www", "ONE_LINE": "/one.php", "ACCESS_LOG": "off", "GZIP": "on", "SENDFILE": "on",
     }
     templates = [os.path.join(subject.TEMPLATES, name) for name in sorted(os.listdir(subject.TEMPLATES))]
     for name in [*templates, os.path.join(peers.TEMPLATES, "mayfly-nginx.conf")]:
         with tempfile.TemporaryDirectory() as folder:
-            values["CACHE"] = folder + "/cache"
+            values.update(FOLDER=folder, CACHE=folder + "/cache")
             config = os.path.join(folder, "nginx.conf")
             with open(name) as source, open(config, "w") as file:
                 file.write(subject.render(source.read(), subject.kind_of(binary), values))
