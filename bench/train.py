@@ -12,8 +12,8 @@ import os
 import types
 
 from lib import load, peers, php, subject
+from proxying import KB, answer
 
-KB = 1 << 10
 BROWSER = [
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
     "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -42,11 +42,6 @@ VISITS = [
     ("/large", [], [], 20_000),
     ("/kept/{}", ["--keys", "zipf:200"], [], 10_000),
 ]
-
-
-def answer(body_bytes):
-    head = f"HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: {body_bytes}\r\n\r\n"
-    return head.encode() + b"x" * body_bytes
 
 
 def main():

@@ -4,10 +4,9 @@
 
 use std::sync::Arc;
 
-use site::{Expires, LocationId, ServerId, ServerTokens, Settings, Site};
+use site::{LocationId, ServerId, ServerTokens, Settings, Site};
 
-use crate::gate;
-use crate::recode;
+use crate::{gate, recode, respond};
 
 /// One location.
 pub struct Place {
@@ -72,15 +71,12 @@ fn is_open(settings: &Settings) -> bool {
 
 fn passes_unchanged(settings: &Settings) -> bool {
     let headers = &settings.headers;
-    let limit_rate = &settings.limit_rate;
-    headers.add.is_empty()
-        && headers.trailers.is_empty()
-        && headers.expires == Expires::Off
+    headers.trailers.is_empty()
         && !matches!(headers.server_tokens, ServerTokens::Text(_))
-        && settings.charset.charset.is_empty()
+        && !respond::adds_fields(settings)
         && settings.addition.before.is_none()
         && settings.addition.after.is_none()
         && !settings.ssi.enabled
         && !recode::is_configured(&settings.compression)
-        && (limit_rate.is_empty() || limit_rate.as_constant() == Some(b"0"))
+        && !respond::is_pace_configured(settings)
 }

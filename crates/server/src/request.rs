@@ -286,15 +286,15 @@ impl Request {
         &self.place().settings
     }
 
-    /// The location, with what is known of it ahead.
-    pub fn place(&self) -> &Place {
-        self.runtime.places.get(self.place)
-    }
-
     /// The same for keeps, where the request changes meanwhile. All threads count
     /// their shares in one place: not for what every hit does.
     pub fn settings_held(&self) -> Arc<Settings> {
         self.place().settings.clone()
+    }
+
+    /// The location, with what is known of it ahead.
+    pub fn place(&self) -> &Place {
+        self.runtime.places.get(self.place)
     }
 
     /// Would an `error_page` take this status?

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http1::Fields;
-use site::{Expires, LogLevel};
+use site::{Expires, LogLevel, Settings};
 
 use crate::charset::{self, Transcoder};
 use crate::clock;
@@ -65,11 +65,14 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 }
 
 fn adds_nothing(request: &Request) -> bool {
-    let settings = request.settings();
-    settings.headers.add.is_empty()
-        && settings.headers.expires == Expires::Off
-        && settings.charset.charset.is_empty()
-        && request.accel_charset.is_none()
+    !is_configured(request.settings()) && request.accel_charset.is_none()
+}
+
+/// May fields be added at all?
+pub fn is_configured(settings: &Settings) -> bool {
+    !settings.headers.add.is_empty()
+        || settings.headers.expires != Expires::Off
+        || !settings.charset.charset.is_empty()
 }
 
 /// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):

@@ -25,8 +25,9 @@ use crate::variable;
 
 use addition::Around;
 
+pub use fields::is_configured as adds_fields;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
-pub use send::{SendError, Sender};
+pub use send::{SendError, Sender, is_pace_configured};
 
 /// What happens to the connection once the response is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use bytes::{Buf, Bytes};
 use http_cache::Reader;
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use http1::{Fields, HeadWriter};
+use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
@@ -173,9 +174,13 @@ pub fn write_at_once(
 
 /// `limit_rate` or one of its kin may slow this response down.
 pub fn may_be_paced(request: &Request) -> bool {
-    let template = &request.settings().limit_rate;
-    let is_unset = template.is_empty() || template.as_constant() == Some(b"0");
-    request.limit_rate.is_some() || !is_unset
+    request.limit_rate.is_some() || is_pace_configured(request.settings())
+}
+
+/// May `limit_rate` slow a response down?
+pub fn is_pace_configured(settings: &Settings) -> bool {
+    let template = &settings.limit_rate;
+    !template.is_empty() && template.as_constant() != Some(b"0")
 }
 
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
