@@ -62,6 +62,9 @@ pub struct RequestSpec {
     pub allow_upgrade: bool,
     /// Bound of each response head (`proxy_buffer_size`).
     pub head_limit_bytes: usize,
+    /// The caller's word that the stream was silent when it was taken: nobody
+    /// looks before the first byte is sent.
+    pub known_silent: bool,
 }
 
 /// One request under way. See the head of this file.
@@ -98,17 +101,10 @@ where
             reader: ResponseReader::new(expected, BytesMut::new()),
             keep_alive: spec.keep_alive,
             received_bytes: 0,
-            begun: false,
+            begun: spec.known_silent,
             over: false,
             reusable: false,
         }
-    }
-
-    /// Takes the caller's word that the stream was silent when it was taken: nobody
-    /// looks before the first byte is sent.
-    pub fn known_silent(mut self) -> Exchange<S, B> {
-        self.begun = true;
-        self
     }
 
     /// The next event of the response; `None` after [`Event::End`], after the

@@ -15,7 +15,7 @@ use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http1::chunked::{ChunkedDecoder, Decoded};
-use http1::{Fields, ResponseFraming, Version, parse_response, response_framing};
+use http1::{Fields, ResponseFraming, Version, response_framing, take_response};
 
 use crate::error::Error;
 
@@ -60,8 +60,8 @@ pub struct ResponseHead {
     /// What followed the status; may be empty.
     pub reason: Bytes,
     /// All fields, in order and as spelled, those of the connection included:
-    /// the server hides them by name. Slices of one buffer that holds nothing
-    /// else.
+    /// the server hides them by name. Slices of the read buffer: copy what is
+    /// kept for long.
     pub fields: Vec<(Bytes, Bytes)>,
     /// The value of `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
@@ -262,14 +262,12 @@ impl ResponseReader {
             if !worth_parsing || self.buffer.is_empty() {
                 return Ok(None);
             }
-            let within_limit = self.buffer.get(..limit_bytes).unwrap_or(&self.buffer);
-            let Some((head, head_bytes)) = parse_response(within_limit)? else {
+            let Some(head) = take_response(&mut self.buffer, limit_bytes)? else {
                 return match self.buffer.len() >= limit_bytes {
                     true => Err(Error::HeadTooLarge { limit_bytes }),
                     false => Ok(None),
                 };
             };
-            self.buffer.advance(head_bytes);
             *searched = 0;
             if matches!(head.status, 100 | 102..=199) {
                 *interim += 1;

@@ -372,8 +372,11 @@ async fn a_body_is_known_to_be_here_once_all_of_it_came_with_the_head() {
 async fn a_stream_known_to_be_silent_is_not_looked_at_before_the_request() {
     let (ours, mut theirs) = duplex(1024);
     theirs.write_all(OK).await.expect("room");
-    let exchange = Exchange::start(ours, spec("GET", BodyFraming::None), NoBody);
-    let mut exchange = exchange.known_silent();
+    let spec = RequestSpec {
+        known_silent: true,
+        ..spec("GET", BodyFraming::None)
+    };
+    let mut exchange = Exchange::start(ours, spec, NoBody);
     let (seen, error) = collect(&mut exchange).await;
     assert!(seen.is_complete, "{error:?}");
     assert!(exchange.sent_bytes() > 0);

@@ -4,6 +4,8 @@
 
 use bytes::Bytes;
 
+use crate::name::same_name;
+
 /// Ordered fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(Bytes, Bytes)>);
@@ -29,7 +31,7 @@ impl Fields {
         let name = name.as_ref();
         self.0
             .iter()
-            .find(|(field, _)| field.eq_ignore_ascii_case(name))
+            .find(|(field, _)| same_name(field, name))
             .map(|(_, value)| value)
     }
 
@@ -39,7 +41,7 @@ impl Fields {
         name: &'n [u8],
     ) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
         self.iter()
-            .filter(move |(field, _)| field.eq_ignore_ascii_case(name))
+            .filter(move |(field, _)| same_name(field, name))
             .map(|(_, value)| value)
     }
 
@@ -58,7 +60,7 @@ impl Fields {
         let (name, value) = (name.into(), value.into());
         let mut value = Some(value);
         self.0.retain_mut(|(field, old)| {
-            if !field.eq_ignore_ascii_case(&name) {
+            if !same_name(field, &name) {
                 return true;
             }
             match value.take() {
@@ -77,8 +79,7 @@ impl Fields {
     /// Takes all fields `name` out; answers whether there was one.
     pub fn remove(&mut self, name: impl AsRef<[u8]>) -> bool {
         let (name, before) = (name.as_ref(), self.0.len());
-        self.0
-            .retain(|(field, _)| !field.eq_ignore_ascii_case(name));
+        self.0.retain(|(field, _)| !same_name(field, name));
         self.0.len() != before
     }
 

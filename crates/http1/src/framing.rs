@@ -6,6 +6,7 @@
 //! Content-Length is refused even when the values agree.
 
 use crate::error::{Excerpt, RequestError, ResponseError};
+use crate::name::same_name;
 use crate::request::RequestView;
 use crate::request_line::Version;
 use crate::response::ResponseHead;
@@ -108,7 +109,7 @@ fn single_fields(
             continue;
         }
         for (single, seen) in SINGLE_FIELDS.iter().zip(&mut seen) {
-            if name.len() == single.len() && name.eq_ignore_ascii_case(single) {
+            if same_name(name, single) {
                 if seen.replace(value).is_some() {
                     return Err(RequestError::DuplicateField(Excerpt::of(
                         &[name, b": ", value].concat(),

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use crate::error::{Excerpt, RequestError};
 use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
+use crate::name::same_name;
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
 use crate::span::{FieldSpan, Span};
 
@@ -294,8 +295,7 @@ impl<'a> RequestView<'a> {
         self.fields
             .iter()
             .find(|field| {
-                field.name.len() == name.len()
-                    && field.name.of(self.bytes).eq_ignore_ascii_case(name)
+                field.name.len() == name.len() && same_name(field.name.of(self.bytes), name)
             })
             .map(|field| field.value.of(self.bytes))
     }
@@ -308,7 +308,7 @@ impl<'a> RequestView<'a> {
         };
         fields
             .iter()
-            .filter(move |field| field.name.of(self.bytes).eq_ignore_ascii_case(name))
+            .filter(move |field| same_name(field.name.of(self.bytes), name))
             .map(move |field| field.value.of(self.bytes))
     }
 

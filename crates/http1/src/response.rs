@@ -2,10 +2,12 @@
 //! a missing reason phrase are harmless and taken; what two readers could read
 //! differently is refused. Framing is asked afterwards (`response_framing`).
 
-use bytes::Bytes;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
 
 use crate::error::{Excerpt, ResponseError};
-use crate::field_line::{self, Line};
+use crate::field_line::{self, FieldLine, Line};
 use crate::fields::Fields;
 use crate::request_line::Version;
 
@@ -29,25 +31,76 @@ const MAX_FIELDS: usize = 1000;
 /// Room for the fields of most responses.
 const USUAL_FIELDS: usize = 16;
 
-/// Parses the response head at the start of `buf`; with it comes its length, at
-/// which the body begins. `None` when there is no whole head yet; the caller
-/// bounds its buffer (nginx: `proxy_buffer_size`) and treats one that is full
-/// as [`ResponseError::TooLarge`].
+/// Takes the response head at the start of `buffer` off it; the body begins with
+/// what is left. Only the first `limit_bytes` are looked at (nginx:
+/// `proxy_buffer_size`). `None` when there is no whole head in them yet; the caller
+/// treats a buffer that is full to the limit as [`ResponseError::TooLarge`].
+///
+/// Names and values are slices of the buffer, but for names that everybody uses.
+///
+/// # Errors
+/// The upstream's offence.
+pub fn take_response(
+    buffer: &mut BytesMut,
+    limit_bytes: usize,
+) -> Result<Option<ResponseHead>, ResponseError> {
+    let within_limit = buffer.get(..limit_bytes).unwrap_or(buffer);
+    let Some(found) = find_response(within_limit)? else {
+        return Ok(None);
+    };
+    let head = buffer.split_to(found.head_len).freeze();
+    let reason = found.reason.map(|range| head.slice(range));
+    let fields = found.lines.iter().map(|(at, field)| {
+        let name = *at..at + field.name_end;
+        let value = at + field.value_start..at + field.value_end;
+        let known = head.get(name.clone()).and_then(well_known);
+        (
+            known.map_or_else(|| head.slice(name), Bytes::from_static),
+            head.slice(value),
+        )
+    });
+    Ok(Some(ResponseHead {
+        version: found.version,
+        status: found.status,
+        reason,
+        fields: fields.collect(),
+    }))
+}
+
+/// [`take_response`] from bytes that stay; with the head comes its length.
 ///
 /// # Errors
 /// The upstream's offence.
 pub fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, ResponseError> {
+    let mut buffer = BytesMut::from(buf);
+    let head = take_response(&mut buffer, usize::MAX)?;
+    Ok(head.map(|head| (head, buf.len() - buffer.len())))
+}
+
+/// Where the parts of a head are: only offsets, so that a head in pieces costs no
+/// copies.
+struct Found {
+    version: Version,
+    status: u16,
+    reason: Option<Range<usize>>,
+    lines: Vec<(usize, FieldLine)>,
+    head_len: usize,
+}
+
+fn find_response(buf: &[u8]) -> Result<Option<Found>, ResponseError> {
     let Some((status_line, mut at)) = line_at(buf, 0) else {
         return check_unfinished_status_line(buf);
     };
     let (version, status, reason_start) = parse_status_line(status_line)?;
-    // First only offsets, so that a head in pieces costs no copies.
     let mut lines = Vec::with_capacity(USUAL_FIELDS);
-    let head_len = loop {
+    loop {
         let rest = buf.get(at..).unwrap_or_default();
         let field = match field_line::read(rest) {
             Line::Field(field) => field,
-            Line::Empty(len) => break at + len,
+            Line::Empty(len) => {
+                at += len;
+                break;
+            }
             Line::Partial => return Ok(None),
             Line::Refused => {
                 return Err(ResponseError::InvalidField(Excerpt::of(field_line::text(
@@ -60,26 +113,36 @@ pub fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, Respo
         }
         lines.push((at, field));
         at += field.line_len;
-    };
-    let head = Bytes::copy_from_slice(buf.get(..head_len).unwrap_or_default());
-    let reason =
-        (reason_start < status_line.len()).then(|| head.slice(reason_start..status_line.len()));
-    let fields = lines
-        .iter()
-        .map(|(at, field)| {
-            (
-                head.slice(*at..at + field.name_end),
-                head.slice(at + field.value_start..at + field.value_end),
-            )
-        })
-        .collect();
-    let head = ResponseHead {
+    }
+    let reason = reason_start..status_line.len();
+    Ok(Some(Found {
         version,
         status,
-        reason,
-        fields,
-    };
-    Ok(Some((head, head_len)))
+        reason: Some(reason).filter(|reason| !reason.is_empty()),
+        lines,
+        head_len: at,
+    }))
+}
+
+/// The name itself where it is one that most responses have, in the usual spelling:
+/// a copy of it counts no references.
+fn well_known(name: &[u8]) -> Option<&'static [u8]> {
+    macro_rules! one_of {
+        ($($known:literal)*) => {
+            match name {
+                $($known => Some($known),)*
+                _ => None,
+            }
+        };
+    }
+    one_of!(
+        b"Date" b"Vary" b"ETag" b"Link" b"Server" b"Pragma" b"Expires" b"Connection"
+        b"Set-Cookie" b"Keep-Alive" b"Content-Type" b"X-Powered-By" b"Cache-Control"
+        b"Last-Modified" b"Accept-Ranges" b"Content-Length" b"Content-Encoding"
+        b"Transfer-Encoding"
+        b"date" b"vary" b"etag" b"server" b"expires" b"connection" b"set-cookie"
+        b"content-type" b"cache-control" b"last-modified" b"content-length"
+    )
 }
 
 /// The line at `at` without its end, and where the next begins.

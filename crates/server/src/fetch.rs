@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{Millis, Progress};
+use http1::same_name;
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
 use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey, TriedSet};
@@ -162,9 +163,9 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
     if let Some(lookup) = spec.lookup.take() {
         Box::pin(look_up(spec, lookup)).await?;
     }
-    let context = spec.context.clone();
-    let exchange = &context.pass.exchange;
+    let exchange = &spec.context.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
+    let may_repeat = spec.is_idempotent || exchange.next_non_idempotent;
     let max_tries = match exchange.next_tries {
         0 => spec.group.tries(),
         tries => tries.min(spec.group.tries()),
@@ -179,7 +180,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             client_addr: spec.client,
             hash_key: spec.hash_key.as_deref(),
             // `keepalive ... local` keeps to the location, whose pass this is.
-            location: Arc::as_ptr(&context.pass).addr() as u64,
+            location: Arc::as_ptr(&spec.context.pass).addr() as u64,
             security: 0,
             local: spec.local,
         };
@@ -194,7 +195,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             Ok(mut fetched) => {
                 let failed = next.has_status(fetched.status);
                 let may_go_on = attempt < max_tries && spec.streaming.is_none();
-                if !failed || !may_go_on || !(spec.is_idempotent || exchange.next_non_idempotent) {
+                if !failed || !may_go_on || !may_repeat {
                     fetched.body.take_at_hand();
                     return Ok(fetched);
                 }
@@ -226,7 +227,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
                 FetchError::InvalidHeader => next.invalid_header,
                 _ => false,
             };
-        let repeatable = !failure.sent || spec.is_idempotent || exchange.next_non_idempotent;
+        let repeatable = !failure.sent || may_repeat;
         let in_time = next_timeout.is_zero()
             || clock::recent().saturating_sub(started)
                 < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
@@ -324,20 +325,22 @@ async fn attempt_once(
     mut lease: Lease,
     queued: u64,
 ) -> Result<Fetched, Failure> {
-    let address = lease.address().clone();
-    spec.context.trace.lock().tries.push(Try {
-        address: address.clone(),
-        queue_ms: Some(queued),
-        started_at: clock::recent(),
-        ..Try::default()
-    });
-    let mut allow_reused = true;
+    let mut kept = take_kept(spec, &mut lease);
+    spec.context
+        .trace
+        .lock()
+        .begin_try(lease.address().clone(), queued, kept.is_some());
     loop {
-        let connection = match connect(spec, &mut lease, allow_reused).await {
-            Ok(connection) => connection,
-            Err(error) => return Err(unconnected(&spec.context, lease, &error)),
+        let connection = match kept.take() {
+            Some(connection) => connection,
+            None => match Box::pin(connect_anew(spec, &mut lease)).await {
+                Ok(connection) => {
+                    spec.context.trace.lock().connected();
+                    connection
+                }
+                Err(error) => return Err(unconnected(&spec.context, lease, &error)),
+            },
         };
-        spec.context.trace.lock().connected();
         let is_reused = connection.is_reused();
         let (requests, born) = (connection.requests, connection.born);
         let body = spec
@@ -364,7 +367,7 @@ async fn attempt_once(
                     spec.context.log(
                         LogLevel::Info,
                         format_args!("key: \"{key}\" was not found by memcached"),
-                        &address,
+                        upstream.address(),
                     );
                     // Its end is here as well: the connection may serve again.
                     let _ = Box::pin(upstream.next()).await;
@@ -380,14 +383,12 @@ async fn attempt_once(
             }
             Err(HeadFailure::Exchange(error))
                 if is_reused
-                    && allow_reused
                     && !is_streaming
                     && (error.before_first_byte() || error.is_leftover())
                     && may_repeat(spec) =>
             {
                 // The server closed an idle connection as we took it, or sent more
                 // on it than its last response.
-                allow_reused = false;
                 match upstream.lease.take() {
                     Some(back) => lease = back,
                     None => return Err(Failure::new(FetchError::Error, true)),
@@ -455,7 +456,7 @@ fn unconnected(context: &FetchContext, lease: Lease, error: &io::Error) -> Failu
 fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
     let mut seen = false;
     fields.retain(|(field, _)| {
-        let is_it = field.eq_ignore_ascii_case(name);
+        let is_it = same_name(field, name);
         let is_repeated = seen && is_it;
         seen |= is_it;
         !is_repeated
@@ -488,19 +489,14 @@ impl std::fmt::Display for Os<'_> {
     }
 }
 
-async fn connect(
-    spec: &FetchSpec,
-    lease: &mut Lease,
-    allow_reused: bool,
-) -> io::Result<upstream::Connection> {
-    if allow_reused && spec.asking.keeps_connection() {
-        // A body that is still arriving cannot be sent twice.
-        let may_repeat = may_repeat(spec) && spec.streaming.is_none();
-        if let Some(connection) = lease.take_idle(clock::recent(), may_repeat) {
-            return Ok(connection);
-        }
+/// A connection that served before, if there is one to trust.
+fn take_kept(spec: &FetchSpec, lease: &mut Lease) -> Option<upstream::Connection> {
+    if !spec.asking.keeps_connection() {
+        return None;
     }
-    Box::pin(connect_anew(spec, lease)).await
+    // A body that is still arriving cannot be sent twice.
+    let may_repeat = may_repeat(spec) && spec.streaming.is_none();
+    lease.take_idle(clock::recent(), may_repeat)
 }
 
 async fn connect_anew(spec: &FetchSpec, lease: &mut Lease) -> io::Result<upstream::Connection> {

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -20,7 +21,6 @@ use rustix::net::RecvFlags;
 use tls_client::{ConnectError, Connector, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
-use tokio::runtime::{self, Handle};
 
 /// The address of an upstream server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -153,9 +153,9 @@ impl Stream {
     /// # Errors
     /// As [`Self::into_std`].
     pub fn park(self) -> io::Result<StdStream> {
-        match (&self, Handle::try_current()) {
-            (Self::Unix(_) | Self::Tcp(_), Ok(home)) => Ok(StdStream::Registered(home.id(), self)),
-            _ => self.into_std(),
+        match self {
+            Self::Unix(_) | Self::Tcp(_) => Ok(StdStream::Registered(Home::here(), self)),
+            Self::Tls(_) | Self::Parked(_) => self.into_std(),
         }
     }
 
@@ -198,7 +198,7 @@ impl Stream {
     /// Outside of a tokio runtime, as everything in `tokio::net` does.
     pub fn from_std(stream: StdStream) -> io::Result<Self> {
         match stream {
-            StdStream::Registered(home, stream) if home == Handle::current().id() => Ok(stream),
+            StdStream::Registered(home, stream) if home == Home::here() => Ok(stream),
             StdStream::Registered(_, stream) => Self::from_std(stream.into_std()?),
             StdStream::Unix(stream) => {
                 stream.set_nonblocking(true)?;
@@ -217,9 +217,21 @@ impl Stream {
     }
 }
 
-/// Is this the runtime of the calling thread?
-fn is_here(runtime: runtime::Id) -> bool {
-    Handle::try_current().is_ok_and(|here| here.id() == runtime)
+/// The thread whose runtime a stream is registered with. A thread has one runtime
+/// for as long as it serves, and asking tokio for its name would touch a count that
+/// it shares with every timer and task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home(u64);
+
+impl Home {
+    /// The calling thread.
+    fn here() -> Home {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        thread_local! {
+            static HERE: Home = Home(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        HERE.with(|here| *here)
+    }
 }
 
 /// Runs `$body` with `$stream` bound to the pinned inner stream.
@@ -292,7 +304,7 @@ impl AsyncWrite for Stream {
 #[derive(Debug)]
 pub enum StdStream {
     /// Over either, known to the runtime it was last used in.
-    Registered(runtime::Id, Stream),
+    Registered(Home, Stream),
     /// Over a unix socket.
     Unix(std::os::unix::net::UnixStream),
     /// Over TCP.
@@ -307,7 +319,9 @@ impl StdStream {
     /// system call and misses what came since the runtime last asked for news.
     pub fn take_up(self, trusting: bool) -> Option<Stream> {
         match self {
-            Self::Registered(home, stream) if trusting && is_here(home) && stream.seems_quiet() => {
+            Self::Registered(home, stream)
+                if trusting && home == Home::here() && stream.seems_quiet() =>
+            {
                 Some(stream)
             }
             other if other.is_quiet() => Stream::from_std(other).ok(),
@@ -345,6 +359,7 @@ impl StdStream {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::sync::mpsc;
 
     #[test]
     fn endpoints_are_shown_as_upstream_addr_shows_them() {
@@ -503,6 +518,46 @@ mod tests {
         echo.join().unwrap();
     }
 
+    /// A thread with a runtime, as those of the server.
+    struct Worker {
+        jobs: mpsc::Sender<Job>,
+        thread: std::thread::JoinHandle<()>,
+    }
+
+    type Job = Box<dyn FnOnce(&tokio::runtime::Runtime) + Send>;
+
+    impl Worker {
+        fn start() -> Worker {
+            let (jobs, inbox) = mpsc::channel::<Job>();
+            let thread = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                for job in inbox {
+                    job(&runtime);
+                }
+            });
+            Worker { jobs, thread }
+        }
+
+        /// Runs `job` there and waits for what it gives.
+        fn run<F: Future<Output = StdStream>>(
+            &self,
+            job: impl FnOnce() -> F + Send + 'static,
+        ) -> StdStream {
+            let (done, result) = mpsc::channel();
+            let job: Job = Box::new(move |runtime| done.send(runtime.block_on(job())).unwrap());
+            self.jobs.send(job).unwrap();
+            result.recv().unwrap()
+        }
+
+        fn end(self) {
+            drop(self.jobs);
+            self.thread.join().unwrap();
+        }
+    }
+
     #[test]
     fn a_parked_connection_is_taken_up_where_it_was_and_elsewhere() {
         use std::io::Read;
@@ -514,47 +569,43 @@ mod tests {
                 theirs.write_all(&byte).unwrap();
             }
         });
-        let runtime = || {
-            tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap()
-        };
-        let (here, there) = (runtime(), runtime());
+        let (here, there) = (Worker::start(), Worker::start());
         let mut parked = StdStream::Unix(ours);
-        let mut gone = Vec::new();
-        for (runtime, was_there) in [
+        for (worker, was_there) in [
             (&here, false),
             (&here, true),
             (&there, false),
             (&there, true),
             (&here, false),
         ] {
-            let is_home =
-                matches!(&parked, StdStream::Registered(id, _) if *id == runtime.handle().id());
-            assert_eq!(is_home, was_there);
-            assert!(parked.is_quiet());
-            parked = runtime.block_on(async {
-                if let StdStream::Registered(home, stream) = &parked {
-                    assert_eq!(is_here(*home) && stream.seems_quiet(), was_there);
-                }
+            parked = worker.run(move || async move {
+                assert!(parked.is_quiet());
+                let is_home = match &parked {
+                    StdStream::Registered(home, stream) => {
+                        *home == Home::here() && stream.seems_quiet()
+                    }
+                    _ => false,
+                };
+                assert_eq!(is_home, was_there);
                 let mut stream = parked.take_up(true).unwrap();
                 stream.write_all(b"x").await.unwrap();
                 // With room for more, so that the runtime knows that it has all.
                 let mut bytes = [0; 8];
                 assert_eq!(stream.read(&mut bytes).await.unwrap(), 1);
-                gone.push(bytes[0]);
+                assert_eq!(bytes[0], b'x');
                 stream.park().unwrap()
             });
         }
-        // A runtime that ended takes nothing with it.
-        drop((here, there));
-        runtime().block_on(async {
+        // A thread that ended takes nothing with it.
+        here.end();
+        parked = there.run(move || async move {
             let mut stream = Stream::from_std(parked).unwrap();
             stream.write_all(b"x").await.unwrap();
             assert_eq!(stream.read_u8().await.unwrap(), b'x');
+            stream.park().unwrap()
         });
-        assert_eq!(gone, b"xxxxx");
+        there.end();
+        drop(parked);
         echo.join().unwrap();
     }
 

@@ -14,6 +14,7 @@ pub fn spec(method: &str, body: BodyFraming) -> RequestSpec {
         keep_alive: true,
         allow_upgrade: false,
         head_limit_bytes: HEAD_LIMIT_BYTES,
+        known_silent: false,
     }
 }
 

@@ -274,6 +274,11 @@ impl UpstreamBody {
         }
     }
 
+    /// Where it comes from.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
     pub(super) fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
         self.context.log(level, message, &self.address);
     }

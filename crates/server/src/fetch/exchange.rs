@@ -81,12 +81,10 @@ impl Asking {
                     keep_alive: asking.keep_alive,
                     allow_upgrade: asking.allow_upgrade,
                     head_limit_bytes,
+                    known_silent: is_reused,
                 };
                 let exchange = http_client::Exchange::start(stream, spec, body);
-                Exchange::Http(Box::new(match is_reused {
-                    true => exchange.known_silent(),
-                    false => exchange,
-                }))
+                Exchange::Http(Box::new(exchange))
             }
             Asking::Memcached(asking) => {
                 let spec = memcached::RequestSpec {

@@ -35,6 +35,23 @@ pub struct Try {
 }
 
 impl Trace {
+    /// The server at `address` is asked, after `queue_ms` in line; over a connection
+    /// that is there already?
+    pub fn begin_try(&mut self, address: Arc<str>, queue_ms: u64, is_connected: bool) {
+        self.tries.push(Try {
+            address,
+            status: None,
+            started_at: clock::recent(),
+            queue_ms: Some(queue_ms),
+            connect_ms: is_connected.then_some(0),
+            head_ms: None,
+            response_ms: None,
+            body_bytes: None,
+            sent_bytes: None,
+            received_bytes: None,
+        });
+    }
+
     pub fn connected(&mut self) {
         if let Some(last) = self.tries.last_mut() {
             last.connect_ms = Some(clock::recent().saturating_sub(last.started_at));

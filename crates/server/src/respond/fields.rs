@@ -121,9 +121,9 @@ fn add_own_trailers(request: &mut Request) {
 /// empty value.
 fn put(reply: &mut Reply, name: &[u8], value: Bytes) {
     let name_bytes = Bytes::copy_from_slice(name);
-    if name.eq_ignore_ascii_case(b"last-modified") || name.eq_ignore_ascii_case(b"etag") {
+    if http1::same_name(name, b"last-modified") || http1::same_name(name, b"etag") {
         reply.head.unpack();
-        if name.eq_ignore_ascii_case(b"last-modified") {
+        if http1::same_name(name, b"last-modified") {
             reply.head.last_modified = http1::date::parse(&value);
         }
         if value.is_empty() {

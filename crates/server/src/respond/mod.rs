@@ -349,7 +349,7 @@ fn goes_unchanged(request: &mut Request, reply: &mut Reply) -> bool {
 fn carry_over(request: &mut Request, reply: &mut Reply) {
     for (name, value) in request.carried_error.as_slice() {
         // There is one place to go to, the last that was named.
-        if name.eq_ignore_ascii_case(b"location") && reply.head.has("location") {
+        if http1::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
@@ -359,7 +359,7 @@ fn carry_over(request: &mut Request, reply: &mut Reply) {
     }
     reply.head.unpack();
     for (name, value) in std::mem::take(&mut request.carried).as_slice() {
-        if name.eq_ignore_ascii_case(b"set-cookie") {
+        if http1::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
             reply.head.fields.set(name.clone(), value.clone());
@@ -561,7 +561,7 @@ fn put_fields(reply: &crate::reply::ReplyHead, writer: &mut HeadWriter<'_>) {
     for (name, value) in reply.fields.iter() {
         if reply.weakens(name, value) {
             let _ = writer.put_field(name, [b"W/", value].concat());
-        } else if reply.coded.is_none() || !name.eq_ignore_ascii_case(b"accept-ranges") {
+        } else if reply.coded.is_none() || !http1::same_name(name, b"accept-ranges") {
             let _ = writer.put_field(name, value);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget, StoredResponse};
-use http1::Fields;
+use http1::{Fields, same_name};
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
 use upstream::{Group, LocalEnd};
 
@@ -471,7 +471,7 @@ pub fn accel_redirect<'f>(
     }
     let (_, value) = fields
         .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case(b"x-accel-redirect"))?;
+        .find(|(name, _)| same_name(name, b"x-accel-redirect"))?;
     Some(value)
 }
 
@@ -524,19 +524,15 @@ fn apply_accel(
     exchange: &site::Exchange,
 ) {
     for (name, value) in fields {
-        if name.eq_ignore_ascii_case(b"x-accel-limit-rate")
-            && !exchange.ignored_fields.x_accel_limit_rate
-        {
+        if same_name(name, b"x-accel-limit-rate") && !exchange.ignored_fields.x_accel_limit_rate {
             request.limit_rate = crate::rewrite::parse_rate(value);
-        } else if name.eq_ignore_ascii_case(b"x-accel-charset")
-            && !exchange.ignored_fields.x_accel_charset
-        {
+        } else if same_name(name, b"x-accel-charset") && !exchange.ignored_fields.x_accel_charset {
             if value.eq_ignore_ascii_case(b"off") {
                 head.keeps_charset = true;
             } else {
                 request.accel_charset = Some(value.to_vec());
             }
-        } else if name.eq_ignore_ascii_case(b"x-accel-buffering")
+        } else if same_name(name, b"x-accel-buffering")
             && !exchange.ignored_fields.x_accel_buffering
         {
             request.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
@@ -544,19 +540,20 @@ fn apply_accel(
     }
 }
 
-/// Fields that are written anew for each response, or that concern only the
-/// connection to the upstream.
-const NOT_PASSED: [&str; 5] = [
-    "connection",
-    "keep-alive",
-    "transfer-encoding",
-    "content-length",
-    "trailer",
-];
-
 /// Does a field of the upstream's response go on to clients?
 pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
-    let is = |field: &[u8]| name.len() == field.len() && name.eq_ignore_ascii_case(field);
-    !NOT_PASSED.iter().any(|field| is(field.as_bytes()))
-        && !exchange.hidden_fields.iter().any(|field| is(field))
+    !is_of_connection(name) && !exchange.hidden_fields.has(name)
+}
+
+/// Fields that are written anew for each response, or that concern only the
+/// connection to the upstream.
+fn is_of_connection(name: &[u8]) -> bool {
+    let is = |field: &str| same_name(name, field.as_bytes());
+    match name.len() {
+        7 => is("trailer"),
+        10 => is("connection") || is("keep-alive"),
+        14 => is("content-length"),
+        17 => is("transfer-encoding"),
+        _ => false,
+    }
 }

@@ -9,7 +9,7 @@ mod rewriting;
 
 use bytes::Bytes;
 use http_client::BodyFraming;
-use http1::{Framing, Version, escape};
+use http1::{Framing, Version, escape, same_name};
 use site::{Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::body::RequestBody;
@@ -226,14 +226,14 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
         }
         keep_on_one_line(head, value_start);
         let value = head.get(value_start..).unwrap_or_default();
-        if field.name.eq_ignore_ascii_case(b"connection") {
+        if same_name(&field.name, b"connection") {
             for option in value.split(|&byte| byte == b',') {
                 let option = option.trim_ascii();
                 options.close |= option.eq_ignore_ascii_case(b"close");
                 options.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
             }
         }
-        options.upgrade |= field.name.eq_ignore_ascii_case(b"upgrade");
+        options.upgrade |= same_name(&field.name, b"upgrade");
         head.extend_from_slice(b"\r\n");
     }
     options
@@ -244,7 +244,7 @@ fn put_client_fields(request: &Request, proxy: &Proxy, asked: &Asked<'_>, head: 
         let is_set = proxy
             .fields
             .iter()
-            .any(|field| field.name.eq_ignore_ascii_case(name));
+            .any(|field| same_name(&field.name, name));
         let left_out = asked.for_cache
             && NOT_FOR_CACHE
                 .iter()

@@ -201,7 +201,7 @@ impl Lowering<'_> {
 }
 
 /// The protocol's own, plus `*_hide_header`, less `*_pass_header`.
-fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
+fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> FieldNames {
     let passed = passed_fields(level, protocol);
     let mut hidden: Vec<Box<[u8]>> = protocol.hidden.iter().map(|name| bytes(name)).collect();
     for node in level.all(&protocol.name("_hide_header")) {
@@ -211,7 +211,7 @@ fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
         }
     }
     hidden.retain(|name| !passed.contains(name));
-    hidden
+    hidden.into_iter().collect()
 }
 
 fn passed_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {

@@ -59,7 +59,7 @@ async fn send(connection: &mut Connection, byte: u8) -> u8 {
     connection.stream.read_u8().await.unwrap()
 }
 
-/// One request in a runtime of its own; the number of the connection it had.
+/// One request in a thread and runtime of its own; the number of the connection it had.
 fn request(group: &Arc<Group>, byte: u8, now: Millis) -> u8 {
     request_from(0, group, byte, now)
 }
@@ -69,11 +69,7 @@ fn request_from(location: u64, group: &Arc<Group>, byte: u8, now: Millis) -> u8 
         location,
         ..PickKey::default()
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    let serve = async {
         let tried = TriedSet::new();
         let mut lease = group.acquire(key, &tried, now).await.unwrap();
         let mut connection = lease.connect(Duration::from_secs(5), now).await.unwrap();
@@ -84,6 +80,16 @@ fn request_from(location: u64, group: &Arc<Group>, byte: u8, now: Millis) -> u8 
         }
         lease.keep(connection, now);
         number
+    };
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap()
+                .block_on(serve)
+        });
+        worker.join().unwrap()
     })
 }
 
