@@ -19,7 +19,7 @@ profdata=$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata
 
 # What the program is made from, and with what.
 sources() {
-    { rustc -vV; find crates bench/tools Cargo.toml Cargo.lock bench/train.py bench/conf/training.conf -type f -print0 |
+    { rustc -vV; find crates bench/tools Cargo.toml Cargo.lock .cargo bench/train.py bench/conf/training.conf -type f -print0 |
         sort -z | xargs -0 sha256sum; } | sha256sum
 }
 
