@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::body::RequestBody;
 use crate::client::ClientSide;
+use crate::in_force::InForce;
 use crate::patience::Patience;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
 use crate::respond::{self, After, SendError};
@@ -300,7 +301,7 @@ impl Connection {
     /// The request that `head` is of, with the connection's part of it.
     fn begin(
         &self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         head: RequestHead,
         started_at: u64,
@@ -367,7 +368,7 @@ impl Connection {
                 Some(input) => std::mem::take(&mut input.buffer),
                 None => BytesMut::new(),
             };
-            let until = self.shared.outlived(request.runtime.clone());
+            let until = self.shared.outlived(request.runtime.shared().clone());
             let moved = Box::pin(tunnel::run(&self.stream, ahead, *upstream, until)).await;
             request.bytes_sent += moved.to_client;
             request.received_bytes += moved.to_upstream;
@@ -500,7 +501,7 @@ impl Connection {
     /// A head that could not be read: its error page, then the end.
     async fn refuse(
         &mut self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         error: RequestError,
         started_at: u64,
@@ -515,7 +516,7 @@ impl Connection {
 
     fn log_abandoned(
         &mut self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         what: &str,
         status: u16,
@@ -536,7 +537,7 @@ impl Connection {
     /// What stands for a request whose head is none.
     fn unreadable(
         &mut self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         started_at: u64,
     ) -> Box<Request> {

@@ -23,6 +23,7 @@ pub mod error_log;
 pub mod fetch;
 pub mod gate;
 pub mod health;
+pub mod in_force;
 pub mod limit_conn;
 pub mod limit_req;
 mod lru;

@@ -16,6 +16,7 @@ use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 
+use crate::in_force::InForce;
 use crate::request::LocalAddress;
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
@@ -61,7 +62,7 @@ pub struct Shared {
 
 thread_local! {
     /// What [`Shared::runtime_of_thread`] gave last, and its generation.
-    static IN_FORCE: RefCell<Option<(u64, Arc<Runtime>)>> = const { RefCell::new(None) };
+    static IN_FORCE: RefCell<Option<(u64, InForce)>> = const { RefCell::new(None) };
 }
 
 fn next_generation() -> u64 {
@@ -114,14 +115,14 @@ impl Shared {
     }
 
     /// The same for threads that ask for each request: looks at the shared place
-    /// only when something has changed there. The thread holds on to what it was
-    /// given until it asks again.
-    pub fn runtime_of_thread(&self) -> Arc<Runtime> {
+    /// only when something has changed there, and counts in a line of the thread's
+    /// own. The thread holds on to what it was given until it asks again.
+    pub fn runtime_of_thread(&self) -> InForce {
         let generation = self.generation.load(Ordering::Acquire);
         IN_FORCE.with_borrow_mut(|kept| match kept {
             Some((of, runtime)) if *of == generation => runtime.clone(),
             _ => {
-                let runtime = self.runtime.load_full();
+                let runtime = InForce::new(self.runtime.load_full());
                 *kept = Some((generation, runtime.clone()));
                 runtime
             }
