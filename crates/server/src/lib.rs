@@ -22,6 +22,7 @@ pub mod connection;
 pub mod error_log;
 pub mod fetch;
 pub mod gate;
+mod gathered;
 pub mod health;
 pub mod in_force;
 pub mod limit_conn;

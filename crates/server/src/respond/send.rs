@@ -138,13 +138,20 @@ impl Begun {
 }
 
 /// The hit: head and all pieces of the body in one system call, if the socket
-/// takes them. What it did not take is left to [`Sender::send_rest`].
+/// takes them. What it did not take is left to [`Sender::send_rest`]. Where the
+/// next response is about to be made (`is_followed`), a small one waits for it.
 pub fn write_at_once(
     stream: &ClientStream,
     head: &mut Vec<u8>,
     mut chunks: &[Bytes],
+    is_followed: bool,
 ) -> Result<Begun, SendError> {
     let mut joined = 0;
+    if is_followed && stream.gather(head, chunks) {
+        let body: usize = chunks.iter().map(Bytes::len).sum();
+        let written = head.len() + body;
+        return Ok(Begun { written, joined });
+    }
     if let [chunk] = chunks
         && chunk.len() <= JOINED_BYTES
     {
@@ -169,6 +176,16 @@ pub fn write_at_once(
         Ok(written) => Ok(Begun { written, joined }),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Begun { written: 0, joined }),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes what was gathered, where no response follows that would take it along.
+pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendError> {
+    let patience = request.settings().connection.send_timeout;
+    let flushed = poll_fn(|cx| stream.poll_flush(cx));
+    match timeout_at(Instant::now() + patience, flushed).await {
+        Ok(flushed) => Ok(flushed?),
+        Err(_) => Err(SendError::TimedOut),
     }
 }
 
