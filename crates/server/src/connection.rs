@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 use crate::body::RequestBody;
 use crate::client::ClientSide;
+use crate::crew::Seat;
 use crate::in_force::InForce;
 use crate::patience::Patience;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
@@ -46,6 +47,7 @@ pub fn serve(
     peer: Option<std::net::SocketAddr>,
     local: LocalAddress,
     place: site::ListenAddress,
+    seat: Seat,
 ) -> impl Future<Output = ()> + Send {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
@@ -59,7 +61,7 @@ pub fn serve(
         proxy: None,
     };
     let stream = Arc::new(stream);
-    let registration = shared.register(&stream);
+    let registration = shared.register(&stream, seat);
     let mut connection = Connection {
         shared,
         client: ClientSide::new(stream.clone()),

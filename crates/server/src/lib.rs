@@ -19,6 +19,7 @@ pub mod charset;
 pub mod client;
 pub mod clock;
 pub mod connection;
+mod crew;
 pub mod error_log;
 pub mod fetch;
 pub mod gate;

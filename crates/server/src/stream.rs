@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
@@ -31,6 +32,24 @@ thread_local! {
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+/// A client's socket between two threads: no runtime knows of it.
+#[derive(Debug)]
+pub enum Unregistered {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+impl TryFrom<Unregistered> for ClientStream {
+    type Error = io::Error;
+
+    fn try_from(socket: Unregistered) -> io::Result<ClientStream> {
+        Ok(match socket {
+            Unregistered::Tcp(stream) => TcpStream::from_std(stream)?.into(),
+            Unregistered::Unix(stream) => UnixStream::from_std(stream)?.into(),
+        })
+    }
 }
 
 /// A connected client.
@@ -63,6 +82,22 @@ impl ClientStream {
             idle: AtomicBool::new(false),
             gathered: Mutex::default(),
             has_gathered: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes leave of this thread's runtime.
+    pub fn unregister(self) -> io::Result<Unregistered> {
+        Ok(match self.socket {
+            Socket::Tcp(stream) => Unregistered::Tcp(stream.into_std()?),
+            Socket::Unix(stream) => Unregistered::Unix(stream.into_std()?),
+        })
+    }
+
+    /// This end's address, where it has one.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match &self.socket {
+            Socket::Tcp(stream) => stream.local_addr().ok(),
+            Socket::Unix(_) => None,
         }
     }
 

@@ -436,8 +436,8 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
         _ => {}
     }
     let settings = request.settings();
-    let may_chunk = request.head.version() >= Version::Http11
-        && settings.connection.chunked_transfer_encoding;
+    let may_chunk =
+        request.head.version() >= Version::Http11 && settings.connection.chunked_transfer_encoding;
     // Only chunks have room for trailers.
     let has_trailers = may_chunk && !settings.headers.trailers.is_empty();
     if let Some(length) = reply.head.content_length.filter(|_| !has_trailers) {
@@ -521,9 +521,7 @@ fn write_head(
         out.extend_from_slice(b"\r\n");
         writer = HeadWriter::resume(out);
     }
-    if says_cache_status
-        && let Some(outcome) = &request.cache.outcome
-    {
+    if says_cache_status && let Some(outcome) = &request.cache.outcome {
         let out = writer.into_inner();
         put_cache_status(outcome, out);
         writer = HeadWriter::resume(out);
