@@ -277,9 +277,18 @@ impl ClientStream {
         slices: &[IoSlice<'_>],
         write: impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        if !self.has_gathered() {
-            return self.try_io(Interest::WRITABLE, |socket| write(socket, slices));
+        match self.has_gathered() {
+            false => self.try_io(Interest::WRITABLE, |socket| write(socket, slices)),
+            true => self.write_with_gathered(slices, write),
         }
+    }
+
+    #[cold]
+    fn write_with_gathered(
+        &self,
+        slices: &[IoSlice<'_>],
+        write: impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
         let mut gathered = std::mem::take(&mut *self.gathered.lock());
         let mut all = [IoSlice::new(&[]); MOST_SLICES + 1];
         let left = IoSlice::new(gathered.left());

@@ -146,12 +146,10 @@ pub fn write_at_once(
     mut chunks: &[Bytes],
     is_followed: bool,
 ) -> Result<Begun, SendError> {
-    let mut joined = 0;
-    if is_followed && stream.gather(head, chunks) {
-        let body: usize = chunks.iter().map(Bytes::len).sum();
-        let written = head.len() + body;
-        return Ok(Begun { written, joined });
+    if is_followed && let Some(begun) = gather(stream, head, chunks) {
+        return Ok(begun);
     }
+    let mut joined = 0;
     if let [chunk] = chunks
         && chunk.len() <= JOINED_BYTES
     {
@@ -177,6 +175,17 @@ pub fn write_at_once(
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Begun { written: 0, joined }),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Leaves a response to go with the next; `None` where it has to go now. Apart
+/// from the way of those who wait for their answer.
+#[cold]
+fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Begun> {
+    let body: usize = chunks.iter().map(Bytes::len).sum();
+    stream.gather(head, chunks).then_some(Begun {
+        written: head.len() + body,
+        joined: 0,
+    })
 }
 
 /// Writes what was gathered, where no response follows that would take it along.
