@@ -87,7 +87,8 @@ pub fn log(request: &mut Request) {
 }
 
 fn write_all(request: &mut Request, writer: &mut Writer) {
-    let (settings, runtime) = (request.settings_held(), request.runtime.clone());
+    let runtime = request.runtime.clone();
+    let settings = &runtime.places.get(request.place_id()).settings;
     for log in &settings.access_logs {
         if let Some(condition) = &log.condition
             && !variable::is_true(request, condition)
@@ -106,7 +107,7 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
         match &log.target {
             AccessLogTarget::Fixed(target) => {
                 let pending =
-                    gathered.pending(&runtime, log, || runtime.access_logs.0.sink(target));
+                    gathered.pending(runtime.shared(), log, || runtime.access_logs.0.sink(target));
                 pending.append(clock::recent(), |out| {
                     put_line(request, format, scratch, out)
                 });

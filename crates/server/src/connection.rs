@@ -8,6 +8,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
@@ -23,6 +24,8 @@ use tokio::time::Instant;
 
 use crate::body::RequestBody;
 use crate::client::ClientSide;
+use crate::crew::Seat;
+use crate::in_force::InForce;
 use crate::patience::Patience;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
 use crate::respond::{self, After, SendError};
@@ -44,6 +47,7 @@ pub fn serve(
     peer: Option<std::net::SocketAddr>,
     local: LocalAddress,
     place: site::ListenAddress,
+    seat: Seat,
 ) -> impl Future<Output = ()> + Send {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
@@ -57,7 +61,7 @@ pub fn serve(
         proxy: None,
     };
     let stream = Arc::new(stream);
-    let registration = shared.register(&stream);
+    let registration = shared.register(&stream, seat);
     let mut connection = Connection {
         shared,
         client: ClientSide::new(stream.clone()),
@@ -70,8 +74,21 @@ pub fn serve(
         idle: Duration::from_secs(60),
         patience: Patience::default(),
     };
+    let stream = connection.stream.clone();
     async move {
-        connection.run().await;
+        let mut run = pin!(connection.run());
+        poll_fn(|cx| {
+            let polled = run.as_mut().poll(cx);
+            if polled.is_pending() && stream.has_gathered() {
+                // Whatever is waited for, answers that are ready do not wait with it.
+                // An error is told to whoever writes next.
+                let _ = stream.poll_flush(cx);
+            }
+            polled
+        })
+        .await;
+        // What is left is what was gathered ahead of a request that was none.
+        let _ = stream.try_flush();
         drop(registration);
     }
 }
@@ -300,7 +317,7 @@ impl Connection {
     /// The request that `head` is of, with the connection's part of it.
     fn begin(
         &self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         head: RequestHead,
         started_at: u64,
@@ -358,7 +375,19 @@ impl Connection {
         let mut after = match reply {
             Some(mut reply) => {
                 tunnel = reply.take_tunnel();
-                respond::send(&mut request, reply, &self.stream, may_keep_alive).await
+                let is_followed = self.is_followed();
+                respond::send(
+                    &mut request,
+                    reply,
+                    &self.stream,
+                    may_keep_alive,
+                    is_followed,
+                )
+                .await
+            }
+            None if self.stream.has_gathered() => {
+                let flushed = Box::pin(respond::flush(&request, &self.stream)).await;
+                flushed.map(|()| After::Close)
             }
             None => Ok(After::Close),
         };
@@ -367,7 +396,7 @@ impl Connection {
                 Some(input) => std::mem::take(&mut input.buffer),
                 None => BytesMut::new(),
             };
-            let until = self.shared.outlived(request.runtime.clone());
+            let until = self.shared.outlived(request.runtime.shared().clone());
             let moved = Box::pin(tunnel::run(&self.stream, ahead, *upstream, until)).await;
             request.bytes_sent += moved.to_client;
             request.received_bytes += moved.to_upstream;
@@ -387,11 +416,12 @@ impl Connection {
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
         }
         self.spans = std::mem::take(&mut request.head.fields);
-        self.idle = request.settings().connection.keepalive_timeout;
+        let settings = request.settings();
+        self.idle = settings.connection.keepalive_timeout;
         let gone = request.status == 499 || request.status == 444;
         match after {
             Ok(After::KeepAlive) => {
-                if self.discard_body(request.settings()).await {
+                if self.discard_body(settings).await {
                     Next::Request
                 } else {
                     Next::Linger(request.settings_held())
@@ -400,7 +430,7 @@ impl Connection {
             Ok(After::Close) if gone => Next::Close,
             Ok(After::Close) => self.farewell(&request),
             Err(SendError::TimedOut) => {
-                if request.settings().connection.reset_timedout {
+                if settings.connection.reset_timedout {
                     self.stream.reset_on_close();
                 }
                 Next::Close
@@ -422,6 +452,15 @@ impl Connection {
             LingeringClose::On if is_sending() => Next::Linger(request.settings_held()),
             _ => Next::Close,
         }
+    }
+
+    /// Is the next request here already, so that its response is about to be made?
+    fn is_followed(&mut self) -> bool {
+        let input = self.client.input();
+        // Most clients wait for their answer: nothing is there.
+        input.is_some_and(|input| {
+            !input.buffer.is_empty() && input.is_done() && holds_head(&input.buffer)
+        })
     }
 
     fn may_keep_alive(&self, request: &Request, settings: &Settings) -> bool {
@@ -500,7 +539,7 @@ impl Connection {
     /// A head that could not be read: its error page, then the end.
     async fn refuse(
         &mut self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         error: RequestError,
         started_at: u64,
@@ -515,7 +554,7 @@ impl Connection {
 
     fn log_abandoned(
         &mut self,
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         server: ServerId,
         what: &str,
         status: u16,
@@ -534,12 +573,7 @@ impl Connection {
     }
 
     /// What stands for a request whose head is none.
-    fn unreadable(
-        &mut self,
-        runtime: Arc<Runtime>,
-        server: ServerId,
-        started_at: u64,
-    ) -> Box<Request> {
+    fn unreadable(&mut self, runtime: InForce, server: ServerId, started_at: u64) -> Box<Request> {
         let buffer = match self.client.input() {
             Some(input) => &input.buffer[..],
             None => &[],
@@ -575,6 +609,18 @@ fn take_head(buffer: &mut BytesMut, head_len: usize) -> Bytes {
         true => std::mem::take(buffer).freeze(),
         false => buffer.split_to(head_len).freeze(),
     }
+}
+
+/// Is a whole head there, by the empty line behind it?
+fn holds_head(buffer: &[u8]) -> bool {
+    let start = buffer
+        .iter()
+        .position(|&byte| byte != b'\r' && byte != b'\n');
+    start.is_some_and(|start| {
+        let head = &buffer[start..];
+        memchr::memmem::find(head, b"\n\r\n").is_some()
+            || memchr::memmem::find(head, b"\n\n").is_some()
+    })
 }
 
 /// Nothing but line ends, which clients may send between requests (RFC 9112 §2.2).

@@ -23,9 +23,9 @@ use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
 use crate::error_log::{self, Origin};
+use crate::in_force::InForce;
 use crate::naming::Lookup;
 use crate::patience::SharedPatience;
-use crate::runtime::Runtime;
 
 pub use arriving::{BrokenOff, UpstreamBody};
 pub use exchange::{Asking, Event, HttpAsking, MemcachedAsking};
@@ -75,7 +75,7 @@ pub struct FetchSpec {
 /// they go, where their doings are noted, and what error log lines say of the
 /// request.
 pub struct FetchContext {
-    pub runtime: Arc<Runtime>,
+    pub runtime: InForce,
     pub pass: Arc<Pass>,
     pub trace: Arc<Mutex<Trace>>,
     pub settings: Arc<Settings>,

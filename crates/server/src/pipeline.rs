@@ -222,7 +222,8 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
 }
 
 async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Handled {
-    let runtime = request.runtime.clone();
+    let held = request.runtime.clone();
+    let runtime: &Runtime = &held;
     let server = &runtime.site.http.servers[request.server.0];
     let location = match entry {
         Entry::Location(location) => Some(location),
@@ -237,7 +238,7 @@ async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Ha
     if let Some(handled) = precede_content(request, client).await {
         return handled;
     }
-    at_place(request, &runtime, server, client).await
+    at_place(request, runtime, server, client).await
 }
 
 /// Runs a rewrite program; what ends the way is the error.

@@ -17,10 +17,10 @@ use site::{LocationId, Server, ServerId, Settings};
 
 use crate::body::RequestBody;
 use crate::fetch::Trace;
+use crate::in_force::InForce;
 use crate::pattern::Captures;
 use crate::place::{Place, PlaceId};
 use crate::reply::Reply;
-use crate::runtime::Runtime;
 use crate::serve::slice::Slicing;
 
 /// How often a request may be redirected internally (nginx: 10).
@@ -115,7 +115,7 @@ pub enum View {
 
 /// A request and everything that variables, handlers and logs ask of it.
 pub struct Request {
-    pub runtime: Arc<Runtime>,
+    pub runtime: InForce,
     pub connection: Arc<ConnectionFacts>,
     pub head: RequestHead,
     pub method: Method,
@@ -292,6 +292,12 @@ impl Request {
         self.place().settings.clone()
     }
 
+    /// Where the location stands among all: for those who hold the runtime
+    /// themselves, while the request changes.
+    pub fn place_id(&self) -> PlaceId {
+        self.place
+    }
+
     /// The location, with what is known of it ahead.
     pub fn place(&self) -> &Place {
         self.runtime.places.get(self.place)
@@ -347,7 +353,7 @@ impl Request {
     }
 
     pub fn new(
-        runtime: Arc<Runtime>,
+        runtime: InForce,
         connection: Arc<ConnectionFacts>,
         head: RequestHead,
         server: ServerId,

@@ -5,17 +5,23 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
 use rustix::net::{self, RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::gathered::Gathered;
+
 /// What [`ClientStream::poll_receive`] takes at once: any usual head.
 pub const RECEIVE_BYTES: usize = 8 * 1024;
+/// Pieces of one write beside what was gathered before it.
+const MOST_SLICES: usize = 16;
 
 thread_local! {
     /// Where bytes arrive before it is known how much memory they need.
@@ -28,33 +34,73 @@ enum Socket {
     Unix(UnixStream),
 }
 
+/// A client's socket between two threads: no runtime knows of it.
+#[derive(Debug)]
+pub enum Unregistered {
+    Tcp(std::net::TcpStream),
+    Unix(std::os::unix::net::UnixStream),
+}
+
+impl TryFrom<Unregistered> for ClientStream {
+    type Error = io::Error;
+
+    fn try_from(socket: Unregistered) -> io::Result<ClientStream> {
+        Ok(match socket {
+            Unregistered::Tcp(stream) => TcpStream::from_std(stream)?.into(),
+            Unregistered::Unix(stream) => UnixStream::from_std(stream)?.into(),
+        })
+    }
+}
+
 /// A connected client.
 #[derive(Debug)]
 pub struct ClientStream {
     socket: Socket,
     /// Waiting for a request: a graceful stop may close it.
     idle: AtomicBool,
+    /// Goes ahead of whatever is written next.
+    gathered: Mutex<Gathered>,
+    has_gathered: AtomicBool,
 }
 
 impl From<TcpStream> for ClientStream {
     fn from(stream: TcpStream) -> Self {
-        ClientStream {
-            socket: Socket::Tcp(stream),
-            idle: AtomicBool::new(false),
-        }
+        ClientStream::new(Socket::Tcp(stream))
     }
 }
 
 impl From<UnixStream> for ClientStream {
     fn from(stream: UnixStream) -> Self {
-        ClientStream {
-            socket: Socket::Unix(stream),
-            idle: AtomicBool::new(false),
-        }
+        ClientStream::new(Socket::Unix(stream))
     }
 }
 
 impl ClientStream {
+    fn new(socket: Socket) -> ClientStream {
+        ClientStream {
+            socket,
+            idle: AtomicBool::new(false),
+            gathered: Mutex::default(),
+            has_gathered: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes leave of this thread's runtime.
+    pub fn unregister(self) -> io::Result<Unregistered> {
+        Ok(match self.socket {
+            Socket::Tcp(stream) => Unregistered::Tcp(stream.into_std()?),
+            Socket::Unix(stream) => Unregistered::Unix(stream.into_std()?),
+        })
+    }
+
+    /// This end's address, where it has one.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match &self.socket {
+            Socket::Tcp(stream) => stream.local_addr().ok(),
+            Socket::Unix(_) => None,
+        }
+    }
+
     /// Reads into `buffer`'s spare room.
     pub fn poll_read(
         &self,
@@ -153,6 +199,9 @@ impl ClientStream {
     /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
     /// takes with less ado.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        if self.has_gathered() {
+            return self.try_write_vectored(&[IoSlice::new(bytes)]);
+        }
         self.try_io(Interest::WRITABLE, |socket| {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             Ok(net::send(socket, bytes, flags)?)
@@ -161,7 +210,7 @@ impl ClientStream {
 
     /// Writes what the socket takes now; `WouldBlock` when it takes nothing.
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.try_io(Interest::WRITABLE, |socket| {
+        self.write_behind(slices, |socket, slices| {
             Ok(rustix::io::writev(socket, slices)?)
         })
     }
@@ -169,7 +218,7 @@ impl ClientStream {
     /// The same for what a file follows at once: the kernel holds back the last
     /// packet until it is full, or the file's bytes are there.
     pub fn try_write_ahead_of_file(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.try_io(Interest::WRITABLE, |socket| {
+        self.write_behind(slices, |socket, slices| {
             let flags = SendFlags::MORE | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             let mut nothing = net::SendAncillaryBuffer::default();
             Ok(net::sendmsg(socket, slices, &mut nothing, flags)?)
@@ -179,11 +228,95 @@ impl ClientStream {
     /// Sends up to `length` bytes of `file` from `offset` without copying them
     /// through this process; `WouldBlock` when the socket takes nothing.
     pub fn try_sendfile(&self, file: impl AsFd, offset: u64, length: usize) -> io::Result<usize> {
+        self.try_flush()?;
         let send = |socket: std::os::fd::BorrowedFd<'_>| {
             let mut offset = offset;
             rustix::fs::sendfile(socket, &file, Some(&mut offset), length).map_err(io::Error::from)
         };
         self.try_io(Interest::WRITABLE, send)
+    }
+
+    /// Leaves a whole response to go ahead of the next write; false where it has
+    /// to be written now.
+    pub fn gather(&self, head: &[u8], chunks: &[Bytes]) -> bool {
+        let taken = self.gathered.lock().take(head, chunks);
+        if taken {
+            self.has_gathered.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Is there something that [`ClientStream::gather`] took and nobody has written?
+    pub fn has_gathered(&self) -> bool {
+        self.has_gathered.load(Ordering::Relaxed)
+    }
+
+    /// Writes what was gathered; `WouldBlock` where not all of it could be.
+    pub fn try_flush(&self) -> io::Result<()> {
+        if !self.has_gathered() {
+            return Ok(());
+        }
+        self.try_write_vectored(&[]).map(|_| ())
+    }
+
+    /// The same, for as long as it takes.
+    pub fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            match self.try_flush() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+            ready!(self.poll_write_ready(cx))?;
+        }
+    }
+
+    /// Writes `slices`, after what was gathered before. The bytes it gives are of
+    /// `slices`; `WouldBlock` where none of them were written.
+    fn write_behind(
+        &self,
+        slices: &[IoSlice<'_>],
+        write: impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        match self.has_gathered() {
+            false => self.try_io(Interest::WRITABLE, |socket| write(socket, slices)),
+            true => self.write_with_gathered(slices, write),
+        }
+    }
+
+    #[cold]
+    fn write_with_gathered(
+        &self,
+        slices: &[IoSlice<'_>],
+        write: impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut gathered = std::mem::take(&mut *self.gathered.lock());
+        let mut all = [IoSlice::new(&[]); MOST_SLICES + 1];
+        let left = IoSlice::new(gathered.left());
+        let mut used = 0;
+        for (place, slice) in all.iter_mut().zip(std::iter::once(&left).chain(slices)) {
+            *place = IoSlice::new(slice);
+            used += 1;
+        }
+        let written = self.try_io(Interest::WRITABLE, |socket| write(socket, &all[..used]));
+        let beyond = match &written {
+            Ok(written) => gathered.advance(*written),
+            Err(_) => 0,
+        };
+        // After an error that lasts, nobody will read it any more.
+        let is_kept = match &written {
+            Ok(_) => !gathered.is_empty(),
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        if is_kept {
+            *self.gathered.lock() = gathered;
+        } else {
+            self.has_gathered.store(false, Ordering::Relaxed);
+        }
+        written?;
+        match beyond {
+            0 if is_kept || !slices.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
+            beyond => Ok(beyond),
+        }
     }
 
     pub async fn writable(&self) -> io::Result<()> {
@@ -257,5 +390,88 @@ impl ClientStream {
             Socket::Tcp(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Read),
             Socket::Unix(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Read),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    fn pair() -> (ClientStream, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (ours.into(), theirs)
+    }
+
+    /// What has arrived by now.
+    fn arrived(theirs: &UnixStream) -> Vec<u8> {
+        let mut bytes = vec![0; 1 << 20];
+        match rustix::net::recv(theirs, &mut bytes[..], RecvFlags::DONTWAIT) {
+            Ok((read, _)) => bytes[..read].to_vec(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn gathered_responses_leave_with_the_next_write_and_ahead_of_it() {
+        type Write = fn(&ClientStream) -> io::Result<usize>;
+        let writes: [(&str, Write); 3] = [
+            ("plain", |stream| stream.try_write(b"three")),
+            ("pieces", |stream| {
+                stream.try_write_vectored(&[IoSlice::new(b"th"), IoSlice::new(b"ree")])
+            }),
+            ("ahead of a file", |stream| {
+                stream.try_write_ahead_of_file(&[IoSlice::new(b"three")])
+            }),
+        ];
+        for (name, write) in writes {
+            let (ours, theirs) = pair();
+            ours.writable().await.unwrap();
+            assert!(ours.gather(b"one", &[]));
+            assert!(ours.gather(b"t", &[Bytes::from_static(b"wo")]));
+            assert_eq!(arrived(&theirs), b"", "{name}: nothing has been written");
+            assert_eq!(write(&ours).unwrap(), 5, "{name}: of its own");
+            assert_eq!(arrived(&theirs), b"onetwothree", "{name}");
+            assert!(!ours.has_gathered());
+            assert_eq!(write(&ours).unwrap(), 5);
+            assert_eq!(arrived(&theirs), b"three", "{name}: and not again");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_gets_all_in_order_once_it_reads() {
+        let (ours, mut theirs) = pair();
+        ours.writable().await.unwrap();
+        let mut filling = 0;
+        while let Ok(written) = ours.try_write(&[b'x'; 4096]) {
+            filling += written;
+        }
+        assert!(ours.gather(b"one", &[]));
+        let refused = |result: io::Result<usize>| {
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        };
+        refused(ours.try_write(b"two"));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(ours.poll_flush(&mut cx).is_pending());
+        assert!(ours.has_gathered());
+        theirs.read_exact(&mut vec![0; filling]).await.unwrap();
+        poll_fn(|cx| ours.poll_flush(cx)).await.unwrap();
+        assert_eq!(arrived(&theirs), b"one");
+        assert_eq!(ours.try_write(b"two").unwrap(), 3);
+        assert_eq!(arrived(&theirs), b"two");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_gone_leaves_nothing_gathered() {
+        let (ours, theirs) = pair();
+        ours.writable().await.unwrap();
+        assert!(ours.gather(b"one", &[]));
+        drop(theirs);
+        let error = ours.try_flush().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        assert!(!ours.has_gathered());
     }
 }

@@ -1,12 +1,13 @@
 //! Worker threads: each has a runtime of its own, accepts from the listening
-//! sockets, and serves what it accepted. They share the configuration in force
-//! and the cache, nothing else.
+//! sockets, and serves what it accepted, unless another has fewer connections
+//! (`crew`). They share the configuration in force and the cache, nothing else.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixListener as StdUnixListener;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,8 +15,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use crate::crew::{Accepted, Crew, Seat};
+use crate::in_force::InForce;
 use crate::request::LocalAddress;
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
@@ -55,13 +58,12 @@ pub struct Shared {
     sockets: watch::Sender<Arc<Sockets>>,
     stopping: AtomicBool,
     stop: watch::Sender<bool>,
-    connections: AtomicUsize,
     registry: Mutex<Registry>,
 }
 
 thread_local! {
     /// What [`Shared::runtime_of_thread`] gave last, and its generation.
-    static IN_FORCE: RefCell<Option<(u64, Arc<Runtime>)>> = const { RefCell::new(None) };
+    static IN_FORCE: RefCell<Option<(u64, InForce)>> = const { RefCell::new(None) };
 }
 
 fn next_generation() -> u64 {
@@ -80,12 +82,12 @@ struct Registry {
 pub struct Registration {
     shared: Arc<Shared>,
     key: usize,
+    _seat: Seat,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         self.shared.registry.lock().streams.remove(&self.key);
-        self.shared.connections.fetch_sub(1, Ordering::AcqRel);
         self.shared
             .runtime
             .load()
@@ -103,7 +105,6 @@ impl Shared {
             sockets: watch::Sender::new(Arc::new(sockets)),
             stopping: AtomicBool::new(false),
             stop: watch::Sender::new(false),
-            connections: AtomicUsize::new(0),
             registry: Mutex::default(),
         })
     }
@@ -114,14 +115,14 @@ impl Shared {
     }
 
     /// The same for threads that ask for each request: looks at the shared place
-    /// only when something has changed there. The thread holds on to what it was
-    /// given until it asks again.
-    pub fn runtime_of_thread(&self) -> Arc<Runtime> {
+    /// only when something has changed there, and counts in a line of the thread's
+    /// own. The thread holds on to what it was given until it asks again.
+    pub fn runtime_of_thread(&self) -> InForce {
         let generation = self.generation.load(Ordering::Acquire);
         IN_FORCE.with_borrow_mut(|kept| match kept {
             Some((of, runtime)) if *of == generation => runtime.clone(),
             _ => {
-                let runtime = self.runtime.load_full();
+                let runtime = InForce::new(self.runtime.load_full());
                 *kept = Some((generation, runtime.clone()));
                 runtime
             }
@@ -181,17 +182,16 @@ impl Shared {
         }
     }
 
-    pub fn connections(&self) -> usize {
-        self.connections.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn register(self: &Arc<Self>, stream: &Arc<ClientStream>) -> Registration {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        stream: &Arc<ClientStream>,
+        seat: Seat,
+    ) -> Registration {
         let mut registry = self.registry.lock();
         let key = registry.next;
         registry.next = registry.next.wrapping_add(1);
         registry.streams.insert(key, Arc::downgrade(stream));
         drop(registry);
-        self.connections.fetch_add(1, Ordering::AcqRel);
         self.runtime
             .load()
             .stats
@@ -200,6 +200,7 @@ impl Shared {
         Registration {
             shared: self.clone(),
             key,
+            _seat: seat,
         }
     }
 }
@@ -207,17 +208,32 @@ impl Shared {
 /// Starts `count` workers. The threads end after a graceful stop, once their
 /// connections have ended.
 pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
-    (0..count)
-        .map(|index| {
-            let shared = shared.clone();
+    let (crew, inboxes) = Crew::new(count);
+    let workers = inboxes.into_iter().enumerate();
+    workers
+        .map(|(index, inbox)| {
+            let desk = Desk {
+                shared: shared.clone(),
+                crew: crew.clone(),
+                index,
+            };
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run(&shared, index))
+                .spawn(move || run(&desk, inbox))
         })
         .collect()
 }
 
-fn run(shared: &Arc<Shared>, index: usize) {
+/// What a worker knows of itself and the others.
+#[derive(Clone)]
+struct Desk {
+    shared: Arc<Shared>,
+    crew: Arc<Crew>,
+    index: usize,
+}
+
+fn run(desk: &Desk, inbox: mpsc::Receiver<Accepted>) {
+    let (shared, index) = (&desk.shared, desk.index);
     clock::keep_readings();
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -239,8 +255,10 @@ fn run(shared: &Arc<Shared>, index: usize) {
     runtime.block_on(async {
         let housekeeping = tokio::spawn(housekeeping(shared.clone(), index));
         let background = (index == 0).then(|| tokio::spawn(background::run(shared.clone())));
-        accept_all(shared, index).await;
-        drained(shared).await;
+        let receiving = tokio::spawn(receive(shared.clone(), inbox));
+        accept_all(desk).await;
+        drained(desk).await;
+        receiving.abort();
         housekeeping.abort();
         if let Some(background) = background {
             background.abort();
@@ -252,7 +270,8 @@ fn run(shared: &Arc<Shared>, index: usize) {
 }
 
 /// Accepts from all sockets in force until the graceful stop.
-async fn accept_all(shared: &Arc<Shared>, index: usize) {
+async fn accept_all(desk: &Desk) {
+    let (shared, index) = (&desk.shared, desk.index);
     let mut sockets = shared.sockets.subscribe();
     let mut stop = shared.stop.subscribe();
     let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> =
@@ -279,7 +298,7 @@ async fn accept_all(shared: &Arc<Shared>, index: usize) {
             }
             match listening.try_clone() {
                 Ok(own) => {
-                    let task = tokio::spawn(accept(shared.clone(), own, address.clone()));
+                    let task = tokio::spawn(accept(desk.clone(), own, address.clone()));
                     accepting.insert(address.clone(), (listening.clone(), task));
                 }
                 Err(error) => {
@@ -297,10 +316,10 @@ async fn accept_all(shared: &Arc<Shared>, index: usize) {
     }
 }
 
-async fn accept(shared: Arc<Shared>, listening: Listening, place: ListenAddress) {
+async fn accept(desk: Desk, listening: Listening, place: ListenAddress) {
     let failed = |error: io::Error| {
         error_log::emergency(
-            &shared.runtime(),
+            &desk.shared.runtime(),
             format_args!("accept() on {place:?} failed: {error}"),
         );
     };
@@ -310,12 +329,7 @@ async fn accept(shared: Arc<Shared>, listening: Listening, place: ListenAddress)
                 match listener.accept().await {
                     Ok((stream, peer)) => {
                         let _ = stream.set_nodelay(true);
-                        let local = match (stream.local_addr(), &place) {
-                            (Ok(address), _) => LocalAddress::Tcp(address),
-                            (Err(_), ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
-                            (Err(_), ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
-                        };
-                        begin(&shared, stream.into(), Some(peer), local, &place);
+                        desk.take(stream.into(), Some(peer), &place);
                     }
                     Err(error) => pause(error, &failed).await,
                 }
@@ -325,13 +339,7 @@ async fn accept(shared: Arc<Shared>, listening: Listening, place: ListenAddress)
         Listening::Unix(listener) => match UnixListener::from_std(listener) {
             Ok(listener) => loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => {
-                        let local = match &place {
-                            ListenAddress::Unix(path) => LocalAddress::Unix(path.clone()),
-                            ListenAddress::Tcp(address) => LocalAddress::Tcp(*address),
-                        };
-                        begin(&shared, stream.into(), None, local, &place);
-                    }
+                    Ok((stream, _)) => desk.take(stream.into(), None, &place),
                     Err(error) => pause(error, &failed).await,
                 }
             },
@@ -340,12 +348,54 @@ async fn accept(shared: Arc<Shared>, listening: Listening, place: ListenAddress)
     }
 }
 
+/// Serves what other workers hand over.
+async fn receive(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Accepted>) {
+    while let Some(accepted) = inbox.recv().await {
+        begin_handed_over(&shared, accepted);
+    }
+}
+
+impl Desk {
+    /// Serves a connection that was accepted here, or leaves it to another worker.
+    fn take(&self, stream: ClientStream, peer: Option<SocketAddr>, place: &ListenAddress) {
+        let seat = self.crew.seat(self.index);
+        if seat.is_with(self.index) {
+            return begin(&self.shared, stream, peer, place.clone(), seat);
+        }
+        let socket = match stream.unregister() {
+            Ok(socket) => socket,
+            Err(error) => return lost(&self.shared, place, &error),
+        };
+        let accepted = Accepted {
+            socket,
+            peer,
+            place: place.clone(),
+            seat,
+        };
+        if let Some(refused) = self.crew.hand_over(accepted, self.index) {
+            begin_handed_over(&self.shared, refused);
+        }
+    }
+}
+
+fn begin_handed_over(shared: &Arc<Shared>, accepted: Accepted) {
+    match accepted.socket.try_into() {
+        Ok(stream) => begin(shared, stream, accepted.peer, accepted.place, accepted.seat),
+        Err(error) => lost(shared, &accepted.place, &error),
+    }
+}
+
+fn lost(shared: &Shared, place: &ListenAddress, error: &io::Error) {
+    let message = format_args!("a connection to {place:?} cannot be served: {error}");
+    error_log::emergency(&shared.runtime(), message);
+}
+
 fn begin(
     shared: &Arc<Shared>,
     stream: ClientStream,
-    peer: Option<std::net::SocketAddr>,
-    local: LocalAddress,
-    place: &ListenAddress,
+    peer: Option<SocketAddr>,
+    place: ListenAddress,
+    seat: Seat,
 ) {
     shared
         .runtime
@@ -353,12 +403,18 @@ fn begin(
         .stats
         .accepted
         .fetch_add(1, Ordering::Relaxed);
+    let local = match (stream.local_address(), &place) {
+        (Some(address), _) => LocalAddress::Tcp(address),
+        (None, ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
+        (None, ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
+    };
     tokio::spawn(connection::serve(
         shared.clone(),
         stream,
         peer,
         local,
-        place.clone(),
+        place,
+        seat,
     ));
 }
 
@@ -376,9 +432,9 @@ async fn pause(error: io::Error, failed: &impl Fn(io::Error)) {
 
 /// Waits until the last connection of the process, and the last mirrored
 /// request, has ended.
-async fn drained(shared: &Arc<Shared>) {
+async fn drained(desk: &Desk) {
     // Bounded by the program's own deadline (`worker_shutdown_timeout`).
-    while shared.connections() > 0 || mirror::in_flight() > 0 {
+    while desk.crew.is_busy() || mirror::in_flight() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, ServerId, StatusRule};
 
 use crate::fetch::Try;
+use crate::in_force::InForce;
 use crate::request::{ConnectionFacts, LocalAddress, Request};
 use crate::runtime::Runtime;
 use crate::variable;
@@ -118,7 +119,13 @@ fn stand_in(runtime: &Arc<Runtime>, answer: &Answer) -> Option<Box<Request>> {
         proxy: None,
     };
     let now = crate::clock::now();
-    let mut request = Request::new(runtime.clone(), Arc::new(facts), head, ServerId(0), now);
+    let mut request = Request::new(
+        InForce::new(runtime.clone()),
+        Arc::new(facts),
+        head,
+        ServerId(0),
+        now,
+    );
     request.status = answer.status;
     let mut trace = request.trace().lock();
     trace.tries.push(Try::default());

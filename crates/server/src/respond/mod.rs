@@ -27,7 +27,7 @@ use addition::Around;
 
 pub use fields::is_configured as adds_fields;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
-pub use send::{SendError, Sender, is_pace_configured};
+pub use send::{SendError, Sender, flush, is_pace_configured};
 
 /// What happens to the connection once the response is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,12 +55,14 @@ fn is_closing(status: u16) -> bool {
 }
 
 /// Sends `reply`; tells whether the connection may go on. The request's
-/// status and byte counts are filled in for the log.
+/// status and byte counts are filled in for the log. Where another request is
+/// here already (`is_followed`), the response may wait for that one's.
 pub async fn send(
     request: &mut Request,
     mut reply: Box<Reply>,
     stream: &ClientStream,
     may_keep_alive: bool,
+    is_followed: bool,
 ) -> Result<After, SendError> {
     if request.head.version() == Version::Http09 {
         return Box::pin(send_simple(request, reply, stream)).await;
@@ -104,7 +106,7 @@ pub async fn send(
     };
     let begun = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
         Some(chunks) => {
-            let begun = send::write_at_once(stream, &mut head, chunks)?;
+            let begun = send::write_at_once(stream, &mut head, chunks, is_followed && !closes)?;
             if begun.is_all(&head, chunks) {
                 count(request, begun.counts(&head));
                 give_buffer(head);
@@ -433,16 +435,17 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
         100..=199 | 204 | 304 => return BodyFraming::None,
         _ => {}
     }
-    let may_chunk = request.head.version() >= Version::Http11
-        && request.settings().connection.chunked_transfer_encoding;
+    let settings = request.settings();
+    let may_chunk =
+        request.head.version() >= Version::Http11 && settings.connection.chunked_transfer_encoding;
     // Only chunks have room for trailers.
-    let has_trailers = may_chunk && !request.settings().headers.trailers.is_empty();
+    let has_trailers = may_chunk && !settings.headers.trailers.is_empty();
     if let Some(length) = reply.head.content_length.filter(|_| !has_trailers) {
         return BodyFraming::Length(length);
     }
     let is_empty = matches!(reply.body, Body::Empty)
-        && request.settings().addition.before.is_none()
-        && request.settings().addition.after.is_none();
+        && settings.addition.before.is_none()
+        && settings.addition.after.is_none();
     if is_empty && !has_trailers {
         return if request.method == Method::Head {
             BodyFraming::None
@@ -469,7 +472,8 @@ fn write_head(
     // Values with line breaks or NUL are refused by the writer and left out:
     // they can only come from variables, and no response may be split by them.
     let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
-    let server = &request.settings().headers.server_tokens;
+    let headers = &request.settings().headers;
+    let (server, says_cache_status) = (&headers.server_tokens, headers.cache_status);
     if let (ServerTokens::Text(_), Some(text), false) =
         (server, &request.server_text, reply.passes_server)
     {
@@ -517,9 +521,7 @@ fn write_head(
         out.extend_from_slice(b"\r\n");
         writer = HeadWriter::resume(out);
     }
-    if request.settings().headers.cache_status
-        && let Some(outcome) = &request.cache.outcome
-    {
+    if says_cache_status && let Some(outcome) = &request.cache.outcome {
         let out = writer.into_inner();
         put_cache_status(outcome, out);
         writer = HeadWriter::resume(out);

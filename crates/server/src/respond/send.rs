@@ -138,12 +138,17 @@ impl Begun {
 }
 
 /// The hit: head and all pieces of the body in one system call, if the socket
-/// takes them. What it did not take is left to [`Sender::send_rest`].
+/// takes them. What it did not take is left to [`Sender::send_rest`]. Where the
+/// next response is about to be made (`is_followed`), a small one waits for it.
 pub fn write_at_once(
     stream: &ClientStream,
     head: &mut Vec<u8>,
     mut chunks: &[Bytes],
+    is_followed: bool,
 ) -> Result<Begun, SendError> {
+    if is_followed && let Some(begun) = gather(stream, head, chunks) {
+        return Ok(begun);
+    }
     let mut joined = 0;
     if let [chunk] = chunks
         && chunk.len() <= JOINED_BYTES
@@ -169,6 +174,27 @@ pub fn write_at_once(
         Ok(written) => Ok(Begun { written, joined }),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Begun { written: 0, joined }),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Leaves a response to go with the next; `None` where it has to go now. Apart
+/// from the way of those who wait for their answer.
+#[cold]
+fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Begun> {
+    let body: usize = chunks.iter().map(Bytes::len).sum();
+    stream.gather(head, chunks).then_some(Begun {
+        written: head.len() + body,
+        joined: 0,
+    })
+}
+
+/// Writes what was gathered, where no response follows that would take it along.
+pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendError> {
+    let patience = request.settings().connection.send_timeout;
+    let flushed = poll_fn(|cx| stream.poll_flush(cx));
+    match timeout_at(Instant::now() + patience, flushed).await {
+        Ok(flushed) => Ok(flushed?),
+        Err(_) => Err(SendError::TimedOut),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use site::Content;
 
 use super::*;
+use crate::in_force::InForce;
 use crate::request::{ConnectionFacts, LocalAddress};
 use crate::route::{self, Located};
 use crate::runtime::{Resources, Runtime};
@@ -70,7 +71,7 @@ impl Tree {
         };
         let target = line.split_once(' ').unwrap().1.to_owned();
         let mut request = Request::new(
-            self.runtime.clone(),
+            InForce::new(self.runtime.clone()),
             Arc::new(connection),
             head,
             site::ServerId(0),
