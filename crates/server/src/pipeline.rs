@@ -481,7 +481,7 @@ async fn at_place(
             match pass::at_once(request, runtime, pass) {
                 pass::AtOnce::Handled(handled) => handled,
                 pass::AtOnce::Must(plan) => {
-                    Box::pin(pass::serve(request, pass.clone(), plan, client)).await
+                    Box::pin(pass::serve(request, pass, plan, client)).await
                 }
             }
         }

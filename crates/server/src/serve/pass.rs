@@ -63,7 +63,7 @@ pub fn at_once<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) 
 /// Answers with what the upstream says, through the cache where there is one.
 pub async fn serve(
     request: &mut Request,
-    pass: Arc<Pass>,
+    pass: &Arc<Pass>,
     plan: CachePlan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
@@ -83,9 +83,9 @@ pub async fn serve(
         }
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
-            let handled = Box::pin(through_cache::serve(request, pass.clone(), plan, client));
+            let handled = Box::pin(through_cache::serve(request, pass, plan, client));
             let handled = handled.await;
-            of_cache(request, &pass, handled)
+            of_cache(request, pass, handled)
         }
     }
 }
@@ -140,9 +140,9 @@ fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
 }
 
 /// Fetches for this client alone.
-pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientSide) -> Handled {
-    if wants_body(request, &pass)
-        && let Err(status) = Box::pin(take_body(request, &pass, client)).await
+pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut ClientSide) -> Handled {
+    if wants_body(request, pass)
+        && let Err(status) = Box::pin(take_body(request, pass, client)).await
     {
         return Handled::Status(status);
     }
@@ -150,7 +150,7 @@ pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientS
         patience: Some(client.patience()),
         ..Asked::default()
     };
-    let mut spec = match spec(request, &pass, &asked) {
+    let mut spec = match spec(request, pass, &asked) {
         Ok(spec) => spec,
         Err(status) => return Handled::Status(status),
     };
@@ -179,9 +179,9 @@ pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientS
     };
     let copying = match spec.is_head {
         true => None,
-        false => Copying::plan(request, &pass, &fetched),
+        false => Copying::plan(request, pass, &fetched),
     };
-    let mut handled = into_handled(request, &pass, fetched);
+    let mut handled = into_handled(request, pass, fetched);
     // Without buffering the response is the client's alone, as in nginx.
     if let (Some(copying), Handled::Reply(reply)) = (copying, &mut handled)
         && let Body::Upstream(body) = &mut reply.body

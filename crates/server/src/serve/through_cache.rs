@@ -51,7 +51,7 @@ const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 /// Answers through the cache.
 pub async fn serve(
     request: &mut Request,
-    pass: Arc<Pass>,
+    pass: &Arc<Pass>,
     mut plan: Plan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
@@ -61,7 +61,7 @@ pub async fn serve(
         if plan.never_store || plan.bypass.is_none() {
             return passed::direct(request, pass, client).await;
         }
-        return go_alone(request, &pass, &plan, client).await;
+        return go_alone(request, pass, &plan, client).await;
     }
     if plan.rules.min_uses > 1 {
         let uses = plan
@@ -77,12 +77,12 @@ pub async fn serve(
     }
     let began = Instant::now();
     for _ in 0..MAX_ROUNDS {
-        match round(request, &pass, &plan, client, began).await {
+        match round(request, pass, &plan, client, began).await {
             Round::Done(handled) => return handled,
             Round::Again => request.now = clock::now(),
         }
     }
-    go_alone(request, &pass, &plan, client).await
+    go_alone(request, pass, &plan, client).await
 }
 
 /// The answer, where memory has a fresh one.
@@ -439,9 +439,7 @@ async fn follow(
         },
         Err(OutOfPatience::WithLeader) => Round::Again,
         // Fetch, but leave storing to the leader.
-        Err(OutOfPatience::Altogether) => {
-            Round::Done(passed::direct(request, pass.clone(), client).await)
-        }
+        Err(OutOfPatience::Altogether) => Round::Done(passed::direct(request, pass, client).await),
     }
 }
 
