@@ -374,6 +374,63 @@ async fn a_response_that_breaks_off_is_neither_stored_nor_looks_whole() {
     assert_eq!((reply.text().as_str(), reply.is_complete), ("whole", true));
 }
 
+/// As with nginx, visitors get as much as was promised; the next one asks again.
+#[tokio::test]
+async fn a_response_with_more_than_it_promises_is_cut_and_not_stored() {
+    let length = "Content-Length: 5\r\n\r\n";
+    let after_end = Script::new()
+        .stdout("X-A: b\r\n\r\nshort")
+        .close_stdout()
+        .end(0, 0)
+        .stdout("more")
+        .at_once();
+    let lies = [
+        (
+            "in the same record",
+            "GET",
+            Script::new().stdout(format!("{length}short and more")),
+            "short",
+        ),
+        (
+            "in another record",
+            "GET",
+            Script::new()
+                .stdout(format!("{length}short"))
+                .stdout("more"),
+            "short",
+        ),
+        (
+            "without END_REQUEST",
+            "GET",
+            Script::new()
+                .stdout(format!("{length}short and more"))
+                .close(),
+            "short",
+        ),
+        (
+            "for a HEAD that is asked as a GET",
+            "HEAD",
+            Script::new().stdout(format!("{length}short and more")),
+            "",
+        ),
+        ("behind END_REQUEST", "GET", after_end, "short"),
+    ];
+    for (name, method, lie, wanted) in lies {
+        let php = FakePhp::tcp(move |_| lie.clone()).await;
+        let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
+        for round in 1..=2 {
+            let reply = server.target().ask(method, "/", "", "").await;
+            let seen = (reply.status, reply.text(), reply.is_complete);
+            assert_eq!(seen, (200, wanted.to_owned(), true), "{name}, {round}");
+            assert_eq!(php.requests(), round, "{name} was stored");
+        }
+        let log = server.error_log();
+        assert!(log.contains("upstream sent"), "{name}: {log}");
+        let why = "response not stored: The upstream sent more than the response says";
+        assert!(log.contains(why), "{name}: {log}");
+    }
+}
+
 #[tokio::test]
 async fn head_ranges_and_conditions_are_answered_from_memory() {
     let php = FakePhp::tcp(|_| {

@@ -639,7 +639,7 @@ async fn lead(
     }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
-        return freshen(leader, fetched, &store, now, tell);
+        return freshen(leader, fetched, &spec, &store, now, tell);
     }
     if leader.stale().is_some() && store.allowed.statuses.contains(&fetched.status) {
         leader.failed();
@@ -697,6 +697,7 @@ fn is_kept(name: &[u8], store: &StorePlan) -> bool {
 fn freshen(
     leader: Leader,
     fetched: Fetched,
+    spec: &FetchSpec,
     store: &StorePlan,
     now: Millis,
     tell: impl FnOnce(Led),
@@ -705,6 +706,12 @@ fn freshen(
         leader.failed();
         return tell(Led::Failed(FetchError::InvalidHeader));
     };
+    if fetched.body.has_surplus() {
+        // Nothing that it says is kept, its fields as little as a body would be.
+        log_not_stored(spec, NoStore::Surplus);
+        leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
+        return tell(Led::Freshened(stale));
+    }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
     let merged: Vec<(Bytes, Bytes)> = stale
         .head
@@ -829,6 +836,9 @@ async fn fill(mut filling: http_cache::Filling, mut fetched: Fetched, spec: &Fet
                 Pushed::Unwanted => return filling.fail(),
             },
             Ok(None) => {
+                if fetched.body.has_surplus() {
+                    filling.share_only(NoStore::Surplus);
+                }
                 if let Err(why) = filling.complete(Millis(clock::now())) {
                     log_not_stored(spec, why);
                 }
