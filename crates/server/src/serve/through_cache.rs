@@ -28,13 +28,14 @@ use site::{CacheRules, LogLevel, Pass};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::ClientSide;
+use crate::client::{ClientSide, unless_gone};
 use crate::clock;
 use crate::fetch::{self, FetchError, FetchSpec, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Fields, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
+use crate::serve::early_hints::EarlyHints;
 use crate::serve::pass::{self as passed, Asked};
 use crate::serve::slice::Wanted;
 
@@ -324,21 +325,25 @@ async fn lead_for(
     if let Err(status) = passed::take_body(request, pass, client).await {
         return Handled::Status(status);
     }
-    let (spec, store) = match prepare(request, pass, plan, leader.stale()) {
+    let (mut spec, store) = match prepare(request, pass, plan, leader.stale()) {
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
     };
+    let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, led) = oneshot::channel();
     tokio::spawn(lead(leader, spec, store, Some(to_client)));
-    let led = match client.stream() {
-        Some(stream) if !pass.exchange.ignore_client_abort => {
-            tokio::select! {
-                biased;
-                led = led => led,
-                () = stream.closed() => return Handled::ClientGone,
-            }
-        }
-        _ => led.await,
+    let watched = client
+        .stream()
+        .filter(|_| !pass.exchange.ignore_client_abort);
+    let led = unless_gone(watched, led);
+    let led = match hints {
+        None => led.await,
+        Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, led))
+            .await
+            .flatten(),
+    };
+    let Some(led) = led else {
+        return Handled::ClientGone;
     };
     let allowed = policy::use_stale(plan.rules);
     let may_stand_in = |why| {
