@@ -284,6 +284,47 @@ async fn another_server_is_tried_where_the_directive_says_so() {
     assert!(matches!(post.field("x-tried"), "503" | "200"), "{post:?}");
 }
 
+/// Whatever the framing of an error without a body: where `proxy_next_upstream` names
+/// it, its server has failed. What is not there, or not allowed, is no fault of it.
+#[tokio::test]
+async fn an_empty_error_counts_as_a_failure_of_its_server() {
+    let framings = [
+        "Content-Length: 0\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "Connection: close\r\n\r\n",
+    ];
+    let statuses = [("500", true), ("503", true), ("504", true), ("404", false)];
+    for (framing, (status, counts)) in framings
+        .into_iter()
+        .flat_map(|framing| statuses.map(|status| (framing, status)))
+    {
+        let failing = FakeHttp::start(move |_| {
+            let script = Script::new().raw(format!("HTTP/1.1 {status} Oh\r\n{framing}"));
+            match framing.starts_with("Connection") {
+                true => script.close(),
+                false => script,
+            }
+        })
+        .await;
+        let working = telling().await;
+        let http = format!(
+            "upstream both {{ server {} max_fails=1 fail_timeout=1h; server {}; }}\n\
+             server {{ listen unix:%%/http;\n\
+             location / {{ proxy_pass http://both; proxy_next_upstream http_{status}; }} }}",
+            failing.address(),
+            working.address()
+        );
+        let server = Running::start(PROGRAM, "worker_processes 1;", &http).await;
+        for _ in 0..4 {
+            let reply = server.target().get("/").await;
+            assert_eq!(reply.status, 200, "{status} {framing:?}");
+        }
+        let asked = if counts { 1 } else { 2 };
+        assert_eq!(failing.requests(), asked, "{status} {framing:?}");
+        assert_eq!(working.requests(), 4, "{status} {framing:?}");
+    }
+}
+
 /// Each of these upstreams breaks its word. The client sees an error or a response
 /// that does not end, and the next client asks the upstream again.
 #[tokio::test]
@@ -782,6 +823,29 @@ async fn pages_are_put_together_from_parts() {
         ("/page?who=%3Cme", "[one][nobody]"),
     ] {
         assert_eq!(server.target().get(asked).await.text(), wanted, "{asked}");
+    }
+}
+
+/// What variables its commands name is not known when the configuration is read.
+#[tokio::test]
+async fn a_page_may_name_fields_of_its_upstream_that_nothing_else_does() {
+    let page = "[<!--#echo var=\"upstream_http_x_made_by\" -->]<!--#include virtual=\"/part\" -->\
+                <!--#if expr=\"$upstream_http_x_made_by = me\" -->mine<!--#endif -->";
+    let part = "(<!--#echo var=\"upstream_http_x_part\" -->)";
+    let upstream = FakeHttp::start(move |request| match request.target.as_str() {
+        "/part" => Script::page("Content-Type: text/html\r\nX-Part: own\r\n", part),
+        _ => Script::page("Content-Type: text/html\r\nX-Made-By: me\r\n", page),
+    })
+    .await;
+    let server = proxy(
+        &upstream,
+        "ssi on; location / { proxy_pass http://UP; }\n\
+         location /stored { proxy_pass http://UP; proxy_cache zone; proxy_cache_valid 1h; }",
+    )
+    .await;
+    for path in ["/page", "/stored"] {
+        let reply = server.target().get(path).await;
+        assert_eq!(reply.text(), "[me](own)mine", "{path}");
     }
 }
 

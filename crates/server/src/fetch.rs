@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http_cache::{Millis, Progress};
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
+use tls_client::ConnectError;
 use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey, TriedSet};
 
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
@@ -440,7 +441,11 @@ fn unconnected(context: &FetchContext, lease: Lease, error: &io::Error) -> Failu
     };
     let os = Os(error);
     let level = LogLevel::Error;
-    if is_timeout {
+    let inner = error.get_ref();
+    if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<ConnectError>()) {
+        let message = format_args!("{error} while SSL handshaking to upstream");
+        context.log(level, message, address);
+    } else if is_timeout {
         let message = format_args!("upstream timed out ({os}) while connecting to upstream");
         context.log(level, message, address);
     } else {
