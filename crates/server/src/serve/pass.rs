@@ -164,11 +164,12 @@ pub async fn direct(request: &mut Request, pass: Arc<Pass>, client: &mut ClientS
     let watch = !is_for_more && spec.streaming.is_none();
     let hints = EarlyHints::of(request, client, &mut spec);
     let fetched = {
-        let watched = client.stream().filter(|_| watch);
-        let mut fetching = pin!(unless_gone(watched, fetch::fetch(&mut spec)));
+        // It is large, and stays where it is.
+        let fetching = pin!(fetch::fetch(&mut spec));
+        let fetching = unless_gone(client.stream().filter(|_| watch), fetching);
         match hints {
             None => fetching.await,
-            Some(hints) => Box::pin(hints.while_waiting(request, exchange, &mut fetching))
+            Some(hints) => Box::pin(hints.while_waiting(request, exchange, fetching))
                 .await
                 .flatten(),
         }
