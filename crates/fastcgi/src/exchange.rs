@@ -168,7 +168,7 @@ where
             Event::End {
                 app_status,
                 reusable,
-                has_surplus,
+                surplus,
             } => {
                 // What is left of a request would be taken for the next one.
                 let sent = matches!(self.sender.state, SendState::Sent);
@@ -176,7 +176,7 @@ where
                 Event::End {
                     app_status,
                     reusable: self.reusable,
-                    has_surplus,
+                    surplus,
                 }
             }
             other => other,

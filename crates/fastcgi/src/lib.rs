@@ -30,7 +30,7 @@ pub use exchange::{Exchange, RequestSpec};
 pub use head::ResponseHead;
 pub use params::{FieldOutcome, Params, ParamsEncoder};
 pub use request_body::{BodySource, NoBody};
-pub use response::Event;
+pub use response::{Event, Surplus};
 
 /// Runs the decoder and the head parser over `data`, whose first byte says
 /// how to cut the rest. For the fuzzer: must return, whatever the bytes.

@@ -3,7 +3,9 @@
 //! Here the body is counted. The promise: an [`Event::End`] means that the
 //! response is complete. A body shorter than its `Content-Length`, or one
 //! that no END_REQUEST followed, ends in an error, never in `End`. Data
-//! beyond `Content-Length` is cut off, as nginx does.
+//! beyond `Content-Length` is cut off, as nginx does, and told ([`Surplus`]).
+
+use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
@@ -29,9 +31,29 @@ pub enum Event {
         app_status: Option<u32>,
         /// Whether the connection may carry another request.
         reusable: bool,
-        /// There was more than `Content-Length` promises; it was dropped.
-        has_surplus: bool,
+        /// What came beyond the response and was dropped, for the log.
+        surplus: Option<Surplus>,
     },
+}
+
+/// How PHP sent more than its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surplus {
+    /// After as many bytes as `Content-Length` says.
+    AfterLength,
+    /// After END_REQUEST.
+    AfterEnd,
+}
+
+impl fmt::Display for Surplus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Surplus::AfterLength => {
+                "upstream sent more data than specified in \"Content-Length\" header"
+            }
+            Surplus::AfterEnd => "upstream sent data after the end of the FastCGI request",
+        })
+    }
 }
 
 /// Bytes in, events out, without I/O.
@@ -128,12 +150,12 @@ impl ResponseReader {
         }
         match &self.stage {
             Stage::Body(body) if body.has_whole_length() => {
-                let has_surplus = body.has_surplus;
+                let surplus = body.surplus();
                 self.stage = Stage::Ended;
                 Ok(Event::End {
                     app_status: None,
                     reusable: false,
-                    has_surplus,
+                    surplus,
                 })
             }
             Stage::Body(body) => Err(body.truncated(Truncation::ConnectionClosed)),
@@ -158,19 +180,20 @@ impl ResponseReader {
                 }
             }
             Piece::EndRequest { app_status } => {
-                let has_surplus = match &self.stage {
+                let in_body = match &self.stage {
                     Stage::Head(_) => return Err(HeadFault::Incomplete.into()),
                     Stage::Body(body) if !body.is_complete() => {
                         return Err(body.truncated(Truncation::RequestEnded));
                     }
-                    Stage::Body(body) => body.has_surplus,
-                    Stage::Ended => false,
+                    Stage::Body(body) => body.surplus(),
+                    Stage::Ended => None,
                 };
                 self.stage = Stage::Ended;
+                let ended_cleanly = self.decoder.ended_cleanly();
                 Ok(Some(Event::End {
                     app_status: Some(app_status),
-                    reusable: self.decoder.ended_cleanly(),
-                    has_surplus,
+                    reusable: ended_cleanly,
+                    surplus: in_body.or((!ended_cleanly).then_some(Surplus::AfterEnd)),
                 }))
             }
         }
@@ -216,6 +239,10 @@ impl Body {
         }
         self.received_bytes += data.len() as u64;
         (!data.is_empty()).then_some(data)
+    }
+
+    fn surplus(&self) -> Option<Surplus> {
+        self.has_surplus.then_some(Surplus::AfterLength)
     }
 
     fn has_whole_length(&self) -> bool {
@@ -286,7 +313,7 @@ mod tests {
         body: Vec<u8>,
         stderr: Vec<u8>,
         end: Option<(Option<u32>, bool)>,
-        has_surplus: bool,
+        surplus: Option<Surplus>,
     }
 
     /// Reads `wire` in pieces, then meets the end of the stream.
@@ -319,10 +346,10 @@ mod tests {
                 Event::End {
                     app_status,
                     reusable,
-                    has_surplus,
+                    surplus,
                 } => {
                     seen.end = Some((app_status, reusable));
-                    seen.has_surplus = has_surplus;
+                    seen.surplus = surplus;
                     return Ok(seen);
                 }
             }
@@ -391,9 +418,20 @@ mod tests {
                 assert_eq!(seen.body, body.as_bytes(), "{name} by {in_pieces_of}");
                 assert_eq!(seen.end, end, "{name} by {in_pieces_of}");
                 let lies = ["extra data is cut", "zero length with data"].contains(&name);
-                assert_eq!(seen.has_surplus, lies, "{name} by {in_pieces_of}");
+                let surplus = lies.then_some(Surplus::AfterLength);
+                assert_eq!(seen.surplus, surplus, "{name} by {in_pieces_of}");
             }
         }
+    }
+
+    #[test]
+    fn what_comes_after_the_end_is_told() {
+        let mut wire = response(&[b"A: b\n\nbody"], true);
+        record::put_stream(&mut wire, kind::STDOUT, b"more");
+        let seen = read(&wire, false, wire.len()).expect("a whole response");
+        assert_eq!(seen.body, b"body");
+        assert_eq!(seen.end, Some((Some(0), false)));
+        assert_eq!(seen.surplus, Some(Surplus::AfterEnd));
     }
 
     #[test]

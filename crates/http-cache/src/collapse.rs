@@ -414,12 +414,17 @@ impl Filling {
         self.duty.flight.room().await;
     }
 
+    /// Whoever reads gets the response to its end, but it will not be stored.
+    pub fn share_only(&mut self, why: NoStore) {
+        self.share_only = Some(why);
+    }
+
     /// The body is complete: stores it. Readers are served to the end in any case, except when the
     /// body is not as long as declared.
     ///
     /// # Errors
-    /// Why it was not stored: too large, no room, purged, minimum uses; truncated when the length
-    /// is not the declared one.
+    /// Why it was not stored: too large, no room, purged, minimum uses, what
+    /// [`Filling::share_only`] was told; truncated when the length is not the declared one.
     pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, NoStore> {
         let (len, chunks) = self.duty.flight.received();
         if self

@@ -132,16 +132,21 @@ impl ClientSide {
 /// `HTTP/1.1 100 Continue` (RFC 9110 §10.1.1). A client that cannot take
 /// these few bytes will not take the response either; that shows there.
 async fn send_continue(stream: &ClientStream) {
-    let mut rest: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-    while !rest.is_empty() {
-        match stream.try_write_vectored(&[std::io::IoSlice::new(rest)]) {
-            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                if stream.writable().await.is_err() {
-                    return;
-                }
-            }
-            Err(_) => return,
-        }
+    let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
+}
+
+/// What `waited` comes to; `None` once the client of `stream` has gone. Without one
+/// nobody is watched.
+pub async fn unless_gone<T>(
+    stream: Option<&Arc<ClientStream>>,
+    waited: impl Future<Output = T>,
+) -> Option<T> {
+    let Some(stream) = stream else {
+        return Some(waited.await);
+    };
+    tokio::select! {
+        biased;
+        done = waited => Some(done),
+        () = stream.closed() => None,
     }
 }

@@ -18,6 +18,7 @@ use http_cache::{Millis, Progress};
 use http1::same_name;
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
+use tls_client::ConnectError;
 use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey, TriedSet};
 
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
@@ -26,6 +27,7 @@ use crate::error_log::{self, Origin};
 use crate::in_force::InForce;
 use crate::naming::Lookup;
 use crate::patience::SharedPatience;
+use crate::serve::early_hints::Hints;
 
 pub use arriving::{BrokenOff, UpstreamBody};
 pub use exchange::{Asking, Event, HttpAsking, MemcachedAsking};
@@ -67,6 +69,8 @@ pub struct FetchSpec {
     pub own_pool: bool,
     /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
     pub rate: u64,
+    /// Where an upstream's 103s go; without it they are dropped.
+    pub hints: Option<Hints>,
     /// Others wait for this fetch, and are told when its turn has come.
     pub progress: Option<Progress>,
 }
@@ -358,7 +362,7 @@ async fn attempt_once(
                 .start(connection.stream, is_reused, spec.is_head, head_limit, body);
         let body = UpstreamBody::new(spec, exchange, lease, (requests, born));
         let mut upstream = Box::new(body);
-        match read_head(&mut upstream, is_streaming).await {
+        match read_head(&mut upstream, is_streaming, spec.hints.as_ref()).await {
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 note_head(&spec.context, &head);
@@ -438,7 +442,11 @@ fn unconnected(context: &FetchContext, lease: Lease, error: &io::Error) -> Failu
     };
     let os = Os(error);
     let level = LogLevel::Error;
-    if is_timeout {
+    let inner = error.get_ref();
+    if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<ConnectError>()) {
+        let message = format_args!("{error} while SSL handshaking to upstream");
+        context.log(level, message, address);
+    } else if is_timeout {
         let message = format_args!("upstream timed out ({os}) while connecting to upstream");
         context.log(level, message, address);
     } else {
@@ -546,7 +554,12 @@ enum HeadFailure {
     CaughtStderr,
 }
 
-async fn read_head(upstream: &mut UpstreamBody, is_streaming: bool) -> Result<Head, HeadFailure> {
+async fn read_head(
+    upstream: &mut UpstreamBody,
+    is_streaming: bool,
+    hints: Option<&Hints>,
+) -> Result<Head, HeadFailure> {
+    let mut hinted_bytes = 0;
     loop {
         let Some(exchange) = &mut upstream.exchange else {
             return Err(HeadFailure::Closed);
@@ -565,6 +578,11 @@ async fn read_head(upstream: &mut UpstreamBody, is_streaming: bool) -> Result<He
         };
         match event.map_err(HeadFailure::Exchange)? {
             Some(Event::Head(head)) => return Ok(head),
+            Some(Event::Interim(head)) if head.status == 103 => {
+                if let Some(hints) = hints {
+                    hint(upstream, hints, head, &mut hinted_bytes);
+                }
+            }
             Some(Event::Interim(_)) => {}
             Some(Event::Stderr(text)) => {
                 upstream.log_stderr(&text, "reading response header from upstream");
@@ -583,6 +601,21 @@ async fn read_head(upstream: &mut UpstreamBody, is_streaming: bool) -> Result<He
             }
         }
     }
+}
+
+/// Sends a 103 on its way. As with nginx, all of a try together have as much room as
+/// a response head.
+fn hint(upstream: &UpstreamBody, hints: &Hints, head: Head, hinted_bytes: &mut u64) {
+    let lengths = head
+        .fields
+        .iter()
+        .map(|(name, value)| name.len() + value.len());
+    *hinted_bytes += lengths.sum::<usize>() as u64;
+    if *hinted_bytes > upstream.settings().head_bytes {
+        let message = format_args!("upstream sent too big early hints");
+        return upstream.report(LogLevel::Info, message);
+    }
+    hints.send(head.fields);
 }
 
 fn contains(text: &[u8], wanted: &[u8]) -> bool {

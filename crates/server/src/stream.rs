@@ -319,6 +319,18 @@ impl ClientStream {
         }
     }
 
+    /// Writes all of `bytes`, waiting for room.
+    pub async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.try_write(bytes) {
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable().await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     pub async fn writable(&self) -> io::Result<()> {
         poll_fn(|cx| self.poll_write_ready(cx)).await
     }

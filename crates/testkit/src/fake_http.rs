@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
 
 /// More than a test sends.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -33,6 +35,16 @@ pub struct Request {
     pub connection: usize,
     /// Where the connection comes from.
     pub peer: SocketAddr,
+    /// Of an encrypted connection.
+    pub tls: Option<Tls>,
+}
+
+/// What a client told in its handshake.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The name of the server that it wants.
+    pub name: Option<String>,
+    pub has_certificate: bool,
 }
 
 impl Request {
@@ -55,6 +67,7 @@ enum Step {
     InPiecesOf(usize),
     Echo,
     Close,
+    Cut,
 }
 
 /// An answer, step by step.
@@ -108,11 +121,23 @@ impl Script {
         self.steps.push(Step::Close);
         self
     }
+
+    /// Closes the connection without a word; where it is encrypted, anybody on the
+    /// way could have done so.
+    pub fn cut(mut self) -> Script {
+        self.steps.push(Step::Cut);
+        self
+    }
 }
 
 type Handler = dyn Fn(&Request) -> Script + Send + Sync;
 
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
 struct Shared {
+    acceptor: Option<TlsAcceptor>,
     handler: Box<Handler>,
     connections: AtomicUsize,
     requests: AtomicUsize,
@@ -132,11 +157,31 @@ impl FakeHttp {
     ///
     /// When it cannot listen.
     pub async fn start(handler: impl Fn(&Request) -> Script + Send + Sync + 'static) -> FakeHttp {
+        FakeHttp::listen(None, handler).await
+    }
+
+    /// The same, encrypted.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot listen.
+    pub async fn start_encrypted(
+        config: Arc<ServerConfig>,
+        handler: impl Fn(&Request) -> Script + Send + Sync + 'static,
+    ) -> FakeHttp {
+        FakeHttp::listen(Some(TlsAcceptor::from(config)), handler).await
+    }
+
+    async fn listen(
+        acceptor: Option<TlsAcceptor>,
+        handler: impl Fn(&Request) -> Script + Send + Sync + 'static,
+    ) -> FakeHttp {
         let listener = TcpListener::bind(("127.0.0.1", 0))
             .await
             .expect("fake HTTP server listens on a free port");
         let address = listener.local_addr().expect("a bound socket");
         let shared = Arc::new(Shared {
+            acceptor,
             handler: Box::new(handler),
             connections: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
@@ -177,16 +222,37 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, peer)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let number = shared.connections.fetch_add(1, Ordering::SeqCst) + 1;
-        connections.spawn(serve(stream, peer, number, Arc::clone(&shared)));
+        connections.spawn(begin(stream, peer, number, Arc::clone(&shared)));
     }
 }
 
+/// Shakes hands where that is asked for. Who does not get past that is not served.
+async fn begin(stream: TcpStream, peer: SocketAddr, connection: usize, shared: Arc<Shared>) {
+    let Some(acceptor) = &shared.acceptor else {
+        return serve(Box::new(stream), (peer, connection, None), shared).await;
+    };
+    let Ok(stream) = acceptor.accept(stream).await else {
+        return;
+    };
+    let session = stream.get_ref().1;
+    let tls = Tls {
+        name: session.server_name().map(str::to_owned),
+        has_certificate: session.peer_certificates().is_some(),
+    };
+    serve(Box::new(stream), (peer, connection, Some(tls)), shared).await;
+}
+
 /// Requests one after the other. A client that closes or breaks the protocol ends it.
-async fn serve(mut stream: TcpStream, peer: SocketAddr, connection: usize, shared: Arc<Shared>) {
+async fn serve(
+    mut stream: Box<dyn Stream>,
+    (peer, connection, tls): (SocketAddr, usize, Option<Tls>),
+    shared: Arc<Shared>,
+) {
     let mut buffer = BytesMut::new();
     while let Ok(Some(mut request)) = read_request(&mut stream, &mut buffer).await {
         request.connection = connection;
         request.peer = peer;
+        request.tls = tls.clone();
         request.number = shared.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let script = (shared.handler)(&request);
         match play(&mut stream, script).await {
@@ -197,13 +263,14 @@ async fn serve(mut stream: TcpStream, peer: SocketAddr, connection: usize, share
 }
 
 /// Plays a script; false when the connection is to be closed.
-async fn play(stream: &mut TcpStream, script: Script) -> io::Result<bool> {
+async fn play(stream: &mut impl Stream, script: Script) -> io::Result<bool> {
     let mut piece = usize::MAX;
     for step in script.steps {
         match step {
             Step::Send(bytes) => {
                 for part in bytes.chunks(piece) {
                     stream.write_all(part).await?;
+                    stream.flush().await?;
                     tokio::task::yield_now().await;
                 }
             }
@@ -221,15 +288,20 @@ async fn play(stream: &mut TcpStream, script: Script) -> io::Result<bool> {
                         return Ok(false);
                     }
                     stream.write_all(&space[..read]).await?;
+                    stream.flush().await?;
                 }
             }
-            Step::Close => return Ok(false),
+            Step::Close => {
+                stream.shutdown().await?;
+                return Ok(false);
+            }
+            Step::Cut => return Ok(false),
         }
     }
     Ok(true)
 }
 
-async fn read_more(stream: &mut TcpStream, buffer: &mut BytesMut) -> io::Result<()> {
+async fn read_more(stream: &mut impl Stream, buffer: &mut BytesMut) -> io::Result<()> {
     match stream.read_buf(buffer).await? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),
@@ -238,7 +310,7 @@ async fn read_more(stream: &mut TcpStream, buffer: &mut BytesMut) -> io::Result<
 
 /// The next request, its body decoded; `None` when the client closed between two.
 async fn read_request(
-    stream: &mut TcpStream,
+    stream: &mut impl Stream,
     buffer: &mut BytesMut,
 ) -> io::Result<Option<Request>> {
     let end = loop {
@@ -261,6 +333,7 @@ async fn read_request(
         number: 0,
         connection: 0,
         peer: SocketAddr::from(([0, 0, 0, 0], 0)),
+        tls: None,
         head: head.clone(),
     };
     request.body = if request.field("transfer-encoding") == "chunked" {
@@ -275,7 +348,7 @@ async fn read_request(
     Ok(Some(request))
 }
 
-async fn read_chunks(stream: &mut TcpStream, buffer: &mut BytesMut) -> io::Result<Bytes> {
+async fn read_chunks(stream: &mut impl Stream, buffer: &mut BytesMut) -> io::Result<Bytes> {
     let mut body = BytesMut::new();
     loop {
         let line = loop {

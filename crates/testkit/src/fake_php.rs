@@ -99,6 +99,20 @@ impl Script {
         self
     }
 
+    /// What was to be sent one after the other until here goes out in one write.
+    pub fn at_once(mut self) -> Script {
+        let mut together = BytesMut::new();
+        let sends = |step: &Step| matches!(step, Step::Send(_));
+        let first = self.steps.iter().rposition(|step| !sends(step));
+        for step in self.steps.drain(first.map_or(0, |at| at + 1)..) {
+            if let Step::Send(bytes) = step {
+                together.extend_from_slice(&bytes);
+            }
+        }
+        self.steps.push(Step::Send(together.freeze()));
+        self
+    }
+
     /// From here on every write has at most `bytes` bytes.
     pub fn in_pieces_of(mut self, bytes: usize) -> Script {
         self.steps.push(Step::InPiecesOf(bytes.max(1)));

@@ -7,3 +7,4 @@ pub mod fake_http;
 pub mod fake_php;
 pub mod origin;
 pub mod running;
+pub mod tls;

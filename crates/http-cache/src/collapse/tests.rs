@@ -198,6 +198,20 @@ fn a_filling_that_dies_truncates_its_readers_and_stores_nothing() {
 }
 
 #[test]
+fn a_filling_that_is_shared_only_reaches_its_readers_and_is_not_stored() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let mut filling = publish(client.lead(), SECOND, &[], Some(5));
+    let mut reader = client.stream(&mut client.follow());
+    filling.push(part("whole"), T0);
+    filling.share_only(NoStore::Surplus);
+    assert_eq!(filling.complete(T0).err(), Some(NoStore::Surplus));
+    assert_eq!(read(&mut reader), ("whole".into(), Some(Ok(()))));
+    client.lead();
+    assert_eq!(zone.stats().stored, 0);
+}
+
+#[test]
 fn a_body_of_another_length_than_declared_is_truncated() {
     for declared in [3, 5] {
         let zone = zone();

@@ -256,6 +256,12 @@ impl UpstreamBody {
                 .is_some_and(Exchange::has_whole_length)
     }
 
+    /// The upstream sent more than its response says that it is; known once `next`
+    /// gave `None`.
+    pub fn has_surplus(&self) -> bool {
+        self.has_surplus
+    }
+
     /// `*_limit_rate`, in bytes per second; 0: no limit.
     pub fn set_rate(&mut self, rate: u64) {
         self.rate = rate;

@@ -115,7 +115,13 @@ pub enum Event {
     Stderr(Bytes),
     Trailers(Vec<(Bytes, Bytes)>),
     /// The response is complete; what came beyond it, for the log.
-    End(Option<http_client::Surplus>),
+    End(Option<Surplus>),
+}
+
+/// How an upstream sent more than its response, in its protocol's own terms.
+pub enum Surplus {
+    FastCgi(fastcgi::Surplus),
+    Http(http_client::Surplus),
 }
 
 pub struct Head {
@@ -249,9 +255,7 @@ fn from_fastcgi(event: fastcgi::Event) -> Event {
         }),
         fastcgi::Event::Data(bytes) => Event::Data(bytes),
         fastcgi::Event::Stderr(text) => Event::Stderr(text),
-        fastcgi::Event::End { has_surplus, .. } => {
-            Event::End(has_surplus.then_some(http_client::Surplus::AfterLength))
-        }
+        fastcgi::Event::End { surplus, .. } => Event::End(surplus.map(Surplus::FastCgi)),
     }
 }
 
@@ -294,7 +298,16 @@ fn from_http(event: http_client::Event) -> Event {
         http_client::Event::Head(head) => Event::Head(head.into()),
         http_client::Event::Data(bytes) => Event::Data(bytes),
         http_client::Event::Trailers(trailers) => Event::Trailers(trailers),
-        http_client::Event::End { surplus, .. } => Event::End(surplus),
+        http_client::Event::End { surplus, .. } => Event::End(surplus.map(Surplus::Http)),
+    }
+}
+
+impl std::fmt::Display for Surplus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Surplus::FastCgi(surplus) => surplus.fmt(f),
+            Surplus::Http(surplus) => surplus.fmt(f),
+        }
     }
 }
 

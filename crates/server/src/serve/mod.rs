@@ -1,6 +1,7 @@
 //! Who makes the response: one file for each kind of content.
 
 pub mod autoindex;
+pub mod early_hints;
 pub mod fastcgi;
 pub mod file_copy;
 pub mod files;

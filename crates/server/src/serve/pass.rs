@@ -3,6 +3,7 @@
 //! together by its protocol's file (`fastcgi`, `proxy`, `memcached`), and turns what came back
 //! into a reply.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
 use upstream::{Group, LocalEnd};
 
 use crate::body::RequestBody;
-use crate::client::ClientSide;
+use crate::client::{ClientSide, unless_gone};
 use crate::error_log::{self, Origin};
 use crate::fetch::{self, Asking, FetchContext, FetchError, FetchSpec, Fetched};
 use crate::naming::Lookup;
@@ -22,6 +23,7 @@ use crate::policy::{self, CachePlan};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
 use crate::runtime::{NameError, Runtime};
+use crate::serve::early_hints::EarlyHints;
 use crate::serve::file_copy::Copying;
 use crate::serve::{fastcgi, memcached, proxy, through_cache};
 use crate::variable;
@@ -160,22 +162,25 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
     let exchange = &pass.exchange;
     let is_for_more = exchange.ignore_client_abort || exchange.file_copy.is_some();
     let watch = !is_for_more && spec.streaming.is_none();
-    let fetched = match client.stream() {
-        Some(stream) if watch => {
-            tokio::select! {
-                biased;
-                fetched = fetch::fetch(&mut spec) => fetched,
-                () = stream.closed() => {
-                    spec.context.trace.lock().end_try(Some(499));
-                    return Handled::ClientGone;
-                }
-            }
+    let hints = EarlyHints::of(request, client, &mut spec);
+    let fetched = {
+        // It is large, and stays where it is.
+        let fetching = pin!(fetch::fetch(&mut spec));
+        let fetching = unless_gone(client.stream().filter(|_| watch), fetching);
+        match hints {
+            None => fetching.await,
+            Some(hints) => Box::pin(hints.while_waiting(request, exchange, fetching))
+                .await
+                .flatten(),
         }
-        _ => fetch::fetch(&mut spec).await,
     };
     let fetched = match fetched {
-        Ok(fetched) => fetched,
-        Err(error) => return failed(error),
+        Some(Ok(fetched)) => fetched,
+        Some(Err(error)) => return failed(error),
+        None => {
+            spec.context.trace.lock().end_try(Some(499));
+            return Handled::ClientGone;
+        }
     };
     let copying = match spec.is_head {
         true => None,
@@ -346,6 +351,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             scheme: pass.scheme(),
             target,
         }),
+        hints: None,
         progress: None,
     })
 }

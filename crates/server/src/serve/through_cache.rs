@@ -28,13 +28,14 @@ use site::{CacheRules, LogLevel, Pass};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::ClientSide;
+use crate::client::{ClientSide, unless_gone};
 use crate::clock;
 use crate::fetch::{self, FetchError, FetchSpec, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Fields, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::{Method, Request};
+use crate::serve::early_hints::EarlyHints;
 use crate::serve::pass::{self as passed, Asked};
 use crate::serve::slice::Wanted;
 
@@ -324,21 +325,25 @@ async fn lead_for(
     if let Err(status) = passed::take_body(request, pass, client).await {
         return Handled::Status(status);
     }
-    let (spec, store) = match prepare(request, pass, plan, leader.stale()) {
+    let (mut spec, store) = match prepare(request, pass, plan, leader.stale()) {
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
     };
+    let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, led) = oneshot::channel();
     tokio::spawn(lead(leader, spec, store, Some(to_client)));
-    let led = match client.stream() {
-        Some(stream) if !pass.exchange.ignore_client_abort => {
-            tokio::select! {
-                biased;
-                led = led => led,
-                () = stream.closed() => return Handled::ClientGone,
-            }
-        }
-        _ => led.await,
+    let watched = client
+        .stream()
+        .filter(|_| !pass.exchange.ignore_client_abort);
+    let led = unless_gone(watched, led);
+    let led = match hints {
+        None => led.await,
+        Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, led))
+            .await
+            .flatten(),
+    };
+    let Some(led) = led else {
+        return Handled::ClientGone;
     };
     let allowed = policy::use_stale(plan.rules);
     let may_stand_in = |why| {
@@ -637,7 +642,7 @@ async fn lead(
     }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
-        return freshen(leader, fetched, &store, now, tell);
+        return freshen(leader, fetched, &spec, &store, now, tell);
     }
     if leader.stale().is_some() && store.allowed.statuses.contains(&fetched.status) {
         leader.failed();
@@ -695,6 +700,7 @@ fn is_kept(name: &[u8], store: &StorePlan) -> bool {
 fn freshen(
     leader: Leader,
     fetched: Fetched,
+    spec: &FetchSpec,
     store: &StorePlan,
     now: Millis,
     tell: impl FnOnce(Led),
@@ -703,6 +709,12 @@ fn freshen(
         leader.failed();
         return tell(Led::Failed(FetchError::InvalidHeader));
     };
+    if fetched.body.has_surplus() {
+        // Nothing that it says is kept, its fields as little as a body would be.
+        log_not_stored(spec, NoStore::Surplus);
+        leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
+        return tell(Led::Freshened(stale));
+    }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
     let merged: Vec<(Bytes, Bytes)> = stale
         .head
@@ -827,6 +839,9 @@ async fn fill(mut filling: http_cache::Filling, mut fetched: Fetched, spec: &Fet
                 Pushed::Unwanted => return filling.fail(),
             },
             Ok(None) => {
+                if fetched.body.has_surplus() {
+                    filling.share_only(NoStore::Surplus);
+                }
                 if let Err(why) = filling.complete(Millis(clock::now())) {
                     log_not_stored(spec, why);
                 }

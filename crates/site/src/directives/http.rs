@@ -117,6 +117,11 @@ pub(super) const TABLE: &[Directive] = &[
         .short("refuse symbolic links")
         .long("With `on`, a path with a symbolic link in it is forbidden. `if_not_owner` counts as `on` here, which is stricter than nginx.")
         .example("disable_symlinks on;"),
+    Directive::new("early_hints", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
+        .short("pass a 103 of the upstream on to the client")
+        .long("Where any of the values is neither empty nor 0, responses 103 (Early Hints) that an HTTP server sends before the final one go on to the client as they come, without the fields that `proxy_hide_header` hides; browsers load what they name while the page is being made. Clients of HTTP/1.0 never get them. Some of HTTP/1.1 take a 103 for the response; browsers, which do not, are told by `$http_sec_fetch_mode`. Hints are not stored: of all who wait for one fetch of the cache, the client that caused it gets them. The hints of a request together may be as large as `proxy_buffer_size`; what exceeds it is left out.")
+        .example("early_hints $http_sec_fetch_mode;"),
     Directive::new("error_page", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(2, usize::MAX, "CODE ... [=[RESPONSE]] URI").inherited_as_a_whole().repeats()
         .short("what to show in place of an error")

@@ -16,7 +16,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("browser", "use `map $http_user_agent`"),
     ("create_full_put_path", "let the application take uploads"),
     ("dav_*", "let the application take uploads"),
-    ("early_hints", "leave it out"),
     ("f4f*", "leave it out"),
     ("flv", "serve the files as they are"),
     ("geoip_*", "use `geo` with a list of networks"),

@@ -22,6 +22,8 @@ pub struct Settings {
     /// `mirror`; `None`: off.
     pub mirror: Option<Arc<Mirror>>,
     pub limits: Limits,
+    /// `early_hints`: is any of them true, a 103 goes on to the client.
+    pub early_hints: Vec<Template>,
     /// `error_page`, in order.
     pub error_pages: Vec<ErrorPage>,
     pub recursive_error_pages: bool,

@@ -111,10 +111,12 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
         Content::Pass(pass) => pass_facts(pass),
         other => vec![("content".to_owned(), format!("{other:?}"))],
     };
-    facts.extend(fields!(settings; access, auth, satisfy, error_pages,
+    facts.extend(
+        fields!(settings; access, auth, satisfy, early_hints, error_pages,
         recursive_error_pages, access_logs, open_log_file_cache, error_logs, log_not_found,
         log_subrequests, limit_rate, limit_rate_after, real_ip, names, valid_referers,
-        auth_request, mirror, slice_bytes));
+        auth_request, mirror, slice_bytes),
+    );
     facts.extend(
         fields!(settings, files: root, index, try_files, default_type, etag,
         if_modified_since, max_ranges, autoindex, open_file_cache, sendfile, disable_symlinks),
