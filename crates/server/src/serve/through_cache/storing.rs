@@ -1,0 +1,400 @@
+//! A fetch that the cache leads: what is asked, whether the response may be stored,
+//! and storing it while others read. It runs in a task of its own, whether or not
+//! the client that began it still waits; what that client gets of it is [`Led`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_cache::{
+    CacheKey, KeyRef, Leader, Millis, NoStore, Policy, PurgeMode, PurgeTarget, Pushed, Reader,
+    RequestFacts, ResponseFacts, ResponseHead, Storable, StoredResponse, Zone,
+};
+use site::{LogLevel, Pass};
+use tokio::sync::oneshot;
+
+use crate::clock;
+use crate::fetch::{self, FetchError, FetchSpec, Fetched};
+use crate::policy::{self, Fields, Plan};
+use crate::request::{Method, Request};
+use crate::serve::pass::{self as passed, Asked};
+use crate::serve::slice::Wanted;
+
+/// How long it is remembered that a page may not be shared, so that private
+/// pages do not queue behind each other.
+const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
+/// How long after a failed refresh the next is tried; stale copies are shown
+/// meanwhile. Short, since it is how late we notice that PHP is back.
+const REFRESH_PAUSE: Duration = Duration::from_millis(100);
+
+/// What became of a led fetch, for the client that began it.
+pub enum Led {
+    Reading(Reader),
+    Freshened(Arc<StoredResponse>),
+    /// For this client alone.
+    Private(Box<Fetched>, NoStore),
+    /// The upstream answered with a status that stale copies stand in for.
+    BadStatus(Box<Fetched>),
+    Failed(FetchError),
+}
+
+/// What the storing side of a fetch needs to know; outlives the client.
+pub struct StorePlan {
+    zone: Arc<Zone>,
+    key: CacheKey,
+    policy: Policy,
+    head: http1::RequestHead,
+    method: &'static [u8],
+    uses: u32,
+    pass: Arc<Pass>,
+    allowed: http_cache::UseStale,
+    is_private: bool,
+    removes_set_cookie: bool,
+    is_validating: bool,
+    /// The request went past the cache: its response says nothing about others.
+    is_bypass: bool,
+    /// The slice that a 206 must be to be stored.
+    slice: Option<Wanted>,
+    /// For conditions that are read once the response is there.
+    request: Option<Box<Request>>,
+}
+
+impl StorePlan {
+    /// Does a response that may not be stored say that the stale copy is no longer
+    /// what this page is? A page that is gone, moved or private now must not be
+    /// shown for as long as somebody asks for it. Server errors say nothing of the
+    /// page, nor does what concerns one request; a cookie is often set for first
+    /// visits only.
+    fn outdates(&self, status: u16, why: NoStore) -> bool {
+        status < 500
+            && !self.is_bypass
+            && matches!(
+                why,
+                NoStore::Status
+                    | NoStore::NoStoreDirective
+                    | NoStore::NoCache
+                    | NoStore::Private
+                    | NoStore::VaryStar
+                    | NoStore::ZeroLifetime
+                    | NoStore::NoLifetime
+            )
+    }
+
+    /// How long a refusal counts for everybody's requests of the same key: not
+    /// at all where the reason is this very request. Otherwise one visitor who
+    /// is logged in would keep all others from a new copy.
+    fn remembered_for(&self, why: NoStore) -> Duration {
+        if self.is_bypass || matches!(why, NoStore::Condition | NoStore::Authorization) {
+            return Duration::ZERO;
+        }
+        REMEMBER_NOT_SHAREABLE
+    }
+}
+
+/// Puts together what a fetch for the cache asks, and what is to be done with its
+/// response.
+pub fn prepare(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    stale: Option<&Arc<StoredResponse>>,
+) -> Result<(FetchSpec, StorePlan), u16> {
+    let validating = stale
+        .filter(|_| plan.rules.revalidate)
+        .filter(|stored| matches!(stored.head.status, 200 | 206))
+        .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
+    let asked = Asked {
+        for_cache: true,
+        as_get: plan.rules.convert_head,
+        validating: validating.map(|stored| &**stored),
+        patience: None,
+    };
+    let spec = passed::spec(request, pass, &asked)?;
+    // What is asked once the response is there.
+    let asks_later = !plan.rules.no_cache.is_empty()
+        || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
+    let slice = Wanted::by(request);
+    let conditions = asks_later.then(|| {
+        let mut copy = request.internal();
+        copy.trace = Some(request.trace().clone());
+        copy
+    });
+    Ok((
+        spec,
+        StorePlan {
+            zone: plan.zone.clone(),
+            key: KeyRef::new(&plan.key).to_owned(),
+            policy: Policy {
+                stores_partial: slice.is_some(),
+                ..policy::storing_policy(plan.rules, &pass.exchange)
+            },
+            head: request.head.clone(),
+            method: if request.method == Method::Post {
+                b"POST"
+            } else {
+                b"GET"
+            },
+            uses: plan.uses,
+            pass: pass.clone(),
+            allowed: policy::use_stale(plan.rules),
+            is_private: plan.session.is_some(),
+            removes_set_cookie: plan.rules.stores_set_cookie,
+            is_validating: validating.is_some(),
+            is_bypass: plan.bypass.is_some(),
+            slice,
+            request: conditions,
+        },
+    ))
+}
+
+/// Fetches, decides what may be done with the response, and stores it while
+/// others read. Runs to its end whether or not anybody waits for it.
+pub async fn lead(
+    leader: Leader,
+    mut spec: FetchSpec,
+    mut store: StorePlan,
+    client: Option<oneshot::Sender<Led>>,
+) {
+    let in_background = client.is_none();
+    let tell = |led: Led| {
+        if let Some(client) = client {
+            // The client may have left; the response is stored all the same.
+            let _ = client.send(led);
+        }
+    };
+    spec.progress = Some(leader.progress());
+    let mut fetched = match fetch::fetch(&mut spec).await {
+        Ok(fetched) => fetched,
+        Err(error) => {
+            if in_background {
+                // Until the flight ends nobody else begins a refresh.
+                tokio::time::sleep(REFRESH_PAUSE).await;
+            }
+            leader.failed_as(error.status());
+            return tell(Led::Failed(error));
+        }
+    };
+    if let Some(request) = &mut store.request {
+        fetched.body.set_rate(passed::rate(request, &store.pass));
+    }
+    let now = Millis(clock::now());
+    if fetched.status == 304 && store.is_validating {
+        return freshen(leader, fetched, &spec, &store, now, tell);
+    }
+    if leader.stale().is_some() && store.allowed.statuses.contains(&fetched.status) {
+        leader.failed();
+        return tell(Led::BadStatus(Box::new(fetched)));
+    }
+    let decided = match slice_length(&store, &fetched) {
+        Ok(length) => {
+            fetched.content_length = length;
+            decide(&mut store, &fetched, now)
+        }
+        Err(why) => Err(why),
+    };
+    match decided {
+        Err(why) => {
+            let has_stale = leader.stale().is_some();
+            let outdates = has_stale && store.outdates(fetched.status, why);
+            let remembered = match has_stale && fetched.status >= 500 {
+                // It says nothing of the page: the next request asks again.
+                true => Duration::ZERO,
+                false => store.remembered_for(why),
+            };
+            leader.not_shareable(why, remembered, now);
+            if outdates {
+                let target = PurgeTarget::Key(store.key.as_ref());
+                store.zone.purge(target, PurgeMode::Hard, now);
+            }
+            tell(Led::Private(Box::new(fetched), why));
+        }
+        Ok(storable) => {
+            let fields: Vec<(Bytes, Bytes)> = std::mem::take(&mut fetched.fields)
+                .into_iter()
+                .filter(|(name, _)| is_kept(name, &store))
+                .collect();
+            let filling = leader.publish_head(
+                &ResponseHead {
+                    status: fetched.status,
+                    reason: &fetched.reason,
+                    fields: &fields,
+                    declared_length: fetched.content_length,
+                },
+                &storable,
+                now,
+            );
+            tell(Led::Reading(filling.reader()));
+            fill(filling, fetched, &spec).await;
+        }
+    }
+}
+
+fn is_kept(name: &[u8], store: &StorePlan) -> bool {
+    passed::is_sent(name, &store.pass.exchange)
+        && !(store.removes_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
+}
+
+fn freshen(
+    leader: Leader,
+    fetched: Fetched,
+    spec: &FetchSpec,
+    store: &StorePlan,
+    now: Millis,
+    tell: impl FnOnce(Led),
+) {
+    let Some(stale) = leader.stale().cloned() else {
+        leader.failed();
+        return tell(Led::Failed(FetchError::InvalidHeader));
+    };
+    if fetched.body.has_surplus() {
+        // Nothing that it says is kept, its fields as little as a body would be.
+        log_not_stored(spec, NoStore::Surplus);
+        leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
+        return tell(Led::Freshened(stale));
+    }
+    // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
+    let merged: Vec<(Bytes, Bytes)> = stale
+        .head
+        .fields
+        .freshened(&fetched.fields)
+        .pairs()
+        .collect();
+    let facts = ResponseFacts {
+        status: stale.head.status,
+        fields: &merged,
+        declared_length: None,
+    };
+    let decided = http_cache::decide(
+        &request_facts(store, &Fields(&store.head), false),
+        &facts,
+        &store.policy,
+        now,
+    );
+    let fresher: Vec<(Bytes, Bytes)> = fetched
+        .fields
+        .iter()
+        .filter(|(name, _)| is_kept(name, store))
+        .cloned()
+        .collect();
+    fetched.body.give_up(upstream::Outcome::Success);
+    match decided {
+        Ok(storable) => match leader.freshen(&fresher, &storable, now) {
+            Ok(stored) => tell(Led::Freshened(stored)),
+            Err(_) => tell(Led::Freshened(stale)),
+        },
+        Err(why) => {
+            // Still what the upstream stands by, though not for keeping.
+            leader.not_shareable(why, Duration::ZERO, now);
+            tell(Led::Freshened(stale));
+        }
+    }
+}
+
+fn request_facts<'a>(
+    store: &'a StorePlan,
+    fields: &'a Fields<'a>,
+    no_store_condition: bool,
+) -> RequestFacts<'a> {
+    RequestFacts {
+        method: store.method,
+        fields,
+        no_store_condition,
+        uses: store.uses,
+    }
+}
+
+/// The length of a body: for a slice what its range says, whether or not there
+/// is a Content-Length.
+fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, NoStore> {
+    let declared = fetched.content_length;
+    let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
+        return Ok(declared);
+    };
+    match slice.length(&fetched.fields) {
+        Some(length) if declared.is_none_or(|declared| declared == length) => Ok(Some(length)),
+        _ => Err(NoStore::Partial),
+    }
+}
+
+fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, NoStore> {
+    if passed::accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
+        return Err(NoStore::Condition);
+    }
+    let condition = match (&mut store.request, &store.pass.cache) {
+        (Some(request), Some(rules)) => {
+            let rules = rules.clone();
+            request.view = crate::request::View::Cache(rules.clone());
+            policy::is_any_true(request, &rules.no_cache)
+        }
+        _ => false,
+    };
+    let without_private;
+    let fields = if store.is_private {
+        without_private = sharing_within_a_session(&fetched.fields);
+        &without_private
+    } else {
+        &fetched.fields
+    };
+    let facts = ResponseFacts {
+        status: fetched.status,
+        fields,
+        declared_length: fetched.content_length,
+    };
+    http_cache::decide(
+        &request_facts(store, &Fields(&store.head), condition),
+        &facts,
+        &store.policy,
+        now,
+    )
+}
+
+/// A copy for one session may be kept although it is `private`.
+fn sharing_within_a_session(fields: &[(Bytes, Bytes)]) -> Vec<(Bytes, Bytes)> {
+    fields
+        .iter()
+        .map(|(name, value)| {
+            if !name.eq_ignore_ascii_case(b"cache-control") {
+                return (name.clone(), value.clone());
+            }
+            let kept: Vec<&[u8]> = value
+                .split(|&byte| byte == b',')
+                .map(<[u8]>::trim_ascii)
+                .filter(|directive| !directive.eq_ignore_ascii_case(b"private"))
+                .collect();
+            (name.clone(), Bytes::from(kept.join(&b", "[..])))
+        })
+        .filter(|(name, value)| !(name.eq_ignore_ascii_case(b"cache-control") && value.is_empty()))
+        .collect()
+}
+
+async fn fill(mut filling: http_cache::Filling, mut fetched: Fetched, spec: &FetchSpec) {
+    loop {
+        match fetched.body.next().await {
+            Ok(Some(bytes)) => match filling.push(bytes, Millis(clock::now())) {
+                Pushed::Kept => {}
+                Pushed::TooLarge => filling.room().await,
+                Pushed::Unwanted => return filling.fail(),
+            },
+            Ok(None) => {
+                if fetched.body.has_surplus() {
+                    filling.share_only(NoStore::Surplus);
+                }
+                if let Err(why) = filling.complete(Millis(clock::now())) {
+                    log_not_stored(spec, why);
+                }
+                return;
+            }
+            Err(fetch::BrokenOff) => return filling.fail(),
+        }
+    }
+}
+
+fn log_not_stored(spec: &FetchSpec, why: NoStore) {
+    if why == NoStore::MinUses {
+        return;
+    }
+    spec.context.note(
+        LogLevel::Info,
+        format_args!("response not stored: {}", why.sentence()),
+    );
+}
