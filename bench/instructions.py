@@ -30,6 +30,8 @@ REQUESTS = 1000
 # The first requests fill buffers and tables that later ones find.
 WARM_UP = 200
 MOST_RISE = 0.03
+# Counts of a scenario before a rise is believed, beyond the first.
+AGAIN = 2
 
 
 class Mayfly(peers.Mayfly):
@@ -84,6 +86,17 @@ def recorded():
     return {}
 
 
+def least(scenario, agreed):
+    """The count; again where it seems to have risen, since what is done once in a while (is the
+    file still the same?) is done more often while the machine is slow."""
+    now = count(scenario)
+    for _ in range(AGAIN):
+        if not agreed or now <= agreed * (1 + MOST_RISE):
+            break
+        now = min(now, count(scenario))
+    return now
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=os.environ.get("BINARY", "target/release/mayfly"))
@@ -98,8 +111,8 @@ def main():
     for scenario in scenarios.SCENARIOS:
         if scenario.name not in chosen.only:
             continue
-        figures[scenario.name] = now = count(scenario)
         before = agreed.get(scenario.name)
+        figures[scenario.name] = now = least(scenario, before)
         change = now / before - 1 if before else 0
         too_many = change > MOST_RISE
         risen += too_many
