@@ -3,9 +3,10 @@
 //! line each.
 
 use crate::chunked::{ChunkedDecoder, ChunkedError, Decoded};
+use crate::response::parse_response;
 use crate::{
     HeadLimits, Parsed, RequestError, RequestView, Target, body_framing, parse_request,
-    parse_response, request_host, response_framing, wants_keep_alive,
+    request_host, response_framing, wants_keep_alive,
 };
 
 /// Spans lie in bounds; pieces of a head are waited for or refused, never read

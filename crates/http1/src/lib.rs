@@ -48,6 +48,6 @@ pub use name::same_name;
 pub use presence::Presence;
 pub use request::{Parsed, RequestHead, RequestView, parse_request, worth_parsing};
 pub use request_line::{RequestLine, Version};
-pub use response::{ResponseHead, parse_response, take_response};
+pub use response::{ResponseHead, take_response};
 pub use span::{FieldSpan, Span};
 pub use target::{Target, TargetForm, split_query};

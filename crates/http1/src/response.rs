@@ -67,11 +67,9 @@ pub fn take_response(
     }))
 }
 
-/// [`take_response`] from bytes that stay; with the head comes its length.
-///
-/// # Errors
-/// The upstream's offence.
-pub fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, ResponseError> {
+/// [`take_response`] from bytes that stay, for the fuzzer and tests; with the head
+/// comes its length.
+pub(crate) fn parse_response(buf: &[u8]) -> Result<Option<(ResponseHead, usize)>, ResponseError> {
     let mut buffer = BytesMut::from(buf);
     let head = take_response(&mut buffer, usize::MAX)?;
     Ok(head.map(|head| (head, buf.len() - buffer.len())))

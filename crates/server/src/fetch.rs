@@ -75,6 +75,13 @@ pub struct FetchSpec {
     pub progress: Option<Progress>,
 }
 
+impl FetchSpec {
+    /// May the request be sent again once a server may have begun with it?
+    fn may_repeat(&self) -> bool {
+        self.is_idempotent || self.context.pass.exchange.next_non_idempotent
+    }
+}
+
 /// What a fetch and the body that it leads to have in common: by what settings
 /// they go, where their doings are noted, and what error log lines say of the
 /// request.
@@ -169,7 +176,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
     }
     let exchange = &spec.context.pass.exchange;
     let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
-    let may_repeat = spec.is_idempotent || exchange.next_non_idempotent;
+    let may_repeat = spec.may_repeat();
     let max_tries = match exchange.next_tries {
         0 => spec.group.tries(),
         tries => tries.min(spec.group.tries()),
@@ -389,7 +396,7 @@ async fn attempt_once(
                 if is_reused
                     && !is_streaming
                     && (error.before_first_byte() || error.is_leftover())
-                    && may_repeat(spec) =>
+                    && may_ask_anew(spec) =>
             {
                 // The server closed an idle connection as we took it, or sent more
                 // on it than its last response.
@@ -474,10 +481,8 @@ fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
 /// May a request be sent again over a new connection when a kept one ended before
 /// a byte of the answer? A FastCGI server closes only what it has not begun with;
 /// an HTTP server may have (RFC 9110 §9.2.2).
-fn may_repeat(spec: &FetchSpec) -> bool {
-    matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_))
-        || spec.is_idempotent
-        || spec.context.pass.exchange.next_non_idempotent
+fn may_ask_anew(spec: &FetchSpec) -> bool {
+    matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_)) || spec.may_repeat()
 }
 
 /// Shows an I/O error as nginx does: `111: Connection refused`.
@@ -503,8 +508,8 @@ fn take_kept(spec: &FetchSpec, lease: &mut Lease) -> Option<upstream::Connection
         return None;
     }
     // A body that is still arriving cannot be sent twice.
-    let may_repeat = may_repeat(spec) && spec.streaming.is_none();
-    lease.take_idle(clock::recent(), may_repeat)
+    let may_ask_anew = may_ask_anew(spec) && spec.streaming.is_none();
+    lease.take_idle(clock::recent(), may_ask_anew)
 }
 
 async fn connect_anew(spec: &FetchSpec, lease: &mut Lease) -> io::Result<upstream::Connection> {

@@ -20,8 +20,9 @@ use crate::gathered::Gathered;
 
 /// What [`ClientStream::poll_receive`] takes at once: any usual head.
 pub const RECEIVE_BYTES: usize = 8 * 1024;
-/// Pieces of one write beside what was gathered before it.
-const MOST_SLICES: usize = 16;
+/// Pieces handed to one write, beside what was gathered before it: a head and a page of
+/// some hundred kilobytes fit, and the list is small enough to be made for each write.
+pub const MAX_SLICES: usize = 16;
 
 thread_local! {
     /// Where bytes arrive before it is known how much memory they need.
@@ -290,7 +291,7 @@ impl ClientStream {
         write: impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
     ) -> io::Result<usize> {
         let mut gathered = std::mem::take(&mut *self.gathered.lock());
-        let mut all = [IoSlice::new(&[]); MOST_SLICES + 1];
+        let mut all = [IoSlice::new(&[]); MAX_SLICES + 1];
         let left = IoSlice::new(gathered.left());
         let mut used = 0;
         for (place, slice) in all.iter_mut().zip(std::iter::once(&left).chain(slices)) {

@@ -20,14 +20,11 @@ use crate::recode::Recoder;
 use crate::reply::{Body, Compressed};
 use crate::request::Request;
 use crate::rewrite::parse_rate;
-use crate::stream::ClientStream;
+use crate::stream::{ClientStream, MAX_SLICES};
 use crate::variable;
 
 use bodies::frame;
 
-/// Pieces handed to one `writev`: a head and a page of some hundred kilobytes fit,
-/// and the list is small enough to be made for each write.
-const MAX_SLICES: usize = 16;
 /// Read from a file at once where its bytes are recoded, or `sendfile` is off.
 const READ_BYTES: usize = 64 * 1024;
 /// A body up to this long is sent from the head's buffer.

@@ -13,13 +13,14 @@ use http_cache::Reader;
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use http1::{Fields, HeadWriter};
 
-use super::{FILE_PIECE_BYTES, LEAST_WRITE_BYTES, MAX_SLICES, READ_BYTES, SendError, Sender};
+use super::{FILE_PIECE_BYTES, LEAST_WRITE_BYTES, READ_BYTES, SendError, Sender};
 use crate::fetch::{BrokenOff, UpstreamBody};
 use crate::open_file::OpenFile;
 use crate::reply::{Body, Segment};
 use crate::respond::BodyFraming;
 use crate::serve::slice::Slices;
 use crate::spool::Spool;
+use crate::stream::MAX_SLICES;
 
 impl Sender<'_> {
     pub(super) async fn write_segments(
