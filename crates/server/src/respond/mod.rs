@@ -10,6 +10,7 @@ mod ranges;
 mod send;
 
 use bytes::Bytes;
+use http_cache::MemoryFile;
 use http1::conditional::{self, Validators, Verdict};
 use http1::{HeadWriter, Version};
 use site::{IfModifiedSince, ServerTokens};
@@ -106,7 +107,9 @@ pub async fn send(
     };
     let begun = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
         Some(chunks) => {
-            let begun = send::write_at_once(stream, &mut head, chunks, is_followed && !closes)?;
+            let file = file_at_hand(request, &body);
+            let is_followed = is_followed && !closes;
+            let begun = send::write_at_once(stream, &mut head, chunks, file, is_followed)?;
             if begun.is_all(&head, chunks) {
                 count(request, begun.counts(&head));
                 give_buffer(head);
@@ -195,6 +198,16 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
         },
         _ => None,
     }
+}
+
+/// A body that is at hand, as a file in memory.
+fn file_at_hand<'a>(request: &Request, body: &'a Body) -> Option<&'a MemoryFile> {
+    let body = match body {
+        Body::Stored { response, .. } => &response.body,
+        Body::Encoded(body) => body,
+        _ => return None,
+    };
+    request.settings().files.sendfile.then(|| body.file())?
 }
 
 /// The body as it comes, with all that belongs around it and after it.
