@@ -13,7 +13,7 @@ use http_cache::Reader;
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use http1::{Fields, HeadWriter};
 
-use super::{FILE_PIECE_BYTES, LEAST_WRITE_BYTES, READ_BYTES, SendError, Sender};
+use super::{LEAST_WRITE_BYTES, READ_BYTES, SendError, Sender, TURN_BYTES};
 use crate::fetch::{BrokenOff, UpstreamBody};
 use crate::open_file::OpenFile;
 use crate::reply::{Body, Segment};
@@ -91,13 +91,14 @@ impl Sender<'_> {
         while offset < end {
             let left = usize::try_from(end - offset)
                 .unwrap_or(usize::MAX)
-                .min(FILE_PIECE_BYTES);
+                .min(TURN_BYTES);
             let piece = self.allowance(left).await;
             match self.stream.try_sendfile(file, offset, piece) {
                 Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(sent) => {
                     offset += sent as u64;
                     self.sent += sent as u64;
+                    self.take_turns().await;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait().await?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
