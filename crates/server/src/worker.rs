@@ -26,6 +26,10 @@ use crate::{access_log, background, clock, connection, error_log, mirror};
 
 /// How long accepting pauses when the process has no more file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// How long a worker runs before others have their turn, and so how soon it gets its own beside a PHP
+/// that computes. Shorter ones cost more changes between the two: cold misses took 3 % more
+/// CPU at 0.5 ms and 11 % more at 0.1 ms than at the kernel's 3 ms.
+const TIME_SLICE: Duration = Duration::from_micros(500);
 /// Between two rounds of housekeeping.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How often a buffered log is looked at for its `flush` time.
@@ -235,6 +239,8 @@ struct Desk {
 fn run(desk: &Desk, inbox: mpsc::Receiver<Accepted>) {
     let (shared, index) = (&desk.shared, desk.index);
     clock::keep_readings();
+    // Where that may not be asked for, turns are as long as those of others.
+    let _ = time_slice::set(TIME_SLICE);
     let built = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
