@@ -3,12 +3,14 @@
 //!
 //! Written here rather than with httparse because nginx sorts lines into three
 //! kinds where httparse knows two: valid, refused, and odd but harmless names
-//! that the configuration may leave out. One table lookup per name byte and one
-//! vectorised search per line keep it as fast (see `benches/head.rs`).
+//! that the configuration may leave out. Looking at many bytes at a time keeps it
+//! as fast (see `benches/head.rs`).
 //!
 //! Refused everywhere: a line without a name or colon, white space or control
 //! characters in the name (so also a space before the colon and obsolete line
 //! folding, RFC 9112 §5), and NUL or a bare CR in the value.
+
+use crate::scan;
 
 /// What the next line of a head is. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +75,10 @@ pub(crate) fn read(buf: &[u8]) -> Line {
     let mut kind = 0;
     let mut class = REFUSED;
     let mut name_end = buf.len();
-    for (at, &byte) in buf.iter().enumerate() {
+    let usual = scan::find(buf, |word| {
+        !(scan::letter(word) | scan::within::<b'-', b'-'>(word))
+    });
+    for (at, &byte) in buf.iter().enumerate().skip(usual.unwrap_or(buf.len())) {
         class = NAME_BYTES[byte as usize];
         if class >= COLON {
             name_end = at;
@@ -95,7 +100,7 @@ pub(crate) fn read(buf: &[u8]) -> Line {
     let after = buf.get(name_end + 1..).unwrap_or_default();
     let leading = count_spaces(after.iter());
     let value = after.get(leading..).unwrap_or_default();
-    let Some(len) = memchr::memchr3(b'\n', b'\r', 0, value) else {
+    let Some(len) = find_stop(value) else {
         return Line::Partial;
     };
     let (value, end) = value.split_at(len);
@@ -118,6 +123,21 @@ pub(crate) fn read(buf: &[u8]) -> Line {
             _ => NameKind::Odd,
         },
     })
+}
+
+/// Where the first LF, CR or NUL is.
+#[inline]
+fn find_stop(bytes: &[u8]) -> Option<usize> {
+    const NEAR: u8 = b'\r' + 1;
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..)?;
+        at += scan::find_far(rest, |byte| byte < NEAR, scan::below::<NEAR>)?;
+        if matches!(bytes.get(at)?, b'\n' | b'\r' | 0) {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 fn count_spaces<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {

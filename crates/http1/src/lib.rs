@@ -30,6 +30,7 @@ pub mod range;
 mod request;
 mod request_line;
 mod response;
+mod scan;
 mod span;
 pub mod status;
 mod target;

@@ -17,6 +17,7 @@ use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
 use crate::name::same_name;
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
+use crate::scan;
 use crate::span::{FieldSpan, Span};
 
 /// What a buffer holds so far.
@@ -61,7 +62,8 @@ pub fn parse_request(
 }
 
 fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr(b'\n', buf.get(from..)?).map(|at| from + at)
+    let at = scan::find_far(buf.get(from..)?, |byte| byte == b'\n', scan::equal::<b'\n'>)?;
+    Some(from + at)
 }
 
 /// Refuses early what can no longer become a request: a TLS hello on a plain

@@ -7,6 +7,7 @@
 
 use crate::error::RequestError;
 use crate::presence::Presence;
+use crate::scan;
 use crate::span::Span;
 
 /// The HTTP version of a request or response, as far as it changes anything.
@@ -61,19 +62,20 @@ pub(crate) fn is_method_byte(byte: u8) -> bool {
 /// fills in `head_len`, `ignored_fields` and `presence`.
 pub(crate) fn parse(buf: &[u8], start: usize, end: usize) -> Result<RequestLine, RequestError> {
     let line = buf.get(start..end).unwrap_or_default();
-    let method_len = line
-        .iter()
-        .position(|&byte| !is_method_byte(byte))
-        .unwrap_or(line.len());
+    let method_len = match line {
+        [b'G', b'E', b'T', b' ', ..] => 3,
+        _ => line
+            .iter()
+            .position(|&byte| !is_method_byte(byte))
+            .unwrap_or(line.len()),
+    };
     if method_len == 0 || line.get(method_len) != Some(&b' ') {
         return Err(RequestError::InvalidMethod);
     }
     let target_start = skip_spaces(line, method_len);
-    let target_len = line
-        .get(target_start..)
-        .unwrap_or_default()
-        .iter()
-        .position(|&byte| byte <= b' ' || byte == 0x7f);
+    let target_len = scan::find(line.get(target_start..).unwrap_or_default(), |word| {
+        scan::below::<0x21>(word) | scan::equal::<0x7f>(word)
+    });
     let target_end = target_len.map_or(line.len(), |len| target_start + len);
     let method = line.get(..method_len).unwrap_or_default();
     let target = line.get(target_start..target_end).unwrap_or_default();

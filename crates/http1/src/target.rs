@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use crate::error::RequestError;
 use crate::host::parse_host;
+use crate::scan;
 
 /// The four forms of RFC 9112 §3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +150,7 @@ pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 fn without_fragment(query: &[u8]) -> &[u8] {
-    match memchr::memchr(b'#', query) {
+    match scan::find_far(query, |byte| byte == b'#', scan::equal::<b'#'>) {
         Some(at) => query.get(..at).unwrap_or_default(),
         None => query,
     }

@@ -14,9 +14,13 @@ pub struct Place {
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
-    /// Nothing is done to a response on its way out: no fields are added, no body
-    /// recoded, put together or slowed down.
-    pub passes_unchanged: bool,
+    /// Responses leave as they are, but for a content coding: no fields are added, no
+    /// body put together.
+    pub adds_nothing: bool,
+    /// Bodies may leave in another content coding than they came in.
+    pub recodes: bool,
+    /// Bodies may be slowed down.
+    pub is_paced: bool,
 }
 
 /// All locations of all servers.
@@ -55,7 +59,9 @@ impl Place {
         Place {
             settings: settings.clone(),
             is_open: is_open(settings),
-            passes_unchanged: passes_unchanged(settings),
+            adds_nothing: adds_nothing(settings),
+            recodes: recode::is_configured(&settings.compression),
+            is_paced: respond::is_pace_configured(settings),
         }
     }
 }
@@ -69,7 +75,7 @@ fn is_open(settings: &Settings) -> bool {
         && settings.real_ip.from.is_empty()
 }
 
-fn passes_unchanged(settings: &Settings) -> bool {
+fn adds_nothing(settings: &Settings) -> bool {
     let headers = &settings.headers;
     headers.trailers.is_empty()
         && !matches!(headers.server_tokens, ServerTokens::Text(_))
@@ -77,6 +83,4 @@ fn passes_unchanged(settings: &Settings) -> bool {
         && settings.addition.before.is_none()
         && settings.addition.after.is_none()
         && !settings.ssi.enabled
-        && !recode::is_configured(&settings.compression)
-        && !respond::is_pace_configured(settings)
 }

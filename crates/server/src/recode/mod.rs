@@ -12,7 +12,7 @@ mod encoder;
 mod recoder;
 mod stored;
 
-use http1::{Version, accept_encoding};
+use http1::{Version, accept_encoding, same_name};
 use site::{Coding, CompressionSettings, GzipProxied};
 
 use crate::reply::{Body, Reply, ReplyHead};
@@ -163,9 +163,9 @@ fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
 
 /// Does some `Vary` name Accept-Encoding already?
 fn varies_by_coding(head: &ReplyHead) -> bool {
-    let stored = head.stored.iter().flat_map(|stored| stored.fields.iter());
-    stored.chain(head.fields.iter()).any(|(name, value)| {
-        name.eq_ignore_ascii_case(b"vary")
+    head.has("vary")
+        && head.stored_fields().chain(head.fields.iter()).any(|(name, value)| {
+        same_name(name, b"vary")
             && value.split(|&byte| byte == b',').any(|field| {
                 let field = field.trim_ascii();
                 field == b"*" || field.eq_ignore_ascii_case(b"accept-encoding")

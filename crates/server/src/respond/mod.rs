@@ -296,8 +296,8 @@ fn give_buffer(mut buffer: Vec<u8>) {
 
 /// Everything that may change the reply before it is framed.
 fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around>) {
-    if goes_unchanged(request, reply) {
-        return (Recoding::AsIs, None);
+    if adds_nothing(request, reply) {
+        return (prepare_alone(request, reply), None);
     }
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
@@ -326,25 +326,32 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around
     (recoding, around)
 }
 
-/// The plain hit: the location does nothing to responses, and neither the request
-/// nor what became of it on the way asks for anything else.
-fn goes_unchanged(request: &mut Request, reply: &mut Reply) -> bool {
-    let is_plain = request.place().passes_unchanged
+/// The usual hit: the location adds nothing to responses, and neither does anything
+/// that became of the request on its way.
+fn adds_nothing(request: &Request, reply: &Reply) -> bool {
+    request.place().adds_nothing
         && reply.head.stored.is_some()
         && reply.head.status == 200
         && request.forced_status.is_none()
         && request.accel_charset.is_none()
         && request.carried.is_empty()
-        && request.carried_error.is_empty();
-    let view = request.head.view();
-    if !is_plain || view.may_have(b"range") || may_be_conditional(view) {
-        return false;
-    }
+        && request.carried_error.is_empty()
+}
+
+/// What is left to decide about a response that nothing is added to.
+fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Recoding {
     request.runs_ssi = false;
-    if reply.head.accepts_ranges {
+    if !request.is_subrequest {
+        check_conditions(request, reply);
+    }
+    let recoding = match request.place().recodes {
+        true => recode::choose(request, reply, true),
+        false => Recoding::AsIs,
+    };
+    if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, reply);
     }
-    true
+    recoding
 }
 
 /// Fields of a response that another one took the place of.
@@ -411,9 +418,7 @@ fn check_conditions(request: &Request, reply: &mut Reply) {
             reply.head.reason = None;
             reply.head.content_length = None;
             reply.head.accepts_ranges = false;
-            reply.head.unpack();
-            reply.head.fields.remove("content-type");
-            reply.head.fields.remove("content-encoding");
+            reply.head.leave_out_body();
             reply.body = Body::Empty;
         }
         Verdict::PreconditionFailed => *reply = pages::status_page(request, 412),
@@ -492,10 +497,12 @@ fn write_head(
         clock::put_date_line(request.now, out);
     }
     put_framing(reply, framing, out);
-    match (&reply.stored, reply.coded) {
-        (Some(stored), None) => out.extend_from_slice(stored.fields.block()),
-        (Some(stored), Some(_)) => stored.fields.put_recoded(out),
-        (None, _) => {}
+    if let Some(stored) = &reply.stored {
+        match reply.coded {
+            _ if reply.lacks_body => stored.fields.put_without_body(out),
+            Some(_) => stored.fields.put_recoded(out),
+            None => out.extend_from_slice(stored.fields.block()),
+        }
     }
     if reply.says_accept_ranges {
         out.extend_from_slice(ACCEPT_RANGES);
