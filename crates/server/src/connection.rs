@@ -307,9 +307,13 @@ impl Connection {
         let buffer = &mut input.buffer;
         let patience = &mut self.patience;
         patience.until(until);
-        poll_fn(|cx| match stream.poll_receive(cx, buffer) {
-            Poll::Ready(read) => Poll::Ready(read.map(Some)),
-            Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
+        let mut is_woken = false;
+        poll_fn(|cx| {
+            let was_woken = std::mem::replace(&mut is_woken, true);
+            match stream.poll_receive(cx, buffer, was_woken) {
+                Poll::Ready(read) => Poll::Ready(read.map(Some)),
+                Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
+            }
         })
         .await
     }
@@ -405,13 +409,16 @@ impl Connection {
         if let Err(error) = &after {
             self.log_send_error(&request, error);
         }
-        request.limit_guards.clear();
+        if let Some(extra) = request.extras.given() {
+            extra.limit_guards.clear();
+        }
         access_log::log(&mut request);
         if !matches!(after, Ok(After::KeepAlive)) {
             // Whoever sees the connection end finds the line in the log.
             access_log::flush_thread();
         }
-        if let (Some(refresh), Ok(After::Close)) = (request.refresh.take(), &after) {
+        let refresh = request.extras.given().and_then(|extra| extra.refresh.take());
+        if let (Some(refresh), Ok(After::Close)) = (refresh, &after) {
             // Whoever comes back at once shall find what it has caused.
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
         }

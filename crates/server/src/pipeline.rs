@@ -128,7 +128,7 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
 
 fn begin_internal(request: &mut Request) {
     request.is_internal = true;
-    request.path_info = None;
+    request.extras.forget_path_info();
     request.path_changed = false;
     request.slicing = Slicing::None;
     request.target_changed = true;
@@ -190,8 +190,8 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     request.error_status = Some(status);
     for (name, value) in fields.as_slice() {
         match name.eq_ignore_ascii_case(b"location") {
-            true => request.carried_error.set(name.clone(), value.clone()),
-            false => request.carried_error.append(name.clone(), value.clone()),
+            true => request.extras.carried_error.set(name.clone(), value.clone()),
+            false => request.extras.carried_error.append(name.clone(), value.clone()),
         }
     }
     let target = variable::evaluate(request, &page.target);

@@ -50,13 +50,35 @@ pub struct ReplyHead {
     /// What compression did, once it is done.
     pub compressed: Option<Compressed>,
     /// What `Connection`, `Keep-Alive` and `Transfer-Encoding` were sent as.
-    pub sent_connection: &'static str,
+    pub sent_connection: SentConnection,
     pub sent_keep_alive: Option<u64>,
     pub sent_chunked: bool,
     /// The client has the body (304): what describes it is left out.
     pub lacks_body: bool,
     /// `add_header` and `expires` have been applied, or must not be.
     pub is_final: bool,
+}
+
+/// The option that `Connection` carries (RFC 9110 §7.6.1).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum SentConnection {
+    /// No head was written yet.
+    #[default]
+    Nothing,
+    KeepAlive,
+    Close,
+    Upgrade,
+}
+
+impl SentConnection {
+    pub fn option(self) -> &'static str {
+        match self {
+            SentConnection::Nothing => "",
+            SentConnection::KeepAlive => "keep-alive",
+            SentConnection::Close => "close",
+            SentConnection::Upgrade => "upgrade",
+        }
+    }
 }
 
 /// How much smaller compression made a body.
@@ -152,8 +174,9 @@ impl ReplyHead {
                 return true;
             }
             b"connection" => {
-                out.extend_from_slice(self.sent_connection.as_bytes());
-                return !self.sent_connection.is_empty();
+                let option = self.sent_connection.option();
+                out.extend_from_slice(option.as_bytes());
+                return !option.is_empty();
             }
             b"keep_alive" => {
                 let Some(seconds) = self.sent_keep_alive else {

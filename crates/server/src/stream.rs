@@ -131,14 +131,18 @@ impl ClientStream {
 
     /// Receives what is there, up to [`RECEIVE_BYTES`], and appends it to
     /// `buffer`, which grows by no more than that: for heads, which are short and
-    /// of which most connections have none.
+    /// of which most connections have none. Who was woken (`is_woken`) looks before it
+    /// says again that it waits.
     pub fn poll_receive(
         &self,
         cx: &mut Context<'_>,
         buffer: &mut BytesMut,
+        mut is_woken: bool,
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.poll_read_ready(cx))?;
+            if !std::mem::take(&mut is_woken) {
+                ready!(self.poll_read_ready(cx))?;
+            }
             let mut received = None;
             let tried = self.try_io(Interest::READABLE, |socket| {
                 SCRATCH.with_borrow_mut(|scratch| {

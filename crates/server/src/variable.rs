@@ -10,6 +10,7 @@ use bytes::Bytes;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::clock;
+use crate::extras::{PathInfo, put_value};
 use crate::policy;
 use crate::request::{LocalAddress, Request, View};
 use crate::serve::{files, proxy};
@@ -76,7 +77,7 @@ pub fn write_rewrite(
                 out.extend_from_slice(text);
             }
             Part::Variable(Variable::Capture(group)) => {
-                let text = request
+                let text = request.extras
                     .captures
                     .group(usize::from(*group))
                     .unwrap_or_default();
@@ -97,8 +98,8 @@ pub fn write_rewrite(
 pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     match variable {
         Variable::Builtin(builtin) => write_builtin(request, *builtin, out),
-        Variable::Capture(group) => put(request.captures.group(usize::from(*group)), out),
-        Variable::Slot(slot) => match request.slots.get(slot.0) {
+        Variable::Capture(group) => put(request.extras.captures.group(usize::from(*group)), out),
+        Variable::Slot(slot) => match request.extras.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
             _ => false,
         },
@@ -107,13 +108,14 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             let map = &runtime.site.http.maps[id.0];
             // What the cache sees is not what the rest of the request sees.
             let remembers = !map.volatile && matches!(request.view, View::Plain);
-            if remembers && let Some(Some(value)) = request.map_values.get(id.0) {
+            if remembers && let Some(Some(value)) = request.extras.map_values.get(id.0) {
                 return put(Some(value), out);
             }
             let start = out.len();
             tables::write_map(request, map, out);
-            if remembers && let Some(place) = request.map_values.get_mut(id.0) {
-                *place = Some(out[start..].to_vec());
+            if remembers {
+                let value = Some(out[start..].to_vec());
+                put_value(&mut request.extras.map_values, id.0, value);
             }
             true
         }
@@ -121,26 +123,28 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             let runtime = request.runtime.clone();
             let geo = &runtime.site.http.geos[id.0];
             let remembers = !geo.volatile && matches!(request.view, View::Plain);
-            if remembers && let Some(Some(value)) = request.geo_values.get(id.0) {
+            if remembers && let Some(Some(value)) = request.extras.geo_values.get(id.0) {
                 return put(Some(value), out);
             }
             let start = out.len();
             tables::write_geo(request, geo, out);
-            if remembers && let Some(place) = request.geo_values.get_mut(id.0) {
-                *place = Some(out[start..].to_vec());
+            if remembers {
+                let value = Some(out[start..].to_vec());
+                put_value(&mut request.extras.geo_values, id.0, value);
             }
             true
         }
         Variable::SplitClients(id) => {
             let runtime = request.runtime.clone();
             let remembers = matches!(request.view, View::Plain);
-            if remembers && let Some(Some(value)) = request.split_values.get(id.0) {
+            if remembers && let Some(Some(value)) = request.extras.split_values.get(id.0) {
                 return put(Some(value), out);
             }
             let start = out.len();
             tables::write_split(request, &runtime.site.http.split_clients[id.0], out);
-            if remembers && let Some(place) = request.split_values.get_mut(id.0) {
-                *place = Some(out[start..].to_vec());
+            if remembers {
+                let value = Some(out[start..].to_vec());
+                put_value(&mut request.extras.split_values, id.0, value);
             }
             true
         }
@@ -150,7 +154,7 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             .reply
             .as_ref()
             .is_some_and(|reply| reply.head.write_sent_field(name, out)),
-        Variable::SentTrailer(name) => write_field_called(name, request.trailers.as_slice(), out),
+        Variable::SentTrailer(name) => write_field_called(name, request.extras.trailers.as_slice(), out),
         Variable::UpstreamTrailer(name) => request
             .trace
             .as_ref()
@@ -260,7 +264,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RealipRemoteAddr => write_ip(request.connection.peer, out),
         B::RealipRemotePort => write_port(request.connection.peer, out),
         B::BinaryRemoteAddr => write_binary_address(request, out),
-        B::RemoteUser => match &request.remote_user {
+        B::RemoteUser => match &request.extras.remote_user {
             Some(user) => put(Some(user), out),
             // Also where nobody asked for a name.
             None => {
@@ -381,11 +385,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::ZstdRatio => put_ratio(request, Coding::Zstd, out),
         B::LimitRate => put_number(request.limit_rate.unwrap_or(0), out),
         B::LimitReqStatus => put(
-            Some(request.limit_req_status.as_bytes()).filter(|s| !s.is_empty()),
+            Some(request.extras.limit_req_status.as_bytes()).filter(|s| !s.is_empty()),
             out,
         ),
         B::LimitConnStatus => put(
-            Some(request.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()),
+            Some(request.extras.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()),
             out,
         ),
         B::InvalidReferer => {
@@ -604,7 +608,7 @@ fn put_ratio(request: &Request, coding: Coding, out: &mut Vec<u8>) -> bool {
 }
 
 fn write_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    let id = *request
+    let id = *request.extras
         .request_id
         .get_or_insert_with(crate::random::bytes16);
     for byte in id {
@@ -635,7 +639,7 @@ fn write_realpath_root(request: &mut Request, out: &mut Vec<u8>) -> bool {
 
 fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
-    if let Some(split) = &request.path_info {
+    if let Some(split) = &request.extras.path_info {
         return put(Some(&split.script), out);
     }
     out.extend_from_slice(&request.path);
@@ -653,7 +657,7 @@ fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
 fn write_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
     put(
-        request
+        request.extras
             .path_info
             .as_ref()
             .map(|split| split.info.as_slice())
@@ -674,7 +678,7 @@ fn split_path_info(request: &mut Request) {
     else {
         return;
     };
-    if request
+    if request.extras
         .path_info
         .as_ref()
         .is_some_and(|split| split.for_path == request.path)
@@ -682,7 +686,7 @@ fn split_path_info(request: &mut Request) {
         return;
     }
     let path = request.path.clone();
-    request.path_info = None;
+    request.extras.forget_path_info();
     let mut locations = pattern.regex.capture_locations();
     if let Ok(Some(_)) = pattern.regex.captures_read(&mut locations, &path) {
         let group = |number| {
@@ -693,7 +697,7 @@ fn split_path_info(request: &mut Request) {
                 .to_vec()
         };
         let (script, info) = (group(1), group(2));
-        request.path_info = Some(crate::request::PathInfo {
+        request.extras.path_info = Some(PathInfo {
             for_path: path,
             script,
             info,

@@ -17,7 +17,7 @@ use site::{IfModifiedSince, ServerTokens};
 use crate::charset;
 use crate::clock;
 use crate::recode::{self, Recoder, Recoding};
-use crate::reply::{Body, Reply, Segment};
+use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
 use crate::request::{Method, Request};
 use crate::ssi;
 use crate::stream::ClientStream;
@@ -79,9 +79,9 @@ pub async fn send(
         || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
     let mut head = take_buffer();
     reply.head.sent_connection = match reply.head.status {
-        101 => "upgrade",
-        _ if closes => "close",
-        _ => "keep-alive",
+        101 => SentConnection::Upgrade,
+        _ if closes => SentConnection::Close,
+        _ => SentConnection::KeepAlive,
     };
     reply.head.sent_chunked = framing == BodyFraming::Chunked;
     let keep_alive = request.settings().connection.keepalive_header;
@@ -214,7 +214,7 @@ async fn send_in_turn(
         Some(around) => send_around(request, sender, around, body, framing).await?,
     }
     fields::add_trailers(request, sender.take_trailers());
-    sender.end(framing, &request.trailers).await
+    sender.end(framing, &request.extras.trailers).await
 }
 
 /// The body, or what comes of it where its commands are run.
@@ -333,9 +333,9 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
         && reply.head.stored.is_some()
         && reply.head.status == 200
         && request.forced_status.is_none()
-        && request.accel_charset.is_none()
-        && request.carried.is_empty()
-        && request.carried_error.is_empty()
+        && request.extras.accel_charset.is_none()
+        && request.extras.carried.is_empty()
+        && request.extras.carried_error.is_empty()
 }
 
 /// What is left to decide about a response that nothing is added to.
@@ -356,18 +356,18 @@ fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Recoding {
 
 /// Fields of a response that another one took the place of.
 fn carry_over(request: &mut Request, reply: &mut Reply) {
-    for (name, value) in request.carried_error.as_slice() {
+    for (name, value) in request.extras.carried_error.as_slice() {
         // There is one place to go to, the last that was named.
         if http1::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
     }
-    if request.carried.is_empty() {
+    if request.extras.carried.is_empty() {
         return;
     }
     reply.head.unpack();
-    for (name, value) in std::mem::take(&mut request.carried).as_slice() {
+    for (name, value) in std::mem::take(&mut request.extras.carried).as_slice() {
         if http1::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
@@ -468,42 +468,17 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
 const ACCEPT_RANGES: &[u8] = b"Accept-Ranges: bytes\r\n";
 const VARY: &[u8] = b"Vary: Accept-Encoding\r\n";
 
-fn write_head(
-    request: &mut Request,
-    reply: &crate::reply::ReplyHead,
-    framing: BodyFraming,
-    out: &mut Vec<u8>,
-) {
+fn write_head(request: &Request, reply: &ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
     // Values with line breaks or NUL are refused by the writer and left out:
     // they can only come from variables, and no response may be split by them.
-    let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
+    let writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
     let headers = &request.settings().headers;
-    let (server, says_cache_status) = (&headers.server_tokens, headers.cache_status);
-    if let (ServerTokens::Text(_), Some(text), false) =
-        (server, &request.server_text, reply.passes_server)
-    {
-        let _ = writer.put_field("Server", text);
-    }
-    let out = writer.into_inner();
-    out.extend_from_slice(match server {
-        _ if reply.passes_server => b"",
-        ServerTokens::On | ServerTokens::Build => {
-            concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes()
-        }
-        ServerTokens::Off => b"Server: mayfly\r\n",
-        ServerTokens::Text(_) => b"",
-    });
+    let out = put_server(request, reply, &headers.server_tokens, writer);
     if !reply.passes_date {
         clock::put_date_line(request.now, out);
     }
     put_framing(reply, framing, out);
-    if let Some(stored) = &reply.stored {
-        match reply.coded {
-            _ if reply.lacks_body => stored.fields.put_without_body(out),
-            Some(_) => stored.fields.put_recoded(out),
-            None => out.extend_from_slice(stored.fields.block()),
-        }
-    }
+    put_stored(reply, out);
     if reply.says_accept_ranges {
         out.extend_from_slice(ACCEPT_RANGES);
     }
@@ -515,22 +490,16 @@ fn write_head(
         let _ = writer.put_field("Content-Encoding", coding.name());
     }
     put_fields(reply, &mut writer);
-    if let Some(age) = request.cache.age.filter(|_| {
-        request
-            .cache
-            .outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.served != http_cache::Served::No)
-    }) {
+    if let Some(outcome) = &request.cache.outcome {
         let out = writer.into_inner();
-        out.extend_from_slice(b"Age: ");
-        out.extend_from_slice(itoa::Buffer::new().format(age).as_bytes());
-        out.extend_from_slice(b"\r\n");
-        writer = HeadWriter::resume(out);
-    }
-    if says_cache_status && let Some(outcome) = &request.cache.outcome {
-        let out = writer.into_inner();
-        put_cache_status(outcome, out);
+        if let Some(age) = request.cache.age
+            && outcome.served != http_cache::Served::No
+        {
+            put_number_line(b"Age: ", age, out);
+        }
+        if headers.cache_status {
+            put_cache_status(outcome, out);
+        }
         writer = HeadWriter::resume(out);
     }
     if let Some(lifetime) = request.cache.marks_writer {
@@ -540,22 +509,69 @@ fn write_head(
     writer.finish();
 }
 
-/// The fields for this connection alone (RFC 9110 §7.6.1), and the length.
-fn put_framing(reply: &crate::reply::ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
-    match framing {
-        BodyFraming::Length(length) => {
-            out.extend_from_slice(b"Content-Length: ");
-            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-            out.extend_from_slice(b"\r\n");
+fn put_server<'a>(
+    request: &Request,
+    reply: &ReplyHead,
+    tokens: &ServerTokens,
+    mut writer: HeadWriter<'a>,
+) -> &'a mut Vec<u8> {
+    if reply.passes_server {
+        return writer.into_inner();
+    }
+    match tokens {
+        ServerTokens::Text(_) => {
+            if let Some(text) = &request.extras.server_text {
+                let _ = writer.put_field("Server", text);
+            }
+            writer.into_inner()
         }
+        ServerTokens::On | ServerTokens::Build => {
+            let out = writer.into_inner();
+            let line = concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n");
+            out.extend_from_slice(line.as_bytes());
+            out
+        }
+        ServerTokens::Off => {
+            let out = writer.into_inner();
+            out.extend_from_slice(b"Server: mayfly\r\n");
+            out
+        }
+    }
+}
+
+/// The stored fields, as they hold for the body that is sent.
+fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
+    let Some(stored) = &reply.stored else {
+        return;
+    };
+    match reply.coded {
+        _ if reply.lacks_body => stored.fields.put_without_body(out),
+        Some(_) => stored.fields.put_recoded(out),
+        None => out.extend_from_slice(stored.fields.block()),
+    }
+}
+
+/// A field with a number for its value, and its line end.
+fn put_number_line(name: &[u8], value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The fields for this connection alone (RFC 9110 §7.6.1), and the length.
+fn put_framing(reply: &ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
+    match framing {
+        BodyFraming::Length(length) => put_number_line(b"Content-Length: ", length, out),
         BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyFraming::None | BodyFraming::UntilClose => {}
     }
     match (reply.sent_connection, reply.sent_keep_alive) {
-        ("keep-alive", None) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-        (option, seconds) => {
+        (SentConnection::KeepAlive, None) => {
+            out.extend_from_slice(b"Connection: keep-alive\r\n");
+        }
+        (connection, seconds) => {
             out.extend_from_slice(b"Connection: ");
-            out.extend_from_slice(option.as_bytes());
+            out.extend_from_slice(connection.option().as_bytes());
             if let Some(seconds) = seconds {
                 out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
                 out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
@@ -566,7 +582,7 @@ fn put_framing(reply: &crate::reply::ReplyHead, framing: BodyFraming, out: &mut 
 }
 
 /// Writes the fields that are kept one by one.
-fn put_fields(reply: &crate::reply::ReplyHead, writer: &mut HeadWriter<'_>) {
+fn put_fields(reply: &ReplyHead, writer: &mut HeadWriter<'_>) {
     for (name, value) in reply.fields.iter() {
         if reply.weakens(name, value) {
             let _ = writer.put_field(name, [b"W/", value].concat());
@@ -617,6 +633,6 @@ pub(crate) fn evaluate_server_text(request: &mut Request) {
     }
     let settings = request.settings_held();
     if let ServerTokens::Text(template) = &settings.headers.server_tokens {
-        request.server_text = Some(variable::evaluate(request, template));
+        request.extras.server_text = Some(variable::evaluate(request, template));
     }
 }

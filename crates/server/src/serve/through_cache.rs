@@ -219,7 +219,7 @@ fn serve_while_refreshing(
     let served = match leader {
         Some(leader) => {
             if let Ok((spec, store)) = prepare(request, pass, plan, leader.stale()) {
-                request.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
+                request.extras.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
             }
             Served::StaleRefreshing
         }
