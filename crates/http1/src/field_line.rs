@@ -70,7 +70,7 @@ static NAME_BYTES: [u8; 256] = {
 
 /// Reads the line at the start of `buf`. A piece of a line is `Refused` only if
 /// the whole would be.
-#[inline]
+#[inline(always)]
 pub(crate) fn read(buf: &[u8]) -> Line {
     if let [b'\r', b'\n', ..] = buf {
         return Line::Empty(2);
@@ -148,7 +148,7 @@ fn without_name(buf: &[u8]) -> Line {
 }
 
 /// Where the first LF, CR or NUL is.
-#[inline]
+#[inline(always)]
 fn find_stop(bytes: &[u8]) -> Option<usize> {
     const NEAR: u8 = b'\r' + 1;
     let mut at = 0;

@@ -45,7 +45,7 @@ pub use fuzz::{fuzz_chunked, fuzz_request_head, fuzz_response_head};
 pub use head_writer::{FieldError, HeadWriter};
 pub use host::{Host, parse_host, request_host};
 pub use limits::HeadLimits;
-pub use name::same_name;
+pub use name::{is_spelt, same_name};
 pub use presence::Presence;
 pub use request::{Parsed, RequestHead, RequestView, parse_request, worth_parsing};
 pub use request_line::{RequestLine, Version};

@@ -61,6 +61,7 @@ pub fn parse_request(
     parse_fields(buf, lf + 1, limits, &mut room, &mut line, fields)
 }
 
+#[inline]
 fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
     let at = scan::find_far(buf.get(from..)?, |byte| byte == b'\n', scan::equal::<b'\n'>)?;
     Some(from + at)
@@ -318,6 +319,13 @@ impl<'a> RequestView<'a> {
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
         self.line.presence.may_have(name)
+    }
+
+    /// The same of a name as variables spell it, with `_` for `-`.
+    #[inline]
+    pub fn may_have_spelt(self, variable: &[u8]) -> bool {
+        // What the bits tell of a name is the same in either spelling but at its ends.
+        variable.starts_with(b"_") || variable.ends_with(b"_") || self.may_have(variable)
     }
 
     /// All values of the field `name` in one, as nginx's `$http_name` shows

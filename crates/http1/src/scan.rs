@@ -16,10 +16,34 @@ pub(crate) fn find(bytes: &[u8], marks: impl Fn(u64) -> u64) -> Option<usize> {
             return Some(at * 8 + found.trailing_zeros() as usize / 8);
         }
     }
-    let at = rest
-        .iter()
-        .position(|&byte| marks(byte.into()) & 0x80 != 0)?;
-    Some(words.len() * 8 + at)
+    if rest.is_empty() {
+        return None;
+    }
+    // The last word may have bytes of the one before it again; those are shifted out.
+    let last = match bytes.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
+        None => short_word(rest),
+    };
+    let at = (marks(last) & MARKS).trailing_zeros() as usize / 8;
+    (at < rest.len()).then_some(words.len() * 8 + at)
+}
+
+/// One to seven bytes as a word, with zeros above them. Pieces that overlap agree where
+/// they do.
+#[inline]
+fn short_word(bytes: &[u8]) -> u64 {
+    let placed = |at: usize, piece: u64| piece << (8 * at);
+    let len = bytes.len();
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            let piece = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+            piece(first) | placed(len - 4, piece(last))
+        }
+        _ => {
+            let byte = |at: usize| placed(at, u64::from(bytes[at]));
+            byte(0) | byte(len / 2) | byte(len - 1)
+        }
+    }
 }
 
 /// The same for what is often long: `is` tells of single bytes what `marks` does of
@@ -33,8 +57,7 @@ pub(crate) fn find_far(
     const MANY: usize = 32;
     let (chunks, _) = bytes.as_chunks::<MANY>();
     // Without a way out of the inner loop, all bytes of a chunk are looked at together.
-    let without =
-        |chunk: &&[u8; MANY]| !chunk.iter().fold(false, |found, &byte| found | is(byte));
+    let without = |chunk: &&[u8; MANY]| !chunk.iter().fold(false, |found, &byte| found | is(byte));
     let passed = chunks.iter().take_while(without).count() * MANY;
     find(bytes.get(passed..)?, marks).map(|at| passed + at)
 }

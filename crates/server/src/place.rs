@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use site::{LocationId, ServerId, ServerTokens, Settings, Site};
+use site::{Listener, ListenerId, LocationId, ServerId, ServerTokens, Settings, Site};
 
 use crate::{gate, recode, respond};
 
@@ -28,6 +28,8 @@ pub struct Places {
     /// Of each server, where its locations begin.
     first: Vec<usize>,
     places: Vec<Place>,
+    /// Of each listener, whether whatever comes to it is for its default server.
+    has_one_server: Vec<bool>,
 }
 
 /// Where a location stands in [`Places`].
@@ -42,7 +44,16 @@ impl Places {
             let own = &server.locations;
             places.extend(own.iter().map(|location| Place::of(&location.settings)));
         }
-        Places { first, places }
+        Places {
+            first,
+            places,
+            has_one_server: site.http.listeners.iter().map(has_one_server).collect(),
+        }
+    }
+
+    /// Is there nothing to choose among behind this listener?
+    pub fn has_one_server(&self, listener: ListenerId) -> bool {
+        self.has_one_server[listener.0]
     }
 
     pub fn id(&self, server: ServerId, location: LocationId) -> PlaceId {
@@ -52,6 +63,19 @@ impl Places {
     pub fn get(&self, id: PlaceId) -> &Place {
         &self.places[id.0]
     }
+}
+
+fn has_one_server(listener: &Listener) -> bool {
+    let names = &listener.names;
+    let wildcards = names
+        .leading_wildcard
+        .iter()
+        .chain(&names.trailing_wildcard);
+    let mut named = names
+        .exact
+        .values()
+        .chain(wildcards.map(|(_, server)| server));
+    names.patterns.is_empty() && named.all(|server| *server == listener.default_server)
 }
 
 impl Place {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{StoredHead, StoredResponse};
-use http1::{Fields, same_name};
+use http1::{Fields, is_spelt, same_name};
 use site::Coding;
 
 use crate::fetch::UpstreamBody;
 use crate::open_file::OpenFile;
-use crate::variable::names_field;
 
 /// Head and body of a response.
 pub struct Reply {
@@ -209,7 +208,7 @@ impl ReplyHead {
             found = true;
         }
         for (field, value) in self.stored_fields().chain(self.fields.iter()) {
-            if names_field(name, field) {
+            if is_spelt(name, field) {
                 if found {
                     out.extend_from_slice(b", ");
                 }

@@ -147,7 +147,7 @@ impl ClientStream {
             let tried = self.try_io(Interest::READABLE, |socket| {
                 SCRATCH.with_borrow_mut(|scratch| {
                     let (_, count) = net::recv(socket, &mut scratch[..], RecvFlags::DONTWAIT)?;
-                    buffer.extend_from_slice(scratch.get(..count).unwrap_or_default());
+                    append(buffer, scratch.get(..count).unwrap_or_default());
                     received = Some(count);
                     // A short read took all there was. Saying so here spares the
                     // system call that would only find that out; what arrives from
@@ -407,6 +407,14 @@ impl ClientStream {
             Socket::Tcp(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Read),
             Socket::Unix(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Read),
         };
+    }
+}
+
+/// Most heads come whole: the first bytes get as much memory as they need.
+fn append(buffer: &mut BytesMut, received: &[u8]) {
+    match buffer.capacity() {
+        0 => *buffer = BytesMut::from(received),
+        _ => buffer.extend_from_slice(received),
     }
 }
 

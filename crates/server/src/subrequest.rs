@@ -21,7 +21,10 @@ const MAX_DISCARDED_BYTES: usize = 64 * 1024;
 /// none of its own. Method and head are the client's; there is no body.
 pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
     // Both are the same request to whoever follows `$request_id` through logs.
-    let id = *request.extras.request_id.get_or_insert_with(random::bytes16);
+    let id = *request
+        .extras
+        .request_id
+        .get_or_insert_with(random::bytes16);
     let mut made = request.internal();
     made.extras.request_id = Some(id);
     made.extras.forget_path_info();

@@ -9,10 +9,12 @@ mod pages;
 mod ranges;
 mod send;
 
+use std::pin::Pin;
+
 use bytes::Bytes;
 use http1::conditional::{self, Validators, Verdict};
 use http1::{HeadWriter, Version};
-use site::{IfModifiedSince, ServerTokens};
+use site::{Coding, IfModifiedSince, ServerTokens};
 
 use crate::charset;
 use crate::clock;
@@ -54,25 +56,57 @@ fn is_closing(status: u16) -> bool {
     status >= 400 && CLOSING_STATUSES.contains(&status)
 }
 
+/// How far a response has come.
+pub enum Sent<'a> {
+    /// It is out, or cannot be.
+    Settled(Result<After, SendError>),
+    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in
+    /// that of its connection it would cost each of them, the idle ones too, a kilobyte.
+    Rest(Pin<Box<dyn Future<Output = Result<After, SendError>> + Send + 'a>>),
+}
+
 /// Sends `reply`; tells whether the connection may go on. The request's
 /// status and byte counts are filled in for the log. Where another request is
 /// here already (`is_followed`), the response may wait for that one's.
-pub async fn send(
-    request: &mut Request,
+pub fn send<'a>(
+    request: &'a mut Request,
     mut reply: Box<Reply>,
-    stream: &ClientStream,
+    stream: &'a ClientStream,
     may_keep_alive: bool,
     is_followed: bool,
-) -> Result<After, SendError> {
+) -> Sent<'a> {
     if request.head.version() == Version::Http09 {
-        return Box::pin(send_simple(request, reply, stream)).await;
+        return Sent::Rest(Box::pin(send_simple(request, reply, stream)));
     }
     let (recoding, around) = prepare(request, &mut reply);
     let recoder = match recoding {
         Recoding::AsIs => None,
         Recoding::OnTheWay(recoder) => Some(recoder),
-        Recoding::Wait(wait) => Box::pin(wait.settle(&mut reply)).await,
+        Recoding::Wait(wait) => {
+            return Sent::Rest(Box::pin(async move {
+                let recoder = wait.settle(&mut reply).await;
+                let coded = (recoder, around);
+                match send_prepared(request, reply, stream, coded, may_keep_alive, is_followed) {
+                    Sent::Settled(after) => after,
+                    Sent::Rest(rest) => rest.await,
+                }
+            }));
+        }
     };
+    let coded = (recoder, around);
+    send_prepared(request, reply, stream, coded, may_keep_alive, is_followed)
+}
+
+/// Sends a response that nothing changes any more but what recodes its body and what
+/// stands around it.
+fn send_prepared<'a>(
+    request: &'a mut Request,
+    mut reply: Box<Reply>,
+    stream: &'a ClientStream,
+    (recoder, around): (Option<Recoder>, Option<Around>),
+    may_keep_alive: bool,
+    is_followed: bool,
+) -> Sent<'a> {
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
@@ -106,14 +140,16 @@ pub async fn send(
     };
     let begun = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
         Some(chunks) => {
-            let begun = send::write_at_once(stream, &mut head, chunks, is_followed && !closes)?;
-            if begun.is_all(&head, chunks) {
-                count(request, begun.counts(&head));
-                give_buffer(head);
-                request.is_complete = true;
-                return Ok(after);
+            match send::write_at_once(stream, &mut head, chunks, is_followed && !closes) {
+                Ok(begun) if begun.is_all(&head, chunks) => {
+                    count(request, begun.counts(&head));
+                    give_buffer(head);
+                    request.is_complete = true;
+                    return Sent::Settled(Ok(after));
+                }
+                Ok(begun) => Some(begun),
+                Err(error) => return Sent::Settled(Err(error)),
             }
-            Some(begun)
         }
         None => None,
     };
@@ -126,11 +162,11 @@ pub async fn send(
         framing,
         has_body,
     };
-    // Whoever has to wait pays for a future of its own: kept in that of its
-    // connection it would cost each of them, the idle ones too, a kilobyte.
-    Box::pin(send_outgoing(request, stream, outgoing)).await?;
-    request.is_complete = true;
-    Ok(after)
+    Sent::Rest(Box::pin(async move {
+        send_outgoing(request, stream, outgoing).await?;
+        request.is_complete = true;
+        Ok(after)
+    }))
 }
 
 /// A response that did not leave in one system call.
@@ -485,10 +521,10 @@ fn write_head(request: &Request, reply: &ReplyHead, framing: BodyFraming, out: &
     if reply.says_vary {
         out.extend_from_slice(VARY);
     }
-    let mut writer = HeadWriter::resume(out);
     if let Some(coding) = reply.coded {
-        let _ = writer.put_field("Content-Encoding", coding.name());
+        out.extend_from_slice(content_encoding(coding));
     }
+    let mut writer = HeadWriter::resume(out);
     put_fields(reply, &mut writer);
     if let Some(outcome) = &request.cache.outcome {
         let out = writer.into_inner();
@@ -548,6 +584,14 @@ fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
         _ if reply.lacks_body => stored.fields.put_without_body(out),
         Some(_) => stored.fields.put_recoded(out),
         None => out.extend_from_slice(stored.fields.block()),
+    }
+}
+
+fn content_encoding(coding: Coding) -> &'static [u8] {
+    match coding {
+        Coding::Brotli => b"Content-Encoding: br\r\n",
+        Coding::Zstd => b"Content-Encoding: zstd\r\n",
+        Coding::Gzip => b"Content-Encoding: gzip\r\n",
     }
 }
 

@@ -337,7 +337,11 @@ fn put_method(request: &mut Request, proxy: &Proxy, asked: &Asked<'_>, head: &mu
 
 /// Appends the request target that the upstream sees.
 fn put_target(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
-    let of_url = request.extras.proxy_url.as_ref().and_then(|url| url.uri.as_ref());
+    let of_url = request
+        .extras
+        .proxy_url
+        .as_ref()
+        .and_then(|url| url.uri.as_ref());
     match (&proxy.uri, of_url) {
         (ProxyUri::OfTarget, Some(uri)) => head.extend_from_slice(uri),
         (ProxyUri::Replaces { uri, prefix_bytes }, _) => {

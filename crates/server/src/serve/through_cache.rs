@@ -278,7 +278,7 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
 fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
     ReplyHead {
         status: stored.status,
-        reason: Some(stored.reason.clone()).filter(|reason| !reason.is_empty()),
+        reason: (!stored.reason.is_empty()).then(|| stored.reason.clone()),
         content_length: stored.declared_length,
         stored: Some(stored),
         ..ReplyHead::default()
