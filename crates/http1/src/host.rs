@@ -9,7 +9,6 @@ use std::net::Ipv6Addr;
 
 use crate::error::RequestError;
 use crate::request::RequestView;
-use crate::scan;
 use crate::target::Target;
 
 /// A valid host and perhaps a port.
@@ -135,16 +134,11 @@ fn scan_reg_name(bytes: &[u8]) -> Option<(usize, bool)> {
     Some((at, has_upper))
 }
 
-/// How many small letters, digits and dashes `bytes` begin with: most hosts are made of
-/// them and dots.
+/// How many bytes that need no second look `bytes` begin with.
 #[inline]
 fn plain_len(bytes: &[u8]) -> usize {
-    let stop = scan::find(bytes, |word| {
-        !(scan::within::<b'a', b'z'>(word)
-            | scan::within::<b'0', b'9'>(word)
-            | scan::within::<b'-', b'-'>(word))
-    });
-    stop.unwrap_or(bytes.len())
+    let plain = |&&byte: &&u8| NAME_BYTES[usize::from(byte)] == PLAIN;
+    bytes.iter().take_while(plain).count()
 }
 
 fn parse_port(digits: &[u8]) -> Option<u16> {

@@ -483,35 +483,33 @@ fn put_counted_target(target: &[u8], ignored: &[Box<[u8]>], out: &mut Vec<u8>) {
 /// A request field by the name a variable gives it: lower case, `_` for `-`.
 /// Several fields of the name are joined by `, ` (`; ` for Cookie).
 fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
-    if name == b"cookie"
-        && let View::Cache(rules) = &request.view
+    if let View::Cache(rules) = &request.view
         && !rules.ignored_cookies.is_empty()
+        && name == b"cookie"
     {
         return policy::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
     }
-    let separator: &[u8] = if name == b"cookie" { b"; " } else { b", " };
     if !request.head.view().may_have_spelt(name) {
         return false;
     }
-    let mut found = false;
-    for (field, value) in request.head.fields() {
-        if !is_spelt(name, field) {
-            continue;
-        }
-        if found {
-            out.extend_from_slice(separator);
-        }
-        out.extend_from_slice(value);
-        found = true;
-        // Fields that may stand only once, as nginx reads them.
-        if matches!(
-            name,
-            b"host" | b"content_length" | b"user_agent" | b"content_type"
-        ) {
-            break;
-        }
+    let mut fields = request.head.fields();
+    let Some((_, first)) = fields.find(|(field, _)| is_spelt(name, field)) else {
+        return false;
+    };
+    out.extend_from_slice(first);
+    // Fields that may stand only once, as nginx reads them.
+    if matches!(
+        name,
+        b"host" | b"content_length" | b"user_agent" | b"content_type"
+    ) {
+        return true;
     }
-    found
+    let separator = if name == b"cookie" { b"; " } else { b", " };
+    for (_, value) in fields.filter(|(field, _)| is_spelt(name, field)) {
+        out.extend_from_slice(separator);
+        out.extend_from_slice(value);
+    }
+    true
 }
 
 /// Appends the values of all fields that a variable's `name` means, joined as one;

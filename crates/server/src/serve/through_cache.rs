@@ -258,14 +258,14 @@ fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Serve
     let length = stored.body.len();
     head.content_length = Some(length);
     head.accepts_ranges = true;
-    Handled::Reply(Box::new(Reply {
-        head,
-        body: Body::Stored {
-            response: stored,
-            start: 0,
-            end: length,
-        },
-    }))
+    let body = Body::Stored {
+        response: stored,
+        start: 0,
+        end: length,
+    };
+    // Made where it stays: it is large.
+    let reply = Box::write(Box::new_uninit(), Reply { head, body });
+    Handled::Reply(reply)
 }
 
 fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
