@@ -46,14 +46,22 @@ pub fn parse_request(
         .iter()
         .position(|&byte| byte != b'\r' && byte != b'\n')
         .unwrap_or(buf.len());
-    let Some(lf) = find_lf(buf, start) else {
-        return check_unfinished_request_line(buf, start, &mut room);
+    let usual = request_line::parse_usual(buf, start);
+    let lf = match usual {
+        Some((_, lf)) => lf,
+        None => match find_lf(buf, start) {
+            Some(lf) => lf,
+            None => return check_unfinished_request_line(buf, start, &mut room),
+        },
     };
     // Leading empty lines take room like the line they precede, which bounds them.
     if !room.take(lf + 1) {
         return Err(RequestError::UriTooLong);
     }
-    let mut line = request_line::parse(buf, start, field_line::without_cr(buf, start, lf))?;
+    let mut line = match usual {
+        Some((line, _)) => line,
+        None => request_line::parse(buf, start, field_line::without_cr(buf, start, lf))?,
+    };
     if line.version == Version::Http09 {
         line.head_len = lf + 1;
         return Ok(Parsed::Complete(line));
@@ -61,7 +69,6 @@ pub fn parse_request(
     parse_fields(buf, lf + 1, limits, &mut room, &mut line, fields)
 }
 
-#[inline]
 fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
     let at = scan::find_far(buf.get(from..)?, |byte| byte == b'\n', scan::equal::<b'\n'>)?;
     Some(from + at)
