@@ -8,6 +8,7 @@
 //!   21504 bytes  ->  [ 20480 ][ 1024 ]
 //! ```
 
+use crate::memory_file::{FilePlace, MemoryFile};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const PIECE_BYTES: usize = size_of::<Bytes>() + 32;
 pub struct Body {
     chunks: Arc<[Bytes]>,
     len: u64,
+    /// Where the same bytes may be as a file; `None` where they are too few or too many.
+    file: Option<Arc<FilePlace>>,
 }
 
 impl Default for Body {
@@ -35,6 +38,7 @@ impl Default for Body {
         Body {
             chunks: Arc::new([]),
             len: 0,
+            file: None,
         }
     }
 }
@@ -65,9 +69,11 @@ impl Body {
                 Bytes::from(piece)
             })
             .collect();
+        let len = len as u64;
         Body {
             chunks,
-            len: len as u64,
+            len,
+            file: FilePlace::for_body(len),
         }
     }
 
@@ -103,7 +109,18 @@ impl Body {
         })
     }
 
-    /// Bytes of memory the body takes, as the allocator rounds them, with its bookkeeping.
+    /// The same bytes as a file, for a body that is sent whole: counts as being asked for, and
+    /// makes the file when that has happened often enough. See [`crate::memory_file`].
+    #[must_use]
+    pub fn file(&self) -> Option<&MemoryFile> {
+        self.file.as_ref()?.ask(&self.chunks)
+    }
+
+    pub(crate) fn file_place(&self) -> Option<&FilePlace> {
+        self.file.as_deref()
+    }
+
+    /// Bytes of memory the body takes, its file aside, as the allocator rounds them, with its bookkeeping.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let pieces: usize = self
@@ -111,7 +128,8 @@ impl Body {
             .iter()
             .map(|c| allocated(c.len()) + PIECE_BYTES)
             .sum();
-        pieces + 16
+        let place = self.file.as_ref().map_or(0, |_| FilePlace::size_bytes());
+        pieces + place + 16
     }
 }
 

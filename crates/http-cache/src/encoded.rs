@@ -92,6 +92,12 @@ impl EncodedForms {
         });
     }
 
+    /// The zone that the response is stored in, and the hash of its key.
+    pub(crate) fn home(&self) -> Option<(Arc<Zone>, u64)> {
+        let home = self.home.get()?;
+        Some((home.zone.upgrade()?, home.hash))
+    }
+
     /// Lets go of what is there; what is being made goes on.
     pub(crate) fn clear(&self) {
         let mut forms = self.forms.write();
@@ -183,6 +189,9 @@ impl Claim {
     #[allow(clippy::must_use_candidate, reason = "what to do is the same")]
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
+        if let Some(place) = body.file_place() {
+            place.settle(&self.forms);
+        }
         self.settle(bytes, Form::Ready(body))
     }
 
@@ -192,14 +201,11 @@ impl Claim {
     }
 
     fn settle(mut self, bytes: usize, form: Form) -> bool {
-        let Some(home) = self.forms.home.get() else {
-            return false;
-        };
-        let Some(zone) = home.zone.upgrade() else {
+        let Some((zone, hash)) = self.forms.home() else {
             return false;
         };
         let put = || self.forms.put(self.encoding, form);
-        let kept = zone.attach(home.hash, &self.forms, bytes as u64, put);
+        let kept = zone.attach(hash, &self.forms, bytes as u64, put);
         self.is_settled = kept.is_some();
         kept == Some(true)
     }
@@ -394,23 +400,35 @@ mod tests {
         assert_empties(&zone, 1 << 20);
     }
 
-    /// Bytes of what can be found in the zone: responses and their forms.
+    /// Asks for a body until it has a file, if it may have one.
+    fn ask_often(body: &Body) {
+        for _ in 0..16 {
+            let _ = body.file();
+        }
+    }
+
+    fn file_bytes(body: &Body) -> u64 {
+        body.file_place().map_or(0, |place| place.file_bytes())
+    }
+
+    /// Bytes of what can be found in the zone: responses, their forms and their files.
     fn there(zone: &Zone) -> u64 {
         let stored = (0..12).filter_map(|name| find(zone, &format!("k{name}")));
         let bytes = stored.map(|stored| {
             let forms = (0..3).filter_map(|encoding| match stored.encoded(Encoding(encoding)) {
-                Encoded::Ready(body) => Some(body.size_bytes()),
+                Encoded::Ready(body) => Some(body.size_bytes() as u64 + file_bytes(&body)),
                 _ => None,
             });
-            stored.size_bytes() + forms.sum::<usize>()
+            stored.size_bytes() as u64 + file_bytes(&stored.body) + forms.sum::<u64>()
         });
-        bytes.sum::<usize>() as u64
+        bytes.sum()
     }
 
-    /// Responses come, are freshened, purged and evicted while forms are made of them.
+    /// Responses come, are freshened, purged and evicted while forms and files are made of them.
     #[test]
     fn forms_are_counted_whatever_happens_to_their_responses() {
         const BUDGET: u64 = 400_000;
+        let mut most_in_files = 0;
         for seed in 0..200 {
             let zone = zone(BUDGET);
             let mut random = Random(seed);
@@ -418,7 +436,20 @@ mod tests {
             let mut leaders: Vec<Leader> = Vec::new();
             for _ in 0..300 {
                 let name = format!("k{}", random.below(12));
-                match random.below(10) {
+                match random.below(12) {
+                    10 => {
+                        if let Some(stored) = find(&zone, &name) {
+                            ask_often(&stored.body);
+                        }
+                    }
+                    11 => {
+                        let stored = find(&zone, &name);
+                        if let Some(Encoded::Ready(form)) =
+                            stored.map(|stored| stored.encoded(Encoding(random.below(3) as u16)))
+                        {
+                            ask_often(&form);
+                        }
+                    }
                     0 | 1 => drop(put(&zone, &name, random.below(40_000))),
                     2..=4 => {
                         let encoding = Encoding(random.below(3) as u16);
@@ -448,10 +479,13 @@ mod tests {
                 let used = zone.stats().used_bytes;
                 assert!(used <= BUDGET, "seed {seed}");
                 assert!(there(&zone) <= used, "seed {seed}: some are not counted");
+                most_in_files = most_in_files.max(zone.stats().file_bytes);
             }
             drop((leaders, claims));
             assert_empties(&zone, BUDGET);
+            assert_eq!(zone.stats().file_bytes, 0);
         }
+        assert!(most_in_files > 0, "some got a file");
     }
 
     #[test]
@@ -468,6 +502,11 @@ mod tests {
                         match random.below(4) {
                             0 => drop(put(zone, &name, random.below(20_000))),
                             1 => drop(refresh(zone, &name).map(answer_304)),
+                            2 => {
+                                if let Some(stored) = find(zone, &name) {
+                                    ask_often(&stored.body);
+                                }
+                            }
                             _ => {
                                 let stored = find(zone, &name);
                                 if let Some(claim) = stored.and_then(|stored| claim(&stored, BR)) {

@@ -12,12 +12,14 @@ use crate::body::{Body, allocated};
 use crate::encoded::EncodedForms;
 use crate::fields::{Field, StoredFields};
 use crate::freshness::LifetimeSource;
+use crate::memory_file::FilePlace;
 use crate::purge::Stamp;
 use crate::storability::Storable;
+use crate::store::Zone;
 use crate::time::Millis;
 use crate::vary::VaryKey;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What came from the upstream before the body, handed to [`crate::Leader::publish_head`].
@@ -162,6 +164,21 @@ impl std::ops::Deref for StoredResponse {
 }
 
 impl StoredResponse {
+    /// Says where the response is found.
+    pub(crate) fn settle(&self, zone: &Weak<Zone>, hash: u64) {
+        self.encoded_forms.settle(zone, hash);
+        // A session's page is seldom asked for twice.
+        if let (None, Some(place)) = (self.group, self.body.file_place()) {
+            place.settle(&self.encoded_forms);
+        }
+    }
+
+    /// Lets go of the encoded forms. The body's file cannot go; these are its bytes.
+    pub(crate) fn let_go_beside(&self) -> u64 {
+        self.encoded_forms.clear();
+        self.body.file_place().map_or(0, FilePlace::file_bytes)
+    }
+
     /// The same response, stale from `now` on (soft purge).
     #[must_use]
     pub fn expired(&self, now: Millis) -> StoredResponse {
@@ -182,7 +199,7 @@ impl StoredResponse {
     }
 
     /// Bytes of memory the response takes: body, fields and bookkeeping as the allocator rounds
-    /// them. The zone adds the key and the index, and what encoded forms take when they come.
+    /// them. The zone adds the key and the index, and what encoded forms take when they come, and a file of the body.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         allocated(size_of::<StoredResponse>() + 16)

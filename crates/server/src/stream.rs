@@ -204,11 +204,23 @@ impl ClientStream {
     /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
     /// takes with less ado.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        if self.has_gathered() {
-            return self.try_write_vectored(&[IoSlice::new(bytes)]);
+        match self.has_gathered() {
+            true => self.try_write_vectored(&[IoSlice::new(bytes)]),
+            false => self.send(bytes, SendFlags::empty()),
         }
+    }
+
+    /// As [`ClientStream::try_write_ahead_of_file`] with one piece.
+    pub fn try_write_head_of_file(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self.has_gathered() {
+            true => self.try_write_ahead_of_file(&[IoSlice::new(bytes)]),
+            false => self.send(bytes, SendFlags::MORE),
+        }
+    }
+
+    fn send(&self, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
+        let flags = flags | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         self.try_io(Interest::WRITABLE, |socket| {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             Ok(net::send(socket, bytes, flags)?)
         })
     }

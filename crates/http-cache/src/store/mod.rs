@@ -17,6 +17,7 @@ use crate::collapse::Flights;
 use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
+use crate::memory_file::FileBytes;
 use crate::private::{GroupLimits, Groups, Member};
 use crate::purge::{PurgeMode, PurgeTarget, Purged, Purges, Stamp, Standing};
 use crate::stale::StaleInfo;
@@ -104,6 +105,8 @@ pub struct Stats {
     pub stored: u64,
     /// Encoded forms kept beside stored responses, the useless ones included.
     pub encoded: u64,
+    /// Bytes of bodies that are files as well ([`crate::memory_file`]).
+    pub file_bytes: u64,
     /// Responses removed to make room.
     pub evicted: u64,
     /// Responses removed by sweeps.
@@ -151,6 +154,7 @@ pub struct Zone {
     pub(crate) purges: Purges,
     groups: Groups,
     pub(crate) flights: Flights,
+    file_bytes: Arc<FileBytes>,
     counters: Counters,
 }
 
@@ -209,6 +213,7 @@ impl Zone {
             purges: Purges::new(),
             groups: Groups::default(),
             flights: Flights::new(count),
+            file_bytes: Arc::default(),
             counters: Counters::default(),
         })
     }
@@ -325,7 +330,7 @@ impl Zone {
         if !self.reserve(cost) {
             return Err(NoStore::NoRoom);
         }
-        response.encoded_forms.settle(&self.me, key.hash());
+        response.settle(&self.me, key.hash());
         let response = Arc::new(response);
         let cell = self.cell(key.hash());
         let id = self.next_id.fetch_add(1, Relaxed);
@@ -354,17 +359,51 @@ impl Zone {
             .variants_dropped
             .fetch_add(displaced.surplus_variants, Relaxed);
         displaced.gone.iter().for_each(|gone| self.count_gone(gone));
+        if displaced.uncounted_bytes > 0 {
+            self.count_file(&response, member, displaced.uncounted_bytes);
+        }
         for member in surplus {
-            let gone = self
-                .cell(member.hash)
-                .shard
-                .write()
-                .remove_id(member.hash, member.id);
-            gone.iter().for_each(|gone| self.count_gone(gone));
+            self.remove(member);
         }
         cell.notes.lock().forget_refusal(key.hash());
         self.counters.stored.fetch_add(1, Relaxed);
         Ok(response)
+    }
+
+    fn remove(&self, member: Member) {
+        let mut shard = self.cell(member.hash).shard.write();
+        let gone = shard.remove_id(member.hash, member.id);
+        drop(shard);
+        gone.iter().for_each(|gone| self.count_gone(gone));
+    }
+
+    /// Counts the file that a response brought along; one that there is no room for leaves again.
+    fn count_file(&self, response: &StoredResponse, member: Member, bytes: u64) {
+        let forms = &response.encoded_forms;
+        if self.beside(member.hash, forms, bytes, |_| ()).is_none() {
+            self.remove(member);
+        }
+    }
+
+    /// Counts a file that a body has got: `put` brings it into place, unless the response has left
+    /// or there is no room.
+    pub(crate) fn attach_file(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: impl FnOnce(),
+    ) {
+        self.beside(hash, forms, bytes, |is_here| {
+            if is_here {
+                put();
+            }
+        });
+    }
+
+    /// The bytes of all files of this zone's bodies.
+    pub(crate) fn file_bytes(&self) -> &Arc<FileBytes> {
+        &self.file_bytes
     }
 
     /// Keeps an encoded form of a stored response: `put` brings it into place, under the lock of
@@ -378,17 +417,32 @@ impl Zone {
         bytes: u64,
         put: impl FnOnce(),
     ) -> Option<bool> {
+        let kept = self.beside(hash, forms, bytes, |_| put());
+        if kept == Some(true) {
+            self.counters.encoded.fetch_add(1, Relaxed);
+        }
+        kept
+    }
+
+    /// Counts what is kept beside a stored body. `put` is told whether the response is still here,
+    /// under the lock of its shard; without it nothing stays counted. None: there is no room,
+    /// and `put` was not called.
+    fn beside(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: impl FnOnce(bool),
+    ) -> Option<bool> {
         // May let the response itself go.
         if !self.reserve(bytes) {
             return None;
         }
         let mut shard = self.cell(hash).shard.write();
         let is_here = shard.add_form(hash, forms, bytes);
-        put();
+        put(is_here);
         drop(shard);
-        if is_here {
-            self.counters.encoded.fetch_add(1, Relaxed);
-        } else {
+        if !is_here {
             self.release(bytes);
         }
         Some(is_here)
@@ -517,6 +571,7 @@ impl Zone {
             misses: sum(|cell| &cell.misses),
             stored: self.counters.stored.load(Relaxed),
             encoded: self.counters.encoded.load(Relaxed),
+            file_bytes: self.file_bytes.now(),
             evicted: self.counters.evicted.load(Relaxed),
             swept: self.counters.swept.load(Relaxed),
             purged: self.counters.purged.load(Relaxed),

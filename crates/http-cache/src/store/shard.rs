@@ -54,7 +54,7 @@ struct Slot {
     /// Tells this use of the slot from others.
     id: u64,
     size_bytes: u64,
-    /// What the response's encoded forms take beside that.
+    /// What is kept beside it takes: encoded forms, files.
     forms_bytes: u64,
     last_used: AtomicU64,
     visited: AtomicBool,
@@ -85,6 +85,8 @@ pub(super) struct Displaced {
     pub gone: Vec<Gone>,
     /// How many of them were variants beyond the bound.
     pub surplus_variants: u64,
+    /// Bytes of the file that came with the new response, counted nowhere yet.
+    pub uncounted_bytes: u64,
 }
 
 /// Bytes that storing `response` under a key of `key_len` bytes will be counted as.
@@ -196,7 +198,7 @@ impl Shard {
                 let forms_bytes = match slot.response.as_ref().is_some_and(shares) {
                     true => std::mem::take(&mut slot.forms_bytes),
                     false => {
-                        response.encoded_forms.clear();
+                        displaced.uncounted_bytes = response.let_go_beside();
                         0
                     }
                 };
@@ -209,7 +211,7 @@ impl Shard {
             }
             None => {
                 // Freshened after it had left: its forms are counted nowhere.
-                response.encoded_forms.clear();
+                displaced.uncounted_bytes = response.let_go_beside();
                 self.add(key, response, size_bytes, id, now);
             }
         }

@@ -12,6 +12,7 @@ mod send;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use http_cache::MemoryFile;
 use http1::conditional::{self, Validators, Verdict};
 use http1::{HeadWriter, Version};
 use site::{Coding, IfModifiedSince, ServerTokens};
@@ -140,7 +141,9 @@ fn send_prepared<'a>(
     };
     let begun = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
         Some(chunks) => {
-            match send::write_at_once(stream, &mut head, chunks, is_followed && !closes) {
+            let file = file_at_hand(request, &body);
+            let is_followed = is_followed && !closes;
+            match send::write_at_once(stream, &mut head, chunks, file, is_followed) {
                 Ok(begun) if begun.is_all(&head, chunks) => {
                     count(request, begun.counts(&head));
                     give_buffer(head);
@@ -231,6 +234,16 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
         },
         _ => None,
     }
+}
+
+/// A body that is at hand, as a file in memory.
+fn file_at_hand<'a>(request: &Request, body: &'a Body) -> Option<&'a MemoryFile> {
+    let body = match body {
+        Body::Stored { response, .. } => &response.body,
+        Body::Encoded(body) => body,
+        _ => return None,
+    };
+    request.settings().files.sendfile.then(|| body.file())?
 }
 
 /// The body as it comes, with all that belongs around it and after it.

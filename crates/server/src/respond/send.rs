@@ -11,6 +11,7 @@ use std::io::{self, IoSlice};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use http_cache::MemoryFile;
 use http1::Fields;
 use site::Settings;
 use tokio::time::{Instant, timeout_at};
@@ -132,16 +133,21 @@ impl Begun {
 }
 
 /// The hit: head and all pieces of the body in one system call, if the socket
-/// takes them. What it did not take is left to [`Sender::send_rest`]. Where the
-/// next response is about to be made (`is_followed`), a small one waits for it.
+/// takes them; two where the body is in a `file` as well. What it did not take is left to
+/// [`Sender::send_rest`]. Where the next response is about to be made (`is_followed`), a
+/// small one waits for it.
 pub fn write_at_once(
     stream: &ClientStream,
     head: &mut Vec<u8>,
     mut chunks: &[Bytes],
+    file: Option<&MemoryFile>,
     is_followed: bool,
 ) -> Result<Begun, SendError> {
     if is_followed && let Some(begun) = gather(stream, head, chunks) {
         return Ok(begun);
+    }
+    if let Some(file) = file {
+        return write_with_file(stream, head, chunks, file);
     }
     let mut joined = 0;
     if let [chunk] = chunks
@@ -164,10 +170,33 @@ pub fn write_at_once(
         }
         stream.try_write_vectored(&slices[..used])
     };
+    Ok(Begun {
+        written: taken(written)?,
+        joined,
+    })
+}
+
+/// The head, then the body from the file that holds the same bytes as `chunks`: the
+/// kernel copies none of them.
+fn write_with_file(
+    stream: &ClientStream,
+    head: &[u8],
+    chunks: &[Bytes],
+    file: &MemoryFile,
+) -> Result<Begun, SendError> {
+    let mut written = taken(stream.try_write_head_of_file(head))?;
+    if written == head.len() {
+        let length = chunks.iter().map(Bytes::len).sum();
+        written += taken(stream.try_sendfile(file, 0, length))?;
+    }
+    Ok(Begun { written, joined: 0 })
+}
+
+/// What the socket took, which may be nothing.
+fn taken(written: io::Result<usize>) -> io::Result<usize> {
     match written {
-        Ok(written) => Ok(Begun { written, joined }),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Begun { written: 0, joined }),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        written => written,
     }
 }
 
