@@ -131,6 +131,20 @@ impl StoredFields {
         &self.block
     }
 
+    /// Appends the lines without those that describe the body's form: for a client that has it.
+    pub fn put_without_body(&self, out: &mut Vec<u8>) {
+        let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
+        let mut from = 0;
+        for span in self.spans.iter() {
+            if self.is_called(span, "content-type") || self.is_called(span, "content-encoding") {
+                let (name, value) = span.ranges();
+                out.extend_from_slice(part(from..name.start));
+                from = value.end + 2;
+            }
+        }
+        out.extend_from_slice(part(from..self.block.len()));
+    }
+
     /// Appends the lines as they hold for the body in another content coding: its bytes are others,
     /// so the entity tag is a weak one (RFC 9110 §8.8.1) and no ranges of it are promised.
     pub fn put_recoded(&self, out: &mut Vec<u8>) {
@@ -138,13 +152,13 @@ impl StoredFields {
         let mut from = 0;
         for span in self.spans.iter() {
             let (name, value) = span.ranges();
-            if part(name.clone()).eq_ignore_ascii_case(b"etag") {
+            if self.is_called(span, "etag") {
                 if !part(value.clone()).starts_with(b"W/") {
                     out.extend_from_slice(part(from..value.start));
                     out.extend_from_slice(b"W/");
                     from = value.start;
                 }
-            } else if part(name.clone()).eq_ignore_ascii_case(b"accept-ranges") {
+            } else if self.is_called(span, "accept-ranges") {
                 out.extend_from_slice(part(from..name.start));
                 from = value.end + 2;
             }
@@ -174,9 +188,17 @@ impl StoredFields {
     /// The value of the first field called `name` (any case).
     #[must_use]
     pub fn first(&self, name: &str) -> Option<&[u8]> {
-        self.iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()))
-            .map(|(_, v)| v)
+        let span = self.spans.iter().find(|span| self.is_called(span, name))?;
+        self.block.get(span.ranges().1)
+    }
+
+    /// Is `name` (any case) the name of this field? Most differ in length already.
+    fn is_called(&self, span: &Span, name: &str) -> bool {
+        span.name_len as usize == name.len()
+            && self
+                .block
+                .get(span.ranges().0)
+                .is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()))
     }
 
     /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
@@ -284,6 +306,22 @@ mod tests {
                 assert_eq!(String::from_utf8_lossy(&out), expected, "{lines:?}");
             }
         }
+    }
+
+    #[test]
+    fn lines_without_the_body_do_not_describe_it() {
+        let stored = StoredFields::new(&fields(&[
+            "content-type: text/html",
+            "ETag: \"a\"",
+            "Content-Encoding: gzip",
+            "Content-Type-Not: x",
+        ]));
+        let mut out = Vec::new();
+        stored.put_without_body(&mut out);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "ETag: \"a\"\r\nContent-Type-Not: x\r\n"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! be named and its weight above zero. `*` and `identity` promise nothing, and
 //! a value that cannot be read is a no: uncompressed is always right.
 
+use crate::name::same_name;
 use crate::request::RequestView;
 
 /// Whether the client takes gzip.
@@ -34,7 +35,7 @@ pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
             let semicolon = memchr::memchr(b';', element).unwrap_or(element.len());
             element.split_at(semicolon)
         })
-        .find(|(name, _)| name.trim_ascii().eq_ignore_ascii_case(coding))
+        .find(|(name, _)| same_name(name.trim_ascii(), coding))
         .map_or(0, |(_, weight)| weight.get(1..).map_or(MOST, thousandths))
 }
 

@@ -3,12 +3,14 @@
 //!
 //! Written here rather than with httparse because nginx sorts lines into three
 //! kinds where httparse knows two: valid, refused, and odd but harmless names
-//! that the configuration may leave out. One table lookup per name byte and one
-//! vectorised search per line keep it as fast (see `benches/head.rs`).
+//! that the configuration may leave out. Looking at many bytes at a time keeps it
+//! as fast (see `benches/head.rs`).
 //!
 //! Refused everywhere: a line without a name or colon, white space or control
 //! characters in the name (so also a space before the colon and obsolete line
 //! folding, RFC 9112 §5), and NUL or a bare CR in the value.
+
+use crate::scan;
 
 /// What the next line of a head is. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,56 +70,96 @@ static NAME_BYTES: [u8; 256] = {
 
 /// Reads the line at the start of `buf`. A piece of a line is `Refused` only if
 /// the whole would be.
-#[inline]
+#[inline(always)]
 pub(crate) fn read(buf: &[u8]) -> Line {
-    let mut kind = 0;
-    let mut class = REFUSED;
-    let mut name_end = buf.len();
-    for (at, &byte) in buf.iter().enumerate() {
-        class = NAME_BYTES[byte as usize];
-        if class >= COLON {
-            name_end = at;
-            break;
-        }
-        kind |= class;
+    if let [b'\r', b'\n', ..] = buf {
+        return Line::Empty(2);
     }
-    if name_end == buf.len() {
-        return Line::Partial;
-    }
-    if class != COLON || name_end == 0 {
-        return match buf {
-            [b'\n', ..] => Line::Empty(1),
-            [b'\r', b'\n', ..] => Line::Empty(2),
-            [b'\r'] => Line::Partial,
-            _ => Line::Refused,
-        };
-    }
+    let name_end = scan::find(buf, |word| {
+        !(scan::letter(word) | scan::within::<b'-', b'-'>(word))
+    });
+    let (name_end, kind) = match name_end {
+        Some(end) if end > 0 && buf.get(end) == Some(&b':') => (end, NameKind::Plain),
+        _ => match read_name(buf) {
+            Ok(name) => name,
+            Err(line) => return line,
+        },
+    };
     let after = buf.get(name_end + 1..).unwrap_or_default();
-    let leading = count_spaces(after.iter());
+    let leading = match after {
+        [b' ', b'!'..=b'~', ..] => 1,
+        _ => count_spaces(after.iter()),
+    };
     let value = after.get(leading..).unwrap_or_default();
-    let Some(len) = memchr::memchr3(b'\n', b'\r', 0, value) else {
+    let Some(len) = find_stop(value) else {
         return Line::Partial;
     };
     let (value, end) = value.split_at(len);
     let end_len = match end {
-        [b'\n', ..] => 1,
         [b'\r', b'\n', ..] => 2,
+        [b'\n', ..] => 1,
         [b'\r'] => return Line::Partial,
         _ => return Line::Refused,
     };
+    let trailing = match value {
+        [.., b'!'..=b'~'] => 0,
+        _ => count_spaces(value.iter().rev()),
+    };
     let value_start = name_end + 1 + leading;
-    let trailing = count_spaces(value.iter().rev());
     Line::Field(FieldLine {
         name_end,
         value_start,
         value_end: value_start + len - trailing,
         line_len: value_start + len + end_len,
-        kind: match kind {
-            0 => NameKind::Plain,
-            1 => NameKind::Underscore,
-            _ => NameKind::Odd,
-        },
+        kind,
     })
+}
+
+/// The name at the start of `buf`, byte by byte; what the line is where it has none.
+#[cold]
+fn read_name(buf: &[u8]) -> Result<(usize, NameKind), Line> {
+    let mut kind = 0;
+    for (at, &byte) in buf.iter().enumerate() {
+        match NAME_BYTES[byte as usize] {
+            COLON if at > 0 => return Ok((at, kind_of(kind))),
+            COLON.. => return Err(without_name(buf)),
+            class => kind |= class,
+        }
+    }
+    Err(Line::Partial)
+}
+
+fn kind_of(classes: u8) -> NameKind {
+    match classes {
+        0 => NameKind::Plain,
+        1 => NameKind::Underscore,
+        _ => NameKind::Odd,
+    }
+}
+
+/// What a line is whose first bytes are no field name.
+fn without_name(buf: &[u8]) -> Line {
+    match buf {
+        [b'\n', ..] => Line::Empty(1),
+        [b'\r', b'\n', ..] => Line::Empty(2),
+        [b'\r'] => Line::Partial,
+        _ => Line::Refused,
+    }
+}
+
+/// Where the first LF, CR or NUL is.
+#[inline(always)]
+fn find_stop(bytes: &[u8]) -> Option<usize> {
+    const NEAR: u8 = b'\r' + 1;
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..)?;
+        at += scan::find_far(rest, |byte| byte < NEAR, scan::below::<NEAR>)?;
+        if matches!(bytes.get(at)?, b'\n' | b'\r' | 0) {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 fn count_spaces<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {

@@ -12,8 +12,8 @@ pub struct Fields(Vec<(Bytes, Bytes)>);
 
 impl Fields {
     /// No fields.
-    pub fn new() -> Self {
-        Fields::default()
+    pub const fn new() -> Self {
+        Fields(Vec::new())
     }
 
     /// No fields yet, room for `capacity`.

@@ -7,6 +7,7 @@
 
 use crate::error::{Excerpt, RequestError, ResponseError};
 use crate::name::same_name;
+use crate::presence::Presence;
 use crate::request::RequestView;
 use crate::request_line::Version;
 use crate::response::ResponseHead;
@@ -35,9 +36,9 @@ pub enum ResponseFraming {
     UntilClose,
 }
 
-/// Fields that may come once, as in nginx; sorted by length.
+/// Fields that may come once, as in nginx.
 const SINGLE_FIELDS: [&[u8]; 11] = [
-    b"host",
+    HOST,
     b"expect",
     b"if-match",
     b"if-range",
@@ -49,20 +50,10 @@ const SINGLE_FIELDS: [&[u8]; 11] = [
     TRANSFER_ENCODING,
     b"if-unmodified-since",
 ];
+const SINGLE: Presence = Presence::of(&SINGLE_FIELDS);
+const HOST: &[u8] = b"host";
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
-
-/// The lengths of [`SINGLE_FIELDS`] as bits: most fields of a request have
-/// another and need no comparison.
-const SINGLE_LENGTHS: u32 = {
-    let mut bits = 0;
-    let mut at = 0;
-    while at < SINGLE_FIELDS.len() {
-        bits |= 1 << SINGLE_FIELDS[at].len();
-        at += 1;
-    }
-    bits
-};
 
 /// Checks the fields that decide about framing and routing, and says how the
 /// body is framed.
@@ -72,12 +63,15 @@ const SINGLE_LENGTHS: u32 = {
 /// length (400), a coding other than chunked (501), TRACE and CONNECT (405).
 pub fn body_framing<'a>(head: impl Into<RequestView<'a>>) -> Result<Framing, RequestError> {
     let head = head.into();
-    let single = single_fields(head)?;
-    let [host, .., length, _, coding, _] = single;
-    if host.is_none() && head.version() >= Version::Http11 {
+    if head.line.presence.may_repeat(SINGLE) {
+        refuse_repeated(head)?;
+    }
+    if head.field(HOST).is_none() && head.version() >= Version::Http11 {
         return Err(RequestError::MissingHost);
     }
-    let length = length
+    let coding = head.field(TRANSFER_ENCODING);
+    let length = head
+        .field(CONTENT_LENGTH)
         .map(|value| parse_length(value).ok_or(RequestError::InvalidContentLength))
         .transpose()?;
     let framing = match (coding, length) {
@@ -99,27 +93,22 @@ pub fn body_framing<'a>(head: impl Into<RequestView<'a>>) -> Result<Framing, Req
     }
 }
 
-/// The value of each of [`SINGLE_FIELDS`], or the first repetition.
-fn single_fields(
-    head: RequestView<'_>,
-) -> Result<[Option<&[u8]>; SINGLE_FIELDS.len()], RequestError> {
-    let mut seen = [None; SINGLE_FIELDS.len()];
+/// Refuses the first repetition of one of [`SINGLE_FIELDS`].
+fn refuse_repeated(head: RequestView<'_>) -> Result<(), RequestError> {
+    let mut seen = [false; SINGLE_FIELDS.len()];
     for (name, value) in head.fields() {
-        if name.len() >= 32 || SINGLE_LENGTHS & (1 << name.len()) == 0 {
-            continue;
-        }
-        for (single, seen) in SINGLE_FIELDS.iter().zip(&mut seen) {
-            if same_name(name, single) {
-                if seen.replace(value).is_some() {
-                    return Err(RequestError::DuplicateField(Excerpt::of(
-                        &[name, b": ", value].concat(),
-                    )));
-                }
-                break;
-            }
+        let single = SINGLE_FIELDS
+            .iter()
+            .position(|single| same_name(name, single));
+        if let Some(single) = single
+            && std::mem::replace(&mut seen[single], true)
+        {
+            return Err(RequestError::DuplicateField(Excerpt::of(
+                &[name, b": ", value].concat(),
+            )));
         }
     }
-    Ok(seen)
+    Ok(())
 }
 
 /// One or more digits and nothing else, at most `i64::MAX` so that sums of
@@ -178,6 +167,9 @@ fn at_most_one<'a>(head: &'a ResponseHead, name: &[u8]) -> Result<Option<&'a [u8
 /// `close`, HTTP/1.0 only if it says `keep-alive`.
 pub fn wants_keep_alive<'a>(head: impl Into<RequestView<'a>>) -> bool {
     let head = head.into();
+    if !head.may_have(b"connection") {
+        return head.version() == Version::Http11;
+    }
     let says = |option: &[u8]| {
         head.field_all(b"connection")
             .flat_map(|value| value.split(|&byte| byte == b','))

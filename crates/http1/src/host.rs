@@ -102,7 +102,13 @@ fn scan_reg_name(bytes: &[u8]) -> Option<(usize, bool)> {
     let mut has_upper = false;
     let mut after_dot = false;
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
+    loop {
+        let plain = plain_len(bytes.get(at..)?);
+        after_dot &= plain == 0;
+        at += plain;
+        let Some(&byte) = bytes.get(at) else {
+            break;
+        };
         let class = NAME_BYTES[usize::from(byte)];
         match class {
             PLAIN => {}
@@ -126,6 +132,13 @@ fn scan_reg_name(bytes: &[u8]) -> Option<(usize, bool)> {
         at += 1;
     }
     Some((at, has_upper))
+}
+
+/// How many bytes that need no second look `bytes` begin with.
+#[inline]
+fn plain_len(bytes: &[u8]) -> usize {
+    let plain = |&&byte: &&u8| NAME_BYTES[usize::from(byte)] == PLAIN;
+    bytes.iter().take_while(plain).count()
 }
 
 fn parse_port(digits: &[u8]) -> Option<u16> {

@@ -1,6 +1,8 @@
 //! Comparing field names, which are the same in any case (RFC 9110 §5.1). Each
 //! request asks for a dozen names, so this goes by eight bytes at a time.
 
+use crate::scan;
+
 /// Whether two names are the same but for the case of ASCII letters.
 ///
 /// ```
@@ -14,11 +16,59 @@ pub fn same_name(one: &[u8], other: &[u8]) -> bool {
 
 fn same_of_length(one: &[u8], other: &[u8]) -> bool {
     let (Some(one_end), Some(other_end)) = (one.last_chunk::<8>(), other.last_chunk::<8>()) else {
-        return one.eq_ignore_ascii_case(other);
+        return match (short_word(one), short_word(other)) {
+            (Some(one), Some(other)) => lower(one) == lower(other),
+            _ => one.eq_ignore_ascii_case(other),
+        };
     };
     // The last word may have bytes of the one before it again.
     let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
     same_word(one_end, other_end) && words.into_iter().all(|(one, other)| same_word(one, other))
+}
+
+/// Four to eight bytes in one word; some of them twice.
+#[inline]
+fn short_word(bytes: &[u8]) -> Option<u64> {
+    let (first, last) = (bytes.first_chunk::<4>()?, bytes.last_chunk::<4>()?);
+    Some(u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last)))
+}
+
+/// Whether `variable` (lower case, `_` for `-`) is how variables spell the name `field`.
+///
+/// ```
+/// assert!(http1::is_spelt(b"content_length", b"Content-Length"));
+/// assert!(http1::is_spelt(b"content_length", b"content_length"));
+/// assert!(!http1::is_spelt(b"content-length", b"Content-Length"));
+/// ```
+#[inline]
+pub fn is_spelt(variable: &[u8], field: &[u8]) -> bool {
+    if variable.len() != field.len() {
+        return false;
+    }
+    let (Some(variable_end), Some(field_end)) =
+        (variable.last_chunk::<8>(), field.last_chunk::<8>())
+    else {
+        return match (short_word(variable), short_word(field)) {
+            (Some(variable), Some(field)) => variable == spelling(field),
+            _ => variable
+                .iter()
+                .zip(field)
+                .all(|(&wanted, &byte)| u64::from(wanted) == spelling(u64::from(byte))),
+        };
+    };
+    let same = |one: &[u8; 8], other: &[u8; 8]| {
+        u64::from_le_bytes(*one) == spelling(u64::from_le_bytes(*other))
+    };
+    let (words, _) = variable.as_chunks::<8>();
+    let mut words = words.iter().zip(field.as_chunks::<8>().0);
+    same(variable_end, field_end) && words.all(|(one, other)| same(one, other))
+}
+
+/// Eight bytes of a name as a variable spells them.
+#[inline]
+fn spelling(word: u64) -> u64 {
+    let dashes = scan::within::<b'-', b'-'>(word) & scan::MARKS;
+    lower(word) ^ ((dashes >> 7) * u64::from(b'-' ^ b'_'))
 }
 
 #[inline]
@@ -60,6 +110,13 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn variables_spell_names_of_any_length(name in "[A-Za-z0-9_-]{0,24}", other in "[a-z_-]{0,24}") {
+            let spelt = name.to_ascii_lowercase().replace('-', "_");
+            prop_assert!(is_spelt(spelt.as_bytes(), name.as_bytes()));
+            prop_assert_eq!(is_spelt(other.as_bytes(), name.as_bytes()), other == spelt);
+        }
+
         #[test]
         fn names_of_any_length_are_compared_to_their_end(
             name in proptest::collection::vec(any::<u8>(), 0..40),

@@ -4,29 +4,58 @@
 
 /// Noted while a head is parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Presence(u64);
+pub struct Presence {
+    once: u64,
+    again: u64,
+}
 
 impl Presence {
+    /// That of one field for each of `names`.
+    pub(crate) const fn of(names: &[&[u8]]) -> Presence {
+        let mut once = 0;
+        let mut at = 0;
+        while at < names.len() {
+            once |= bit(names[at]);
+            at += 1;
+        }
+        Presence { once, again: 0 }
+    }
+
     /// Notes a field called `name`.
     #[inline]
     pub fn note(&mut self, name: &[u8]) {
-        self.0 |= bit(name);
+        let bit = bit(name);
+        self.again |= self.once & bit;
+        self.once |= bit;
     }
 
     /// False where no field of this name was noted, in whatever case.
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
-        self.0 & bit(name) != 0
+        self.once & bit(name) != 0
+    }
+
+    /// False where each field of `other` was noted once at most.
+    #[inline]
+    pub(crate) fn may_repeat(self, other: Presence) -> bool {
+        self.again & other.once != 0
     }
 }
 
 /// Told by length, first and last letter, which hardly two of the usual names
 /// have in common.
 #[inline]
-fn bit(name: &[u8]) -> u64 {
-    let letter = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or(0) | 0x20);
+const fn bit(name: &[u8]) -> u64 {
     let place = name.len() + letter(name.first()) * 5 + letter(name.last()) * 11;
     1 << (place % 64)
+}
+
+#[inline]
+const fn letter(byte: Option<&u8>) -> usize {
+    match byte {
+        Some(byte) => (*byte | 0x20) as usize,
+        None => 0x20,
+    }
 }
 
 #[cfg(test)]
@@ -52,5 +81,17 @@ mod tests {
         ] {
             assert_eq!(presence.may_have(name.as_bytes()), wanted, "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_that_comes_again_is_noticed() {
+        const HOST: Presence = Presence::of(&[b"expect", b"host"]);
+        let mut presence = Presence::default();
+        presence.note(b"Host");
+        presence.note(b"Accept");
+        presence.note(b"accept");
+        assert!(!presence.may_repeat(HOST));
+        presence.note(b"HOST");
+        assert!(presence.may_repeat(HOST));
     }
 }

@@ -17,6 +17,7 @@ use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
 use crate::name::same_name;
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
+use crate::scan;
 use crate::span::{FieldSpan, Span};
 
 /// What a buffer holds so far.
@@ -45,14 +46,22 @@ pub fn parse_request(
         .iter()
         .position(|&byte| byte != b'\r' && byte != b'\n')
         .unwrap_or(buf.len());
-    let Some(lf) = find_lf(buf, start) else {
-        return check_unfinished_request_line(buf, start, &mut room);
+    let usual = request_line::parse_usual(buf, start);
+    let lf = match usual {
+        Some((_, lf)) => lf,
+        None => match find_lf(buf, start) {
+            Some(lf) => lf,
+            None => return check_unfinished_request_line(buf, start, &mut room),
+        },
     };
     // Leading empty lines take room like the line they precede, which bounds them.
     if !room.take(lf + 1) {
         return Err(RequestError::UriTooLong);
     }
-    let mut line = request_line::parse(buf, start, field_line::without_cr(buf, start, lf))?;
+    let mut line = match usual {
+        Some((line, _)) => line,
+        None => request_line::parse(buf, start, field_line::without_cr(buf, start, lf))?,
+    };
     if line.version == Version::Http09 {
         line.head_len = lf + 1;
         return Ok(Parsed::Complete(line));
@@ -61,7 +70,8 @@ pub fn parse_request(
 }
 
 fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr(b'\n', buf.get(from..)?).map(|at| from + at)
+    let at = scan::find_far(buf.get(from..)?, |byte| byte == b'\n', scan::equal::<b'\n'>)?;
+    Some(from + at)
 }
 
 /// Refuses early what can no longer become a request: a TLS hello on a plain
@@ -316,6 +326,13 @@ impl<'a> RequestView<'a> {
     #[inline]
     pub fn may_have(self, name: &[u8]) -> bool {
         self.line.presence.may_have(name)
+    }
+
+    /// The same of a name as variables spell it, with `_` for `-`.
+    #[inline]
+    pub fn may_have_spelt(self, variable: &[u8]) -> bool {
+        // What the bits tell of a name is the same in either spelling but at its ends.
+        variable.starts_with(b"_") || variable.ends_with(b"_") || self.may_have(variable)
     }
 
     /// All values of the field `name` in one, as nginx's `$http_name` shows

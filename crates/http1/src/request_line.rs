@@ -5,8 +5,11 @@
 //! is checked when it is decoded (`target.rs`); here it is only delimited: it
 //! has no white space and no control characters.
 
+use std::ops::Range;
+
 use crate::error::RequestError;
 use crate::presence::Presence;
+use crate::scan;
 use crate::span::Span;
 
 /// The HTTP version of a request or response, as far as it changes anything.
@@ -57,42 +60,79 @@ pub(crate) fn is_method_byte(byte: u8) -> bool {
     matches!(byte, b'A'..=b'Z' | b'_' | b'-')
 }
 
+/// How nearly every request line ends.
+const USUAL_END: &[u8] = b" HTTP/1.1\r\n";
+
+/// Parses the line at `start` of `buf` as nearly every client sends it, and gives the
+/// place of its LF; `None` leaves the verdict to [`parse`]. The end of the line is found
+/// on the way.
+pub(crate) fn parse_usual(buf: &[u8], start: usize) -> Option<(RequestLine, usize)> {
+    let rest = buf.get(start..)?;
+    let parts = parts(rest).ok()?;
+    if !rest.get(parts.target.end..)?.starts_with(USUAL_END) {
+        return None;
+    }
+    let lf = start + parts.target.end + USUAL_END.len() - 1;
+    Some((parts.line(start, lf - 1, Version::Http11), lf))
+}
+
 /// Parses the line at `start..end` of `buf`, line end excluded. The caller
 /// fills in `head_len`, `ignored_fields` and `presence`.
 pub(crate) fn parse(buf: &[u8], start: usize, end: usize) -> Result<RequestLine, RequestError> {
     let line = buf.get(start..end).unwrap_or_default();
-    let method_len = line
-        .iter()
-        .position(|&byte| !is_method_byte(byte))
-        .unwrap_or(line.len());
+    let parts = parts(line)?;
+    let version = parse_version(line.get(parts.target.end..).unwrap_or_default())?;
+    if version == Version::Http09 && line.get(..parts.method_len) != Some(b"GET") {
+        return Err(RequestError::InvalidMethodIn09);
+    }
+    Ok(parts.line(start, end, version))
+}
+
+/// Method and target at the start of a line.
+struct Parts {
+    method_len: usize,
+    target: Range<usize>,
+}
+
+impl Parts {
+    fn line(&self, start: usize, end: usize, version: Version) -> RequestLine {
+        RequestLine {
+            head_len: 0,
+            method: Span::new(start, start + self.method_len),
+            target: Span::new(start + self.target.start, start + self.target.end),
+            line: Span::new(start, end),
+            version,
+            ignored_fields: 0,
+            presence: Presence::default(),
+        }
+    }
+}
+
+#[inline]
+fn parts(line: &[u8]) -> Result<Parts, RequestError> {
+    let method_len = match line {
+        [b'G', b'E', b'T', b' ', ..] => 3,
+        _ => line
+            .iter()
+            .position(|&byte| !is_method_byte(byte))
+            .unwrap_or(line.len()),
+    };
     if method_len == 0 || line.get(method_len) != Some(&b' ') {
         return Err(RequestError::InvalidMethod);
     }
     let target_start = skip_spaces(line, method_len);
-    let target_len = line
-        .get(target_start..)
-        .unwrap_or_default()
-        .iter()
-        .position(|&byte| byte <= b' ' || byte == 0x7f);
+    let target_len = scan::find(line.get(target_start..).unwrap_or_default(), |word| {
+        scan::below::<0x21>(word) | scan::equal::<0x7f>(word)
+    });
     let target_end = target_len.map_or(line.len(), |len| target_start + len);
     let method = line.get(..method_len).unwrap_or_default();
     let target = line.get(target_start..target_end).unwrap_or_default();
     if !is_delimited_target(method, target) {
         return Err(RequestError::InvalidRequestLine);
     }
-    let rest = line.get(target_end..).unwrap_or_default();
-    let version = parse_version(rest)?;
-    if version == Version::Http09 && method != b"GET" {
-        return Err(RequestError::InvalidMethodIn09);
-    }
-    Ok(RequestLine {
-        head_len: 0,
-        method: Span::new(start, start + method_len),
-        target: Span::new(start + target_start, start + target_end),
-        line: Span::new(start, end),
-        version,
-        ignored_fields: 0,
-        presence: Presence::default(),
+    Ok(Parts {
+        method_len,
+        target: target_start..target_end,
     })
 }
 

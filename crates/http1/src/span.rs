@@ -13,11 +13,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// Heads are capped at `u32::MAX` bytes before any span is made.
+    /// Heads are capped far below `u32::MAX` bytes before any span is made.
     pub fn new(start: usize, end: usize) -> Self {
+        debug_assert!(u32::try_from(end).is_ok());
         Span {
-            start: u32::try_from(start).unwrap_or(u32::MAX),
-            end: u32::try_from(end).unwrap_or(u32::MAX),
+            start: start as u32,
+            end: end as u32,
         }
     }
 

@@ -47,6 +47,12 @@ pub fn reason(status: u16) -> Option<&'static str> {
     })
 }
 
+/// Is `phrase` what is written for this status where there is no other?
+pub fn is_usual(status: u16, phrase: &[u8]) -> bool {
+    let usual = reason(status).filter(|_| shown(status) == status);
+    usual.is_some_and(|usual| usual.as_bytes() == phrase)
+}
+
 /// The status a client sees: nginx's own 494 (head too large), 495 and 496
 /// (client certificate), 497 (plain HTTP to a TLS port) are 400 on the wire.
 pub fn shown(status: u16) -> u16 {

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use crate::error::RequestError;
 use crate::host::parse_host;
+use crate::scan;
 
 /// The four forms of RFC 9112 §3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +149,9 @@ pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
     (path, query.get(1..))
 }
 
+#[inline]
 fn without_fragment(query: &[u8]) -> &[u8] {
-    match memchr::memchr(b'#', query) {
+    match scan::find_far(query, |byte| byte == b'#', scan::equal::<b'#'>) {
         Some(at) => query.get(..at).unwrap_or_default(),
         None => query,
     }
@@ -161,6 +163,8 @@ fn plain_path_len(raw: &[u8]) -> Option<usize> {
     let mut after_slash = false;
     for (at, &byte) in raw.iter().enumerate() {
         match byte {
+            // Letters, of which there are most.
+            b'@'.. => after_slash = false,
             b'?' => return Some(at),
             b'%' | b'#' => return None,
             b'/' | b'.' if after_slash => return None,

@@ -34,9 +34,12 @@ fn decide(rules: &[AccessRule], address: Option<IpAddr>) -> Option<bool> {
 /// Takes the client's address from what a trusted proxy says. Does nothing
 /// once that has happened, so it may be called again in the final location.
 pub fn apply_real_ip(request: &mut Request) {
-    let peer = request.connection.peer;
     let rules = &request.settings().real_ip;
-    if rules.from.is_empty() || request.client != peer {
+    if rules.from.is_empty() {
+        return;
+    }
+    let peer = request.connection.peer;
+    if request.client != peer {
         return;
     }
     let client = match &rules.header {

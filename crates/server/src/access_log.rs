@@ -213,11 +213,7 @@ fn escape_from(
     out: &mut Vec<u8>,
 ) {
     let value = out.get(start..).unwrap_or_default();
-    // Without a way out of the loop, many bytes are looked at together.
-    if !value
-        .iter()
-        .fold(false, |found, &byte| found | changed(byte))
-    {
+    if !holds(value, &changed) {
         return;
     }
     scratch.clear();
@@ -230,6 +226,20 @@ fn escape_from(
             out.push(byte);
         }
     }
+}
+
+/// Does `changed` hold for some byte? Without a way out of the loops, many bytes are
+/// looked at together; the last may have bytes of those before it again.
+fn holds(value: &[u8], changed: impl Fn(u8) -> bool) -> bool {
+    let any = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(false, |found, &byte| found | changed(byte))
+    };
+    let Some(last) = value.last_chunk::<16>() else {
+        return any(value);
+    };
+    value.as_chunks::<16>().0.iter().any(|chunk| any(chunk)) || any(last)
 }
 
 fn hex_digit(value: u8) -> u8 {

@@ -71,7 +71,7 @@ pub fn check(request: &mut Request) -> Verdict {
         path = [folder, b"/", &path].concat();
     }
     let shown = String::from_utf8_lossy(&path).into_owned();
-    request.remote_user = Some(user.clone());
+    request.extras.remote_user = Some(user.clone());
     let users = match users(&path) {
         Ok(users) => users,
         Err(error) => {

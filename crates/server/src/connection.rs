@@ -28,7 +28,7 @@ use crate::crew::Seat;
 use crate::in_force::InForce;
 use crate::patience::Patience;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
-use crate::respond::{self, After, SendError};
+use crate::respond::{self, After, SendError, Sent};
 use crate::runtime::Runtime;
 use crate::stream::ClientStream;
 use crate::worker::Shared;
@@ -239,8 +239,13 @@ impl Connection {
                     fields: std::mem::take(&mut self.spans),
                 };
                 self.count(&runtime);
-                let request = self.begin(runtime, server, head, started_at);
-                self.serve_head(request, listener, pipelined).await
+                let mut request = self.begin(runtime, server, head, started_at);
+                request.pipelined = pipelined;
+                let (framing, refused) = match understand(listener, &mut request) {
+                    Ok(framing) => (framing, None),
+                    Err(error) => (Framing::None, Some(error)),
+                };
+                self.answer(request, framing, refused).await
             }
         }
     }
@@ -307,9 +312,13 @@ impl Connection {
         let buffer = &mut input.buffer;
         let patience = &mut self.patience;
         patience.until(until);
-        poll_fn(|cx| match stream.poll_receive(cx, buffer) {
-            Poll::Ready(read) => Poll::Ready(read.map(Some)),
-            Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
+        let mut is_woken = false;
+        poll_fn(|cx| {
+            let was_woken = std::mem::replace(&mut is_woken, true);
+            match stream.poll_receive(cx, buffer, was_woken) {
+                Poll::Ready(read) => Poll::Ready(read.map(Some)),
+                Poll::Pending => patience.poll(cx).map(|()| Ok(None)),
+            }
         })
         .await
     }
@@ -335,40 +344,28 @@ impl Connection {
         runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    async fn serve_head(
-        &mut self,
-        mut request: Box<Request>,
-        listener: ListenerId,
-        pipelined: bool,
-    ) -> Next {
-        request.pipelined = pipelined;
-        match understand(listener, &mut request) {
-            Ok(framing) => self.answer(request, framing, None).await,
-            Err(error) => {
-                error_log::request(&request, LogLevel::Info, format_args!("{error}"));
-                self.answer(request, Framing::None, Some(error.status()))
-                    .await
-            }
-        }
-    }
-
     /// Serves the request, sends the response, writes the log.
     async fn answer(
         &mut self,
         mut request: Box<Request>,
         framing: Framing,
-        refused: Option<u16>,
+        refused: Option<RequestError>,
     ) -> Next {
         let expects = framing != Framing::None && http1::expects_continue(&request.head);
         self.client.begin(framing, expects);
         if framing != Framing::None {
             request.body = RequestBody::Unread;
         }
+        let is_refused = refused.is_some();
         let reply = match refused {
-            Some(status) => pipeline::refuse(&mut request, &mut self.client, status).await,
+            Some(error) => {
+                error_log::request(&request, LogLevel::Info, format_args!("{error}"));
+                let status = error.status();
+                Box::pin(pipeline::refuse(&mut request, &mut self.client, status)).await
+            }
             None => pipeline::serve(&mut request, &mut self.client).await,
         };
-        let may_keep_alive = refused.is_none()
+        let may_keep_alive = !is_refused
             && self.may_keep_alive(&request, request.settings())
             && !self.client.expects_continue;
         let mut tunnel = None;
@@ -376,14 +373,11 @@ impl Connection {
             Some(mut reply) => {
                 tunnel = reply.take_tunnel();
                 let is_followed = self.is_followed();
-                respond::send(
-                    &mut request,
-                    reply,
-                    &self.stream,
-                    may_keep_alive,
-                    is_followed,
-                )
-                .await
+                let stream = &self.stream;
+                match respond::send(&mut request, reply, stream, may_keep_alive, is_followed) {
+                    Sent::Settled(after) => after,
+                    Sent::Rest(rest) => rest.await,
+                }
             }
             None if self.stream.has_gathered() => {
                 let flushed = Box::pin(respond::flush(&request, &self.stream)).await;
@@ -405,13 +399,19 @@ impl Connection {
         if let Err(error) = &after {
             self.log_send_error(&request, error);
         }
-        request.limit_guards.clear();
+        if let Some(extra) = request.extras.given() {
+            extra.limit_guards.clear();
+        }
         access_log::log(&mut request);
         if !matches!(after, Ok(After::KeepAlive)) {
             // Whoever sees the connection end finds the line in the log.
             access_log::flush_thread();
         }
-        if let (Some(refresh), Ok(After::Close)) = (request.refresh.take(), &after) {
+        let refresh = request
+            .extras
+            .given()
+            .and_then(|extra| extra.refresh.take());
+        if let (Some(refresh), Ok(After::Close)) = (refresh, &after) {
             // Whoever comes back at once shall find what it has caused.
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
         }
@@ -475,10 +475,10 @@ impl Connection {
         if u128::from(age) > connection.keepalive_time.as_millis() {
             return false;
         }
-        if connection.disable_msie6 || connection.disable_safari {
+        let is_msie6_shy = connection.disable_msie6 && request.method == Method::Post;
+        if is_msie6_shy || connection.disable_safari {
             let agent = request.head.field("user-agent").unwrap_or_default();
-            if connection.disable_msie6
-                && request.method == Method::Post
+            if is_msie6_shy
                 && memchr::memmem::find(agent, b"MSIE ").is_some_and(|at| {
                     agent
                         .get(at + 5)
@@ -547,9 +547,7 @@ impl Connection {
         self.count(&runtime);
         let mut request = self.unreadable(runtime, server, started_at);
         request.path.extend_from_slice(b"/");
-        error_log::request(&request, LogLevel::Info, format_args!("{error}"));
-        self.answer(request, Framing::None, Some(error.status()))
-            .await
+        self.answer(request, Framing::None, Some(error)).await
     }
 
     fn log_abandoned(
@@ -650,7 +648,10 @@ fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, Re
     request
         .args
         .extend_from_slice(target.query.unwrap_or_default());
-    let server = route::server_for(names, &request.host);
+    let server = match request.runtime.places.has_one_server(listener) {
+        true => names.default_server,
+        false => route::server_for(names, &request.host),
+    };
     let captures = route::may_capture(names);
     let own_merge = http.servers[server.0].merge_slashes;
     if own_merge != merge {

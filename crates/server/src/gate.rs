@@ -115,7 +115,7 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
     }
     // nginx's subrequests share their variables with the request, so that what
     // the asked location `set` can be used here.
-    request.slots.clone_from(&asked.slots);
+    request.extras.slots.clone_from(&asked.extras.slots);
     for (target, value) in &auth.set {
         let value = variable::evaluate(&mut asked, value);
         rewrite::assign(&mut asked, target, value.clone());
@@ -129,7 +129,7 @@ async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &Clien
                 .reply
                 .iter()
                 .flat_map(|reply| reply.head.fields.as_slice());
-            for (name, value) in head.chain(asked.carried_error.as_slice()) {
+            for (name, value) in head.chain(asked.extras.carried_error.as_slice()) {
                 if name.eq_ignore_ascii_case(b"www-authenticate") {
                     fields.append(name.clone(), value.clone());
                 }

@@ -21,6 +21,7 @@ pub mod clock;
 pub mod connection;
 mod crew;
 pub mod error_log;
+mod extras;
 pub mod fetch;
 pub mod gate;
 mod gathered;

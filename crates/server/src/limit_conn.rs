@@ -102,7 +102,7 @@ fn state_bytes(key: &[u8]) -> u64 {
 /// # Errors
 /// The status to refuse it with.
 pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
-    if !request.limit_conn_status.is_empty() {
+    if !request.extras.limit_conn_status.is_empty() {
         return Ok(());
     }
     let settings = request.settings_held();
@@ -126,9 +126,9 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
             );
             continue;
         }
-        request.limit_conn_status = "PASSED";
+        request.extras.limit_conn_status = "PASSED";
         match zone.enter(key, limit.connections) {
-            Ok(guard) => request.limit_guards.push(guard),
+            Ok(guard) => request.extras.limit_guards.push(guard),
             Err(refused) => {
                 if refused == Refused::Limit {
                     let dry_run = if reaction.dry_run { ", dry run," } else { "" };
@@ -138,12 +138,12 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
                         format_args!("limiting connections{dry_run} by zone \"{}\"", zone.name),
                     );
                 }
-                request.limit_guards.clear();
+                request.extras.limit_guards.clear();
                 if reaction.dry_run {
-                    request.limit_conn_status = "REJECTED_DRY_RUN";
+                    request.extras.limit_conn_status = "REJECTED_DRY_RUN";
                     return Ok(());
                 }
-                request.limit_conn_status = "REJECTED";
+                request.extras.limit_conn_status = "REJECTED";
                 return Err(reaction.status);
             }
         }

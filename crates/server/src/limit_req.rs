@@ -289,7 +289,7 @@ fn release(limits: &[Applied<'_>]) {
 
 /// Asks the limits of the request's location, once in a request's life.
 pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
-    if !request.limit_req_status.is_empty() {
+    if !request.extras.limit_req_status.is_empty() {
         return Verdict::Pass;
     }
     let settings = request.settings_held();
@@ -337,14 +337,14 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 ),
             }
             if reaction.dry_run {
-                request.limit_req_status = "REJECTED_DRY_RUN";
+                request.extras.limit_req_status = "REJECTED_DRY_RUN";
                 return Verdict::Pass;
             }
-            request.limit_req_status = "REJECTED";
+            request.extras.limit_req_status = "REJECTED";
             Verdict::Reject(reaction.status)
         }
         Outcome::Passed { delay_ms: 0, .. } => {
-            request.limit_req_status = "PASSED";
+            request.extras.limit_req_status = "PASSED";
             Verdict::Pass
         }
         Outcome::Passed {
@@ -363,10 +363,10 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 ),
             );
             if reaction.dry_run {
-                request.limit_req_status = "DELAYED_DRY_RUN";
+                request.extras.limit_req_status = "DELAYED_DRY_RUN";
                 return Verdict::Pass;
             }
-            request.limit_req_status = "DELAYED";
+            request.extras.limit_req_status = "DELAYED";
             Verdict::Delay(Duration::from_millis(delay_ms))
         }
     }

@@ -2,6 +2,7 @@
 
 use site::Pattern;
 
+use crate::extras::put_value;
 use crate::request::Request;
 
 /// What `$1` to `$9` stand for: groups of the last pattern that matched.
@@ -12,6 +13,13 @@ pub struct Captures {
 }
 
 impl Captures {
+    pub const fn new() -> Captures {
+        Captures {
+            subject: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
     pub fn group(&self, number: usize) -> Option<&[u8]> {
         let (start, end) = (*self.groups.get(number)?)?;
         self.subject.get(start..end)
@@ -36,20 +44,19 @@ pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool
     ) {
         return false;
     }
-    request.captures.subject.clear();
-    request.captures.subject.extend_from_slice(subject);
-    request.captures.groups.clear();
-    request
-        .captures
+    let captures = &mut request.extras.captures;
+    captures.subject.clear();
+    captures.subject.extend_from_slice(subject);
+    captures.groups.clear();
+    captures
         .groups
         .extend((0..locations.len()).map(|group| locations.get(group)));
     for &(group, slot) in &pattern.named {
         let value = locations
             .get(group)
             .and_then(|(start, end)| subject.get(start..end));
-        if let Some(place) = request.slots.get_mut(slot.0) {
-            *place = Some(value.unwrap_or_default().to_vec());
-        }
+        let value = value.unwrap_or_default().to_vec();
+        put_value(&mut request.extras.slots, slot.0, Some(value));
     }
     true
 }

@@ -9,11 +9,14 @@
 //!                     └─ `last` ─┘
 //! ```
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http1::Fields;
-use site::{Content, ErrorAnswer, LogLevel, RewriteOp, Server, TryFallback, TryFiles};
+use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback, TryFiles};
 
 use crate::client::ClientSide;
+use crate::policy::CachePlan;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::respond;
@@ -128,7 +131,7 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
 
 fn begin_internal(request: &mut Request) {
     request.is_internal = true;
-    request.path_info = None;
+    request.extras.forget_path_info();
     request.path_changed = false;
     request.slicing = Slicing::None;
     request.target_changed = true;
@@ -190,8 +193,14 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     request.error_status = Some(status);
     for (name, value) in fields.as_slice() {
         match name.eq_ignore_ascii_case(b"location") {
-            true => request.carried_error.set(name.clone(), value.clone()),
-            false => request.carried_error.append(name.clone(), value.clone()),
+            true => request
+                .extras
+                .carried_error
+                .set(name.clone(), value.clone()),
+            false => request
+                .extras
+                .carried_error
+                .append(name.clone(), value.clone()),
         }
     }
     let target = variable::evaluate(request, &page.target);
@@ -235,10 +244,15 @@ async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Ha
     if let Err(handled) = settle_location(request, server, location, client) {
         return handled;
     }
-    if let Some(handled) = precede_content(request, client).await {
+    if !request.place().is_open
+        && let Some(handled) = precede_content(request, client).await
+    {
         return handled;
     }
-    at_place(request, runtime, server, client).await
+    match begin_content(request, runtime, server) {
+        Begun::Handled(handled) => handled,
+        begun => finish_content(request, begun, client).await,
+    }
 }
 
 /// Runs a rewrite program; what ends the way is the error.
@@ -366,9 +380,6 @@ fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
 
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
-    if request.place().is_open {
-        return None;
-    }
     if !request.is_subrequest {
         access::apply_real_ip(request);
     }
@@ -456,28 +467,54 @@ async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
 pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
     let runtime = request.runtime.clone();
     let server = &runtime.site.http.servers[request.server.0];
-    at_place(request, &runtime, server, client).await
+    match begin_content(request, &runtime, server) {
+        Begun::Handled(handled) => handled,
+        begun => finish_content(request, begun, client).await,
+    }
 }
 
-/// The same, of a server and runtime that are the request's own.
-async fn at_place(
-    request: &mut Request,
-    runtime: &Runtime,
-    server: &Server,
-    client: &mut ClientSide,
-) -> Handled {
+/// How far the making of a response comes without waiting.
+enum Begun<'a> {
+    Handled(Handled),
+    Files,
+    /// The key may be made of the request's body, which is to be taken first.
+    Body(&'a Runtime, &'a Arc<Pass>),
+    /// Somebody has to be asked.
+    Must(&'a Arc<Pass>, CachePlan<'a>),
+}
+
+/// The same, of a server and runtime that are the request's own: what needs no waiting,
+/// as a hit does not.
+fn begin_content<'a>(request: &mut Request, runtime: &'a Runtime, server: &'a Server) -> Begun<'a> {
     let settings = server.settings(request.location);
     let handled = match &settings.content {
-        Content::Files => files::serve(request).await,
-        Content::Pass(pass) => {
-            // The key may be made of it.
-            if policy::asks_by_body(request, pass)
-                && let Err(status) = Box::pin(pass::take_body(request, pass, client)).await
-            {
+        Content::Files => return Begun::Files,
+        Content::Pass(pass) if policy::asks_by_body(request, pass) => {
+            return Begun::Body(runtime, pass);
+        }
+        Content::Pass(pass) => match pass::at_once(request, runtime, pass) {
+            pass::AtOnce::Handled(handled) => handled,
+            pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
+        },
+        Content::EmptyGif => crate::serve::small::empty_gif(request),
+        Content::StubStatus => crate::serve::small::stub_status(request),
+    };
+    Begun::Handled(in_slices(request, handled))
+}
+
+/// The rest. Asking somebody is a large future, which only those who do pay for.
+async fn finish_content(
+    request: &mut Request,
+    begun: Begun<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    let handled = match begun {
+        Begun::Handled(handled) => return handled,
+        Begun::Files => files::serve(request).await,
+        Begun::Body(runtime, pass) => {
+            if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                 return Handled::Status(status);
             }
-            // A hit needs no waiting; whatever does is a large future, which only
-            // those who wait pay for.
             match pass::at_once(request, runtime, pass) {
                 pass::AtOnce::Handled(handled) => handled,
                 pass::AtOnce::Must(plan) => {
@@ -485,11 +522,14 @@ async fn at_place(
                 }
             }
         }
-        Content::EmptyGif => crate::serve::small::empty_gif(request),
-        Content::StubStatus => crate::serve::small::stub_status(request),
+        Begun::Must(pass, plan) => Box::pin(pass::serve(request, pass, plan, client)).await,
     };
-    if settings.slice_bytes > 0 {
-        return slice::gather(request, handled);
+    in_slices(request, handled)
+}
+
+fn in_slices(request: &mut Request, handled: Handled) -> Handled {
+    match request.settings().slice_bytes {
+        0 => handled,
+        _ => slice::gather(request, handled),
     }
-    handled
 }

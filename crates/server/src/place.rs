@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use site::{LocationId, ServerId, ServerTokens, Settings, Site};
+use site::{Listener, ListenerId, LocationId, ServerId, ServerTokens, Settings, Site};
 
 use crate::{gate, recode, respond};
 
@@ -14,9 +14,13 @@ pub struct Place {
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
-    /// Nothing is done to a response on its way out: no fields are added, no body
-    /// recoded, put together or slowed down.
-    pub passes_unchanged: bool,
+    /// Responses leave as they are, but for a content coding: no fields are added, no
+    /// body put together.
+    pub adds_nothing: bool,
+    /// Bodies may leave in another content coding than they came in.
+    pub recodes: bool,
+    /// Bodies may be slowed down.
+    pub is_paced: bool,
 }
 
 /// All locations of all servers.
@@ -24,6 +28,8 @@ pub struct Places {
     /// Of each server, where its locations begin.
     first: Vec<usize>,
     places: Vec<Place>,
+    /// Of each listener, whether whatever comes to it is for its default server.
+    has_one_server: Vec<bool>,
 }
 
 /// Where a location stands in [`Places`].
@@ -38,7 +44,16 @@ impl Places {
             let own = &server.locations;
             places.extend(own.iter().map(|location| Place::of(&location.settings)));
         }
-        Places { first, places }
+        Places {
+            first,
+            places,
+            has_one_server: site.http.listeners.iter().map(has_one_server).collect(),
+        }
+    }
+
+    /// Is there nothing to choose among behind this listener?
+    pub fn has_one_server(&self, listener: ListenerId) -> bool {
+        self.has_one_server[listener.0]
     }
 
     pub fn id(&self, server: ServerId, location: LocationId) -> PlaceId {
@@ -50,12 +65,27 @@ impl Places {
     }
 }
 
+fn has_one_server(listener: &Listener) -> bool {
+    let names = &listener.names;
+    let wildcards = names
+        .leading_wildcard
+        .iter()
+        .chain(&names.trailing_wildcard);
+    let mut named = names
+        .exact
+        .values()
+        .chain(wildcards.map(|(_, server)| server));
+    names.patterns.is_empty() && named.all(|server| *server == listener.default_server)
+}
+
 impl Place {
     fn of(settings: &Arc<Settings>) -> Place {
         Place {
             settings: settings.clone(),
             is_open: is_open(settings),
-            passes_unchanged: passes_unchanged(settings),
+            adds_nothing: adds_nothing(settings),
+            recodes: recode::is_configured(&settings.compression),
+            is_paced: respond::is_pace_configured(settings),
         }
     }
 }
@@ -69,7 +99,7 @@ fn is_open(settings: &Settings) -> bool {
         && settings.real_ip.from.is_empty()
 }
 
-fn passes_unchanged(settings: &Settings) -> bool {
+fn adds_nothing(settings: &Settings) -> bool {
     let headers = &settings.headers;
     headers.trailers.is_empty()
         && !matches!(headers.server_tokens, ServerTokens::Text(_))
@@ -77,6 +107,4 @@ fn passes_unchanged(settings: &Settings) -> bool {
         && settings.addition.before.is_none()
         && settings.addition.after.is_none()
         && !settings.ssi.enabled
-        && !recode::is_configured(&settings.compression)
-        && !respond::is_pace_configured(settings)
 }

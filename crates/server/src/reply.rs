@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{StoredHead, StoredResponse};
-use http1::Fields;
+use http1::{Fields, is_spelt, same_name};
 use site::Coding;
 
 use crate::fetch::UpstreamBody;
 use crate::open_file::OpenFile;
-use crate::variable::names_field;
 
 /// Head and body of a response.
 pub struct Reply {
@@ -50,11 +49,35 @@ pub struct ReplyHead {
     /// What compression did, once it is done.
     pub compressed: Option<Compressed>,
     /// What `Connection`, `Keep-Alive` and `Transfer-Encoding` were sent as.
-    pub sent_connection: &'static str,
+    pub sent_connection: SentConnection,
     pub sent_keep_alive: Option<u64>,
     pub sent_chunked: bool,
+    /// The client has the body (304): what describes it is left out.
+    pub lacks_body: bool,
     /// `add_header` and `expires` have been applied, or must not be.
     pub is_final: bool,
+}
+
+/// The option that `Connection` carries (RFC 9110 §7.6.1).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum SentConnection {
+    /// No head was written yet.
+    #[default]
+    Nothing,
+    KeepAlive,
+    Close,
+    Upgrade,
+}
+
+impl SentConnection {
+    pub fn option(self) -> &'static str {
+        match self {
+            SentConnection::Nothing => "",
+            SentConnection::KeepAlive => "keep-alive",
+            SentConnection::Close => "close",
+            SentConnection::Upgrade => "upgrade",
+        }
+    }
 }
 
 /// How much smaller compression made a body.
@@ -96,7 +119,8 @@ impl ReplyHead {
     pub fn unpack(&mut self) {
         if let Some(stored) = self.stored.take() {
             let mut fields = Fields::with_capacity(16);
-            for (name, value) in stored.fields.pairs() {
+            let kept = |(name, _): &(Bytes, Bytes)| !self.leaves_out(name);
+            for (name, value) in stored.fields.pairs().filter(kept) {
                 fields.append(name, value);
             }
             for (name, value) in self.fields.as_slice() {
@@ -106,13 +130,32 @@ impl ReplyHead {
         }
     }
 
+    /// Leaves out what describes the body.
+    pub fn leave_out_body(&mut self) {
+        self.lacks_body = true;
+        self.fields.retain(|name, _| !describes_body(name));
+    }
+
+    /// Is a stored field called `name` not sent?
+    fn leaves_out(&self, name: &[u8]) -> bool {
+        self.lacks_body && describes_body(name)
+    }
+
+    /// The stored fields that are sent.
+    pub fn stored_fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let stored = self.stored.iter().flat_map(|stored| stored.fields.iter());
+        stored.filter(|(name, _)| !self.leaves_out(name))
+    }
+
     /// The first field called `name`, wherever it is kept.
     pub fn field(&self, name: &str) -> Option<&[u8]> {
-        self.fields.get(name).or_else(|| {
-            self.stored
-                .as_ref()
-                .and_then(|stored| stored.fields.first(name))
-        })
+        if let Some(value) = self.fields.get(name) {
+            return Some(value);
+        }
+        match &self.stored {
+            Some(stored) if !self.leaves_out(name.as_bytes()) => stored.fields.first(name),
+            _ => None,
+        }
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -130,8 +173,9 @@ impl ReplyHead {
                 return true;
             }
             b"connection" => {
-                out.extend_from_slice(self.sent_connection.as_bytes());
-                return !self.sent_connection.is_empty();
+                let option = self.sent_connection.option();
+                out.extend_from_slice(option.as_bytes());
+                return !option.is_empty();
             }
             b"keep_alive" => {
                 let Some(seconds) = self.sent_keep_alive else {
@@ -163,9 +207,8 @@ impl ReplyHead {
             out.extend_from_slice(b"Accept-Encoding");
             found = true;
         }
-        let stored = self.stored.iter().flat_map(|stored| stored.fields.iter());
-        for (field, value) in stored.chain(self.fields.iter()) {
-            if names_field(name, field) {
+        for (field, value) in self.stored_fields().chain(self.fields.iter()) {
+            if is_spelt(name, field) {
                 if found {
                     out.extend_from_slice(b", ");
                 }
@@ -189,6 +232,11 @@ impl ReplyHead {
         let done = self.compressed.filter(|done| done.coding == coding)?;
         (done.after_bytes > 0).then(|| done.before_bytes as f64 / done.after_bytes as f64)
     }
+}
+
+/// Is `name` of a field that a 304 does not repeat, though it is stored?
+fn describes_body(name: &[u8]) -> bool {
+    same_name(name, b"content-type") || same_name(name, b"content-encoding")
 }
 
 /// Where the bytes of a body are.
@@ -341,12 +389,12 @@ impl Segment {
 impl Reply {
     /// The tunnel that begins behind the head, if one does.
     pub fn take_tunnel(&mut self) -> Option<Box<UpstreamBody>> {
+        if !matches!(self.body, Body::Tunnel(_)) {
+            return None;
+        }
         match std::mem::replace(&mut self.body, Body::Empty) {
             Body::Tunnel(upstream) => Some(upstream),
-            body => {
-                self.body = body;
-                None
-            }
+            _ => None,
         }
     }
 

@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 use site::{LocationId, Server, ServerId, Settings};
 
 use crate::body::RequestBody;
+use crate::extras::Extras;
 use crate::fetch::Trace;
 use crate::in_force::InForce;
-use crate::pattern::Captures;
 use crate::place::{Place, PlaceId};
 use crate::reply::Reply;
 use crate::serve::slice::Slicing;
@@ -148,14 +148,10 @@ pub struct Request {
     pub depth: u8,
     /// Commands in the body are run.
     pub runs_ssi: bool,
-    /// What commands have set.
-    pub ssi: Option<crate::ssi::Shared>,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
     /// Path or arguments are no longer those of the target that was received.
     pub target_changed: bool,
-    /// What a `proxy_pass` with variables leads to.
-    pub proxy_url: Option<Box<crate::serve::proxy::ProxyUrl>>,
     /// `try_files` found a file below an `alias` that stands for a whole path.
     pub adds_path_to_alias: bool,
     /// An error page is being made for this status.
@@ -164,35 +160,10 @@ pub struct Request {
     pub forced_status: Option<u16>,
     /// An error page has been tried and may not be tried again.
     pub error_page_used: bool,
-    pub captures: Captures,
-    /// Values written by `set` and named captures; `None`: not set.
-    pub slots: Vec<Option<Vec<u8>>>,
-    /// Results of maps, remembered for the request.
-    pub map_values: Vec<Option<Vec<u8>>>,
-    /// Likewise of `geo` and `split_clients`.
-    pub geo_values: Vec<Option<Vec<u8>>>,
-    pub split_values: Vec<Option<Vec<u8>>>,
-    pub request_id: Option<[u8; 16]>,
-    pub remote_user: Option<Vec<u8>>,
     pub limit_rate: Option<u64>,
-    pub invalid_referer: Option<bool>,
-    pub limit_req_status: &'static str,
-    pub limit_conn_status: &'static str,
-    /// Connections counted by `limit_conn` until the request ends.
-    pub limit_guards: Vec<crate::limit_conn::Guard>,
-    pub path_info: Option<PathInfo>,
     /// Set once `$slice_range` was asked for.
     pub slicing: Slicing,
     pub view: View,
-    /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
-    pub carried: http1::Fields,
-    /// Fields of an error that its page is to carry (`WWW-Authenticate`).
-    pub carried_error: http1::Fields,
-    /// Fields behind the body of the response.
-    pub trailers: http1::Fields,
-    /// Text of the `Server` field, where it is configured with variables.
-    pub server_text: Option<Vec<u8>>,
-    pub accel_charset: Option<Vec<u8>>,
     /// X-Accel-Buffering, where it was sent.
     pub accel_buffering: Option<bool>,
     pub body: RequestBody,
@@ -201,8 +172,8 @@ pub struct Request {
     /// What upstreams did; `None` while nobody was asked.
     pub trace: Option<Arc<Mutex<Trace>>>,
     pub cache: CacheFacts,
-    /// A refresh that this request has begun.
-    pub refresh: Option<tokio::task::JoinHandle<()>>,
+    /// What most requests do without.
+    pub extras: Extras,
     /// The response once its head is known: `$sent_http_*`, `$status`. Its body
     /// is on its way.
     pub reply: Option<Box<Reply>>,
@@ -210,14 +181,6 @@ pub struct Request {
     pub bytes_sent: u64,
     pub head_bytes_sent: u64,
     pub is_complete: bool,
-}
-
-/// The two captures of `fastcgi_split_path_info`.
-#[derive(Debug, Clone)]
-pub struct PathInfo {
-    pub for_path: Vec<u8>,
-    pub script: Vec<u8>,
-    pub info: Vec<u8>,
 }
 
 /// What the cache did with a request, for variables and logs.
@@ -339,16 +302,12 @@ impl Request {
         copy.host_port = self.host_port;
         copy.client = self.client;
         copy.enter(self.location);
-        copy.captures = self.captures.clone();
-        copy.slots = self.slots.clone();
-        copy.remote_user = self.remote_user.clone();
-        copy.path_info = self.path_info.clone();
+        copy.extras = self.extras.inherited();
         copy.is_internal = true;
         copy.is_subrequest = true;
         copy.redirects_left = self.redirects_left;
         copy.path_changed = self.path_changed;
         copy.target_changed = self.target_changed;
-        copy.proxy_url = self.proxy_url.clone();
         copy
     }
 
@@ -359,79 +318,61 @@ impl Request {
         server: ServerId,
         now: u64,
     ) -> Box<Request> {
-        let http = &runtime.site.http;
-        let (slots, map_values) = (unset(http.slots.len()), unset(http.maps.len()));
-        let (geo_values, split_values) = (unset(http.geos.len()), unset(http.split_clients.len()));
         let buffers = Buffers::take();
         let method = Method::parse(head.method());
         let place = runtime.places.id(server, Server::ROOT);
         let client = connection.peer;
-        Box::new(Request {
-            runtime,
-            connection,
-            head,
-            method,
-            method_override: None,
-            path: buffers.path,
-            args: buffers.args,
-            host: buffers.host,
-            host_port: None,
-            server,
-            location: Server::ROOT,
-            place,
-            client,
-            started_at: now,
-            now,
-            nth_on_connection: 1,
-            pipelined: false,
-            is_internal: false,
-            is_subrequest: false,
-            redirects_left: MAX_INTERNAL_REDIRECTS,
-            depth: 0,
-            runs_ssi: false,
-            ssi: None,
-            path_changed: false,
-            target_changed: false,
-            proxy_url: None,
-            adds_path_to_alias: false,
-            error_status: None,
-            forced_status: None,
-            error_page_used: false,
-            captures: Captures::default(),
-            slots,
-            map_values,
-            geo_values,
-            split_values,
-            request_id: None,
-            remote_user: None,
-            limit_rate: None,
-            invalid_referer: None,
-            limit_req_status: "",
-            limit_conn_status: "",
-            limit_guards: Vec::new(),
-            path_info: None,
-            slicing: Slicing::None,
-            view: View::Plain,
-            carried: http1::Fields::new(),
-            carried_error: http1::Fields::new(),
-            trailers: http1::Fields::new(),
-            server_text: None,
-            accel_charset: None,
-            accel_buffering: None,
-            body: RequestBody::None,
-            received_bytes: 0,
-            trace: None,
-            cache: CacheFacts {
-                key: buffers.key,
-                ..CacheFacts::default()
+        // Made where it stays: it is large.
+        Box::write(
+            Box::new_uninit(),
+            Request {
+                runtime,
+                connection,
+                head,
+                method,
+                method_override: None,
+                path: buffers.path,
+                args: buffers.args,
+                host: buffers.host,
+                host_port: None,
+                server,
+                location: Server::ROOT,
+                place,
+                client,
+                started_at: now,
+                now,
+                nth_on_connection: 1,
+                pipelined: false,
+                is_internal: false,
+                is_subrequest: false,
+                redirects_left: MAX_INTERNAL_REDIRECTS,
+                depth: 0,
+                runs_ssi: false,
+                path_changed: false,
+                target_changed: false,
+                adds_path_to_alias: false,
+                error_status: None,
+                forced_status: None,
+                error_page_used: false,
+                limit_rate: None,
+                slicing: Slicing::None,
+                view: View::Plain,
+                accel_buffering: None,
+                body: RequestBody::None,
+                received_bytes: 0,
+                trace: None,
+                cache: CacheFacts {
+                    key: buffers.key,
+                    ..CacheFacts::default()
+                },
+                extras: Extras::default(),
+                reply: None,
+                status: 0,
+                bytes_sent: 0,
+                head_bytes_sent: 0,
+                is_complete: false,
             },
-            refresh: None,
-            reply: None,
-            status: 0,
-            bytes_sent: 0,
-            head_bytes_sent: 0,
-            is_complete: false,
-        })
+        )
     }
 }
 
@@ -444,14 +385,6 @@ impl Drop for Request {
             key: std::mem::take(&mut self.cache.key),
         }
         .give();
-    }
-}
-
-/// Values that nobody has found out yet.
-fn unset(count: usize) -> Vec<Option<Vec<u8>>> {
-    match count {
-        0 => Vec::new(),
-        count => vec![None; count],
     }
 }
 

@@ -3,6 +3,7 @@
 
 use site::{Condition, FileTest, RewriteOp, RewriteThen, SetTarget, Template};
 
+use crate::extras::put_value;
 use crate::pattern;
 use crate::request::Request;
 use crate::variable;
@@ -188,7 +189,7 @@ fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
     }
     request.path_changed = true;
     request.target_changed = true;
-    request.path_info = None;
+    request.extras.forget_path_info();
 }
 
 fn set(request: &mut Request, target: &SetTarget, value: &Template) {
@@ -205,9 +206,7 @@ pub fn assign(request: &mut Request, target: &SetTarget, value: Vec<u8>) {
         }
         SetTarget::LimitRate => request.limit_rate = parse_rate(&value),
         SetTarget::Slot(slot) => {
-            if let Some(place) = request.slots.get_mut(slot.0) {
-                *place = Some(value);
-            }
+            put_value(&mut request.extras.slots, slot.0, Some(value));
         }
     }
 }

@@ -99,10 +99,13 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
         if path.starts_with(prefix) {
             patterns_allowed = !candidate.skips_patterns;
             let inner = &server.location(candidate.location).inner;
-            found = match locate_in(request, server, inner, path) {
-                Found::None => Found::Prefix(candidate.location),
-                Found::Prefix(inner) => Found::Prefix(inner),
-                done => return done,
+            found = match inner.is_empty() {
+                true => Found::Prefix(candidate.location),
+                false => match locate_in(request, server, inner, path) {
+                    Found::None => Found::Prefix(candidate.location),
+                    Found::Prefix(inner) => Found::Prefix(inner),
+                    done => return done,
+                },
             };
             break;
         }

@@ -131,19 +131,23 @@ impl ClientStream {
 
     /// Receives what is there, up to [`RECEIVE_BYTES`], and appends it to
     /// `buffer`, which grows by no more than that: for heads, which are short and
-    /// of which most connections have none.
+    /// of which most connections have none. Who was woken (`is_woken`) looks before it
+    /// says again that it waits.
     pub fn poll_receive(
         &self,
         cx: &mut Context<'_>,
         buffer: &mut BytesMut,
+        mut is_woken: bool,
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.poll_read_ready(cx))?;
+            if !std::mem::take(&mut is_woken) {
+                ready!(self.poll_read_ready(cx))?;
+            }
             let mut received = None;
             let tried = self.try_io(Interest::READABLE, |socket| {
                 SCRATCH.with_borrow_mut(|scratch| {
                     let (_, count) = net::recv(socket, &mut scratch[..], RecvFlags::DONTWAIT)?;
-                    buffer.extend_from_slice(scratch.get(..count).unwrap_or_default());
+                    append(buffer, scratch.get(..count).unwrap_or_default());
                     received = Some(count);
                     // A short read took all there was. Saying so here spares the
                     // system call that would only find that out; what arrives from
@@ -415,6 +419,14 @@ impl ClientStream {
             Socket::Tcp(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Read),
             Socket::Unix(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Read),
         };
+    }
+}
+
+/// Most heads come whole: the first bytes get as much memory as they need.
+fn append(buffer: &mut BytesMut, received: &[u8]) {
+    match buffer.capacity() {
+        0 => *buffer = BytesMut::from(received),
+        _ => buffer.extend_from_slice(received),
     }
 }
 

@@ -21,10 +21,13 @@ const MAX_DISCARDED_BYTES: usize = 64 * 1024;
 /// none of its own. Method and head are the client's; there is no body.
 pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
     // Both are the same request to whoever follows `$request_id` through logs.
-    let id = *request.request_id.get_or_insert_with(random::bytes16);
+    let id = *request
+        .extras
+        .request_id
+        .get_or_insert_with(random::bytes16);
     let mut made = request.internal();
-    made.request_id = Some(id);
-    made.path_info = None;
+    made.extras.request_id = Some(id);
+    made.extras.forget_path_info();
     made.path_changed = false;
     made.target_changed = true;
     made.path = target.path.to_vec();

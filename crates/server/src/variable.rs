@@ -7,9 +7,11 @@ mod tables;
 use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
+use http1::is_spelt;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::clock;
+use crate::extras::{PathInfo, put_value};
 use crate::policy;
 use crate::request::{LocalAddress, Request, View};
 use crate::serve::{files, proxy};
@@ -77,6 +79,7 @@ pub fn write_rewrite(
             }
             Part::Variable(Variable::Capture(group)) => {
                 let text = request
+                    .extras
                     .captures
                     .group(usize::from(*group))
                     .unwrap_or_default();
@@ -97,52 +100,13 @@ pub fn write_rewrite(
 pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     match variable {
         Variable::Builtin(builtin) => write_builtin(request, *builtin, out),
-        Variable::Capture(group) => put(request.captures.group(usize::from(*group)), out),
-        Variable::Slot(slot) => match request.slots.get(slot.0) {
+        Variable::Capture(group) => put(request.extras.captures.group(usize::from(*group)), out),
+        Variable::Slot(slot) => match request.extras.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
             _ => false,
         },
-        Variable::Map(id) => {
-            let runtime = request.runtime.clone();
-            let map = &runtime.site.http.maps[id.0];
-            // What the cache sees is not what the rest of the request sees.
-            let remembers = !map.volatile && matches!(request.view, View::Plain);
-            if remembers && let Some(Some(value)) = request.map_values.get(id.0) {
-                return put(Some(value), out);
-            }
-            let start = out.len();
-            tables::write_map(request, map, out);
-            if remembers && let Some(place) = request.map_values.get_mut(id.0) {
-                *place = Some(out[start..].to_vec());
-            }
-            true
-        }
-        Variable::Geo(id) => {
-            let runtime = request.runtime.clone();
-            let geo = &runtime.site.http.geos[id.0];
-            let remembers = !geo.volatile && matches!(request.view, View::Plain);
-            if remembers && let Some(Some(value)) = request.geo_values.get(id.0) {
-                return put(Some(value), out);
-            }
-            let start = out.len();
-            tables::write_geo(request, geo, out);
-            if remembers && let Some(place) = request.geo_values.get_mut(id.0) {
-                *place = Some(out[start..].to_vec());
-            }
-            true
-        }
-        Variable::SplitClients(id) => {
-            let runtime = request.runtime.clone();
-            let remembers = matches!(request.view, View::Plain);
-            if remembers && let Some(Some(value)) = request.split_values.get(id.0) {
-                return put(Some(value), out);
-            }
-            let start = out.len();
-            tables::write_split(request, &runtime.site.http.split_clients[id.0], out);
-            if remembers && let Some(place) = request.split_values.get_mut(id.0) {
-                *place = Some(out[start..].to_vec());
-            }
-            true
+        Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
+            write_looked_up(request, variable, out)
         }
         Variable::Argument(name) => put(argument(&request.args, name), out),
         Variable::RequestField(name) => write_request_field(request, name, out),
@@ -150,7 +114,9 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             .reply
             .as_ref()
             .is_some_and(|reply| reply.head.write_sent_field(name, out)),
-        Variable::SentTrailer(name) => write_field_called(name, request.trailers.as_slice(), out),
+        Variable::SentTrailer(name) => {
+            write_field_called(name, request.extras.trailers.as_slice(), out)
+        }
         Variable::UpstreamTrailer(name) => request
             .trace
             .as_ref()
@@ -179,6 +145,54 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
             .as_ref()
             .is_some_and(|trace| trace.lock().write_cookie(name, out)),
     }
+}
+
+/// Appends what a table gives: once for the request where it remembers that. What the
+/// cache sees is not what the rest of the request sees.
+#[inline(never)]
+fn write_looked_up(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
+    let runtime = request.runtime.clone();
+    let http = &runtime.site.http;
+    let is_plain = matches!(request.view, View::Plain);
+    let start = out.len();
+    match variable {
+        Variable::Map(id) => {
+            let map = &http.maps[id.0];
+            let remembers = is_plain && !map.volatile;
+            if remembers && let Some(Some(value)) = request.extras.map_values.get(id.0) {
+                return put(Some(value), out);
+            }
+            tables::write_map(request, map, out);
+            if remembers {
+                let value = Some(out[start..].to_vec());
+                put_value(&mut request.extras.map_values, id.0, value);
+            }
+        }
+        Variable::Geo(id) => {
+            let geo = &http.geos[id.0];
+            let remembers = is_plain && !geo.volatile;
+            if remembers && let Some(Some(value)) = request.extras.geo_values.get(id.0) {
+                return put(Some(value), out);
+            }
+            tables::write_geo(request, geo, out);
+            if remembers {
+                let value = Some(out[start..].to_vec());
+                put_value(&mut request.extras.geo_values, id.0, value);
+            }
+        }
+        Variable::SplitClients(id) => {
+            if is_plain && let Some(Some(value)) = request.extras.split_values.get(id.0) {
+                return put(Some(value), out);
+            }
+            tables::write_split(request, &http.split_clients[id.0], out);
+            if is_plain {
+                let value = Some(out[start..].to_vec());
+                put_value(&mut request.extras.split_values, id.0, value);
+            }
+        }
+        _ => return false,
+    }
+    true
 }
 
 fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
@@ -260,7 +274,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RealipRemoteAddr => write_ip(request.connection.peer, out),
         B::RealipRemotePort => write_port(request.connection.peer, out),
         B::BinaryRemoteAddr => write_binary_address(request, out),
-        B::RemoteUser => match &request.remote_user {
+        B::RemoteUser => match &request.extras.remote_user {
             Some(user) => put(Some(user), out),
             // Also where nobody asked for a name.
             None => {
@@ -319,25 +333,8 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             clock::put_iso8601(clock::recent(), out);
             true
         }
-        B::DateGmt => {
-            let seconds = i64::try_from(clock::now() / 1000).unwrap_or(0);
-            let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
-            out.extend_from_slice(
-                now.strftime("%A, %d-%b-%Y %H:%M:%S GMT")
-                    .to_string()
-                    .as_bytes(),
-            );
-            true
-        }
-        B::DateLocal => {
-            let now = clock::local(i64::try_from(clock::now() / 1000).unwrap_or(0));
-            out.extend_from_slice(
-                now.strftime("%A, %d-%b-%Y %H:%M:%S %Z")
-                    .to_string()
-                    .as_bytes(),
-            );
-            true
-        }
+        B::DateGmt => put(Some(date_gmt().as_bytes()), out),
+        B::DateLocal => put(Some(date_local().as_bytes()), out),
         B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
         B::RequestLength => put_number(request.received_bytes, out),
         B::RequestId => write_request_id(request, out),
@@ -381,11 +378,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::ZstdRatio => put_ratio(request, Coding::Zstd, out),
         B::LimitRate => put_number(request.limit_rate.unwrap_or(0), out),
         B::LimitReqStatus => put(
-            Some(request.limit_req_status.as_bytes()).filter(|s| !s.is_empty()),
+            Some(request.extras.limit_req_status.as_bytes()).filter(|s| !s.is_empty()),
             out,
         ),
         B::LimitConnStatus => put(
-            Some(request.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()),
+            Some(request.extras.limit_conn_status.as_bytes()).filter(|s| !s.is_empty()),
             out,
         ),
         B::InvalidReferer => {
@@ -435,6 +432,17 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
     }
 }
 
+fn date_gmt() -> String {
+    let seconds = i64::try_from(clock::now() / 1000).unwrap_or(0);
+    let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
+    now.strftime("%A, %d-%b-%Y %H:%M:%S GMT").to_string()
+}
+
+fn date_local() -> String {
+    let now = clock::local(i64::try_from(clock::now() / 1000).unwrap_or(0));
+    now.strftime("%A, %d-%b-%Y %H:%M:%S %Z").to_string()
+}
+
 /// Appends a query string, for the cache without what does not count.
 fn put_args(request: &Request, args: &[u8], out: &mut Vec<u8>) -> bool {
     match &request.view {
@@ -448,71 +456,67 @@ fn put_args(request: &Request, args: &[u8], out: &mut Vec<u8>) -> bool {
 
 fn put_request_uri(request: &Request, out: &mut Vec<u8>) -> bool {
     let target = request.received_target();
-    match (&request.view, memchr::memchr(b'?', target)) {
-        (View::Cache(rules), Some(mark)) if !rules.ignored_arguments.is_empty() => {
-            let (path, args) = target.split_at(mark);
-            out.extend_from_slice(path);
-            let end = out.len();
-            out.push(b'?');
-            policy::put_counted_args(&args[1..], &rules.ignored_arguments, out);
-            if out.len() == end + 1 {
-                out.truncate(end);
-            }
+    match &request.view {
+        View::Cache(rules) if !rules.ignored_arguments.is_empty() => {
+            put_counted_target(target, &rules.ignored_arguments, out);
         }
         _ => out.extend_from_slice(target),
     }
     true
 }
 
+/// A target without the arguments that do not count, and without `?` where none is left.
+fn put_counted_target(target: &[u8], ignored: &[Box<[u8]>], out: &mut Vec<u8>) {
+    let (path, args) = http1::split_query(target);
+    out.extend_from_slice(path);
+    let Some(args) = args else {
+        return;
+    };
+    let end = out.len();
+    out.push(b'?');
+    policy::put_counted_args(args, ignored, out);
+    if out.len() == end + 1 {
+        out.truncate(end);
+    }
+}
+
 /// A request field by the name a variable gives it: lower case, `_` for `-`.
 /// Several fields of the name are joined by `, ` (`; ` for Cookie).
 fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
-    if name == b"cookie"
-        && let View::Cache(rules) = &request.view
+    if let View::Cache(rules) = &request.view
         && !rules.ignored_cookies.is_empty()
+        && name == b"cookie"
     {
         return policy::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
     }
-    let separator: &[u8] = if name == b"cookie" { b"; " } else { b", " };
-    let mut found = false;
-    for (field, value) in request.head.fields() {
-        if !names_field(name, field) {
-            continue;
-        }
-        if found {
-            out.extend_from_slice(separator);
-        }
-        out.extend_from_slice(value);
-        found = true;
-        // Fields that may stand only once, as nginx reads them.
-        if matches!(
-            name,
-            b"host" | b"content_length" | b"user_agent" | b"content_type"
-        ) {
-            break;
-        }
+    if !request.head.view().may_have_spelt(name) {
+        return false;
     }
-    found
-}
-
-/// Is `variable` (lower case, `_` for `-`) the variable spelling of `field`?
-pub fn names_field(variable: &[u8], field: &[u8]) -> bool {
-    variable.len() == field.len()
-        && variable.iter().zip(field).all(|(&wanted, &byte)| {
-            let byte = if byte == b'-' {
-                b'_'
-            } else {
-                byte.to_ascii_lowercase()
-            };
-            wanted == byte
-        })
+    let mut fields = request.head.fields();
+    let Some((_, first)) = fields.find(|(field, _)| is_spelt(name, field)) else {
+        return false;
+    };
+    out.extend_from_slice(first);
+    // Fields that may stand only once, as nginx reads them.
+    if matches!(
+        name,
+        b"host" | b"content_length" | b"user_agent" | b"content_type"
+    ) {
+        return true;
+    }
+    let separator = if name == b"cookie" { b"; " } else { b", " };
+    for (_, value) in fields.filter(|(field, _)| is_spelt(name, field)) {
+        out.extend_from_slice(separator);
+        out.extend_from_slice(value);
+    }
+    true
 }
 
 /// Appends the values of all fields that a variable's `name` means, joined as one;
 /// false where there is none.
 pub fn write_field_called(name: &[u8], fields: &[(Bytes, Bytes)], out: &mut Vec<u8>) -> bool {
     let mut found = false;
-    for (_, value) in fields.iter().filter(|(field, _)| names_field(name, field)) {
+    for (_, value) in fields.iter().filter(|(field, _)| is_spelt(name, field)) {
         if found {
             out.extend_from_slice(b", ");
         }
@@ -546,6 +550,27 @@ fn write_ip(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
     true
 }
 
+/// What each part of an IPv4 address is written as, with the dot behind it, and how long
+/// that is.
+static OCTETS: [([u8; 4], u8); 256] = {
+    let mut texts = [([0; 4], 0); 256];
+    let mut octet = 0;
+    while octet < 256 {
+        let digits = [
+            b'0' + (octet / 100) as u8,
+            b'0' + (octet / 10 % 10) as u8,
+            b'0' + (octet % 10) as u8,
+        ];
+        texts[octet] = match octet {
+            0..10 => ([digits[2], b'.', 0, 0], 2),
+            10..100 => ([digits[1], digits[2], b'.', 0], 3),
+            _ => ([digits[0], digits[1], digits[2], b'.'], 4),
+        };
+        octet += 1;
+    }
+    texts
+};
+
 pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
     use std::io::Write;
     match address {
@@ -553,14 +578,9 @@ pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
             let mut text = [0; 16];
             let mut len = 0;
             for octet in address.octets() {
-                for (least, digit) in [(100, octet / 100), (10, octet / 10 % 10), (0, octet % 10)] {
-                    if octet >= least {
-                        text[len] = b'0' + digit;
-                        len += 1;
-                    }
-                }
-                text[len] = b'.';
-                len += 1;
+                let (digits, digits_len) = OCTETS[usize::from(octet)];
+                text[len..len + 4].copy_from_slice(&digits);
+                len += usize::from(digits_len);
             }
             out.extend_from_slice(&text[..len - 1]);
         }
@@ -605,6 +625,7 @@ fn put_ratio(request: &Request, coding: Coding, out: &mut Vec<u8>) -> bool {
 
 fn write_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
     let id = *request
+        .extras
         .request_id
         .get_or_insert_with(crate::random::bytes16);
     for byte in id {
@@ -635,7 +656,7 @@ fn write_realpath_root(request: &mut Request, out: &mut Vec<u8>) -> bool {
 
 fn write_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
-    if let Some(split) = &request.path_info {
+    if let Some(split) = &request.extras.path_info {
         return put(Some(&split.script), out);
     }
     out.extend_from_slice(&request.path);
@@ -654,6 +675,7 @@ fn write_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
     split_path_info(request);
     put(
         request
+            .extras
             .path_info
             .as_ref()
             .map(|split| split.info.as_slice())
@@ -675,6 +697,7 @@ fn split_path_info(request: &mut Request) {
         return;
     };
     if request
+        .extras
         .path_info
         .as_ref()
         .is_some_and(|split| split.for_path == request.path)
@@ -682,7 +705,7 @@ fn split_path_info(request: &mut Request) {
         return;
     }
     let path = request.path.clone();
-    request.path_info = None;
+    request.extras.forget_path_info();
     let mut locations = pattern.regex.capture_locations();
     if let Ok(Some(_)) = pattern.regex.captures_read(&mut locations, &path) {
         let group = |number| {
@@ -693,7 +716,7 @@ fn split_path_info(request: &mut Request) {
                 .to_vec()
         };
         let (script, info) = (group(1), group(2));
-        request.path_info = Some(crate::request::PathInfo {
+        request.extras.path_info = Some(PathInfo {
             for_path: path,
             script,
             info,

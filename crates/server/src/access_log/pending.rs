@@ -24,6 +24,8 @@ pub struct Gathered {
     runtime: Weak<Runtime>,
     /// By the address of the directive in that runtime: which buffer it fills.
     places: HashMap<usize, usize, foldhash::fast::RandomState>,
+    /// The last of them that was asked for.
+    last: Option<(usize, usize)>,
     buffers: Vec<Pending>,
 }
 
@@ -41,20 +43,26 @@ impl Gathered {
                 ..Gathered::default()
             };
         }
-        let buffers = &mut self.buffers;
-        let index = *self
-            .places
-            .entry(std::ptr::from_ref(log).addr())
-            .or_insert_with(|| {
-                let fresh = Pending::new(open(), log);
-                // Locations that inherit a log share its buffer.
-                let known = buffers.iter().position(|pending| pending.is_alike(&fresh));
-                known.unwrap_or_else(|| {
-                    buffers.push(fresh);
-                    buffers.len() - 1
-                })
-            });
+        let place = std::ptr::from_ref(log).addr();
+        let index = match self.last {
+            Some((last, index)) if last == place => index,
+            _ => self.index(place, log, open),
+        };
+        self.last = Some((place, index));
         &mut self.buffers[index]
+    }
+
+    fn index(&mut self, place: usize, log: &AccessLog, open: impl FnOnce() -> Arc<Sink>) -> usize {
+        let buffers = &mut self.buffers;
+        *self.places.entry(place).or_insert_with(|| {
+            let fresh = Pending::new(open(), log);
+            // Locations that inherit a log share its buffer.
+            let known = buffers.iter().position(|pending| pending.is_alike(&fresh));
+            known.unwrap_or_else(|| {
+                buffers.push(fresh);
+                buffers.len() - 1
+            })
+        })
     }
 
     /// Writes what need not wait any longer.

@@ -12,7 +12,7 @@ mod encoder;
 mod recoder;
 mod stored;
 
-use http1::{Version, accept_encoding};
+use http1::{Version, accept_encoding, same_name};
 use site::{Coding, CompressionSettings, GzipProxied};
 
 use crate::reply::{Body, Reply, ReplyHead};
@@ -141,7 +141,7 @@ fn is_html(content_type: &[u8]) -> bool {
         .unwrap_or(content_type.len());
     content_type
         .get(..end)
-        .is_some_and(|media_type| media_type.trim_ascii().eq_ignore_ascii_case(b"text/html"))
+        .is_some_and(|media_type| same_name(media_type.trim_ascii(), b"text/html"))
 }
 
 fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
@@ -163,14 +163,17 @@ fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
 
 /// Does some `Vary` name Accept-Encoding already?
 fn varies_by_coding(head: &ReplyHead) -> bool {
-    let stored = head.stored.iter().flat_map(|stored| stored.fields.iter());
-    stored.chain(head.fields.iter()).any(|(name, value)| {
-        name.eq_ignore_ascii_case(b"vary")
-            && value.split(|&byte| byte == b',').any(|field| {
-                let field = field.trim_ascii();
-                field == b"*" || field.eq_ignore_ascii_case(b"accept-encoding")
+    head.has("vary")
+        && head
+            .stored_fields()
+            .chain(head.fields.iter())
+            .any(|(name, value)| {
+                same_name(name, b"vary")
+                    && value.split(|&byte| byte == b',').any(|field| {
+                        let field = field.trim_ascii();
+                        field == b"*" || field.eq_ignore_ascii_case(b"accept-encoding")
+                    })
             })
-    })
 }
 
 /// The bytes will be others. What that means for the fields is seen to when they
@@ -226,7 +229,8 @@ fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
     if minor < settings.gzip_http_minor {
         return false;
     }
-    if let Some(agent) = request.head.field("user-agent")
+    if !settings.gzip_disable.is_empty()
+        && let Some(agent) = request.head.field("user-agent")
         && settings
             .gzip_disable
             .iter()

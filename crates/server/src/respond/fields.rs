@@ -65,7 +65,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 }
 
 fn adds_nothing(request: &Request) -> bool {
-    !is_configured(request.settings()) && request.accel_charset.is_none()
+    !is_configured(request.settings()) && request.extras.accel_charset.is_none()
 }
 
 /// May fields be added at all?
@@ -95,7 +95,7 @@ fn on_one_line(value: Bytes) -> Bytes {
 pub fn add_trailers(request: &mut Request, of_upstream: Fields) {
     add_own_trailers(request);
     for (name, value) in of_upstream.as_slice() {
-        request.trailers.append(name.clone(), value.clone());
+        request.extras.trailers.append(name.clone(), value.clone());
     }
 }
 
@@ -112,7 +112,7 @@ fn add_own_trailers(request: &mut Request) {
         let value = on_one_line(variable::evaluate(request, &trailer.value).into());
         if !value.is_empty() {
             let name = Bytes::copy_from_slice(&trailer.name);
-            request.trailers.append(name, value);
+            request.extras.trailers.append(name, value);
         }
     }
 }
@@ -259,7 +259,8 @@ fn charset(
     reply: &mut Reply,
     settings: &site::CharsetSettings,
 ) -> Option<Transcoder> {
-    let wanted = match request.accel_charset.take() {
+    let of_upstream = request.extras.given();
+    let wanted = match of_upstream.and_then(|extra| extra.accel_charset.take()) {
         Some(charset) => charset,
         None if settings.charset.is_empty() || reply.head.keeps_charset => return None,
         None => variable::evaluate(request, &settings.charset),

@@ -9,16 +9,18 @@ mod pages;
 mod ranges;
 mod send;
 
+use std::pin::Pin;
+
 use bytes::Bytes;
 use http_cache::MemoryFile;
 use http1::conditional::{self, Validators, Verdict};
 use http1::{HeadWriter, Version};
-use site::{IfModifiedSince, ServerTokens};
+use site::{Coding, IfModifiedSince, ServerTokens};
 
 use crate::charset;
 use crate::clock;
 use crate::recode::{self, Recoder, Recoding};
-use crate::reply::{Body, Reply, Segment};
+use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
 use crate::request::{Method, Request};
 use crate::ssi;
 use crate::stream::ClientStream;
@@ -55,34 +57,66 @@ fn is_closing(status: u16) -> bool {
     status >= 400 && CLOSING_STATUSES.contains(&status)
 }
 
+/// How far a response has come.
+pub enum Sent<'a> {
+    /// It is out, or cannot be.
+    Settled(Result<After, SendError>),
+    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in
+    /// that of its connection it would cost each of them, the idle ones too, a kilobyte.
+    Rest(Pin<Box<dyn Future<Output = Result<After, SendError>> + Send + 'a>>),
+}
+
 /// Sends `reply`; tells whether the connection may go on. The request's
 /// status and byte counts are filled in for the log. Where another request is
 /// here already (`is_followed`), the response may wait for that one's.
-pub async fn send(
-    request: &mut Request,
+pub fn send<'a>(
+    request: &'a mut Request,
     mut reply: Box<Reply>,
-    stream: &ClientStream,
+    stream: &'a ClientStream,
     may_keep_alive: bool,
     is_followed: bool,
-) -> Result<After, SendError> {
+) -> Sent<'a> {
     if request.head.version() == Version::Http09 {
-        return Box::pin(send_simple(request, reply, stream)).await;
+        return Sent::Rest(Box::pin(send_simple(request, reply, stream)));
     }
     let (recoding, around) = prepare(request, &mut reply);
     let recoder = match recoding {
         Recoding::AsIs => None,
         Recoding::OnTheWay(recoder) => Some(recoder),
-        Recoding::Wait(wait) => Box::pin(wait.settle(&mut reply)).await,
+        Recoding::Wait(wait) => {
+            return Sent::Rest(Box::pin(async move {
+                let recoder = wait.settle(&mut reply).await;
+                let coded = (recoder, around);
+                match send_prepared(request, reply, stream, coded, may_keep_alive, is_followed) {
+                    Sent::Settled(after) => after,
+                    Sent::Rest(rest) => rest.await,
+                }
+            }));
+        }
     };
+    let coded = (recoder, around);
+    send_prepared(request, reply, stream, coded, may_keep_alive, is_followed)
+}
+
+/// Sends a response that nothing changes any more but what recodes its body and what
+/// stands around it.
+fn send_prepared<'a>(
+    request: &'a mut Request,
+    mut reply: Box<Reply>,
+    stream: &'a ClientStream,
+    (recoder, around): (Option<Recoder>, Option<Around>),
+    may_keep_alive: bool,
+    is_followed: bool,
+) -> Sent<'a> {
     let framing = framing(request, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
         || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
     let mut head = take_buffer();
     reply.head.sent_connection = match reply.head.status {
-        101 => "upgrade",
-        _ if closes => "close",
-        _ => "keep-alive",
+        101 => SentConnection::Upgrade,
+        _ if closes => SentConnection::Close,
+        _ => SentConnection::KeepAlive,
     };
     reply.head.sent_chunked = framing == BodyFraming::Chunked;
     let keep_alive = request.settings().connection.keepalive_header;
@@ -109,14 +143,16 @@ pub async fn send(
         Some(chunks) => {
             let file = file_at_hand(request, &body);
             let is_followed = is_followed && !closes;
-            let begun = send::write_at_once(stream, &mut head, chunks, file, is_followed)?;
-            if begun.is_all(&head, chunks) {
-                count(request, begun.counts(&head));
-                give_buffer(head);
-                request.is_complete = true;
-                return Ok(after);
+            match send::write_at_once(stream, &mut head, chunks, file, is_followed) {
+                Ok(begun) if begun.is_all(&head, chunks) => {
+                    count(request, begun.counts(&head));
+                    give_buffer(head);
+                    request.is_complete = true;
+                    return Sent::Settled(Ok(after));
+                }
+                Ok(begun) => Some(begun),
+                Err(error) => return Sent::Settled(Err(error)),
             }
-            Some(begun)
         }
         None => None,
     };
@@ -129,11 +165,11 @@ pub async fn send(
         framing,
         has_body,
     };
-    // Whoever has to wait pays for a future of its own: kept in that of its
-    // connection it would cost each of them, the idle ones too, a kilobyte.
-    Box::pin(send_outgoing(request, stream, outgoing)).await?;
-    request.is_complete = true;
-    Ok(after)
+    Sent::Rest(Box::pin(async move {
+        send_outgoing(request, stream, outgoing).await?;
+        request.is_complete = true;
+        Ok(after)
+    }))
 }
 
 /// A response that did not leave in one system call.
@@ -227,7 +263,7 @@ async fn send_in_turn(
         Some(around) => send_around(request, sender, around, body, framing).await?,
     }
     fields::add_trailers(request, sender.take_trailers());
-    sender.end(framing, &request.trailers).await
+    sender.end(framing, &request.extras.trailers).await
 }
 
 /// The body, or what comes of it where its commands are run.
@@ -309,8 +345,8 @@ fn give_buffer(mut buffer: Vec<u8>) {
 
 /// Everything that may change the reply before it is framed.
 fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around>) {
-    if goes_unchanged(request, reply) {
-        return (Recoding::AsIs, None);
+    if adds_nothing(request, reply) {
+        return (prepare_alone(request, reply), None);
     }
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
@@ -339,41 +375,48 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around
     (recoding, around)
 }
 
-/// The plain hit: the location does nothing to responses, and neither the request
-/// nor what became of it on the way asks for anything else.
-fn goes_unchanged(request: &mut Request, reply: &mut Reply) -> bool {
-    let is_plain = request.place().passes_unchanged
+/// The usual hit: the location adds nothing to responses, and neither does anything
+/// that became of the request on its way.
+fn adds_nothing(request: &Request, reply: &Reply) -> bool {
+    request.place().adds_nothing
         && reply.head.stored.is_some()
         && reply.head.status == 200
         && request.forced_status.is_none()
-        && request.accel_charset.is_none()
-        && request.carried.is_empty()
-        && request.carried_error.is_empty();
-    let view = request.head.view();
-    if !is_plain || view.may_have(b"range") || may_be_conditional(view) {
-        return false;
-    }
+        && request.extras.accel_charset.is_none()
+        && request.extras.carried.is_empty()
+        && request.extras.carried_error.is_empty()
+}
+
+/// What is left to decide about a response that nothing is added to.
+fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Recoding {
     request.runs_ssi = false;
-    if reply.head.accepts_ranges {
+    if !request.is_subrequest {
+        check_conditions(request, reply);
+    }
+    let recoding = match request.place().recodes {
+        true => recode::choose(request, reply, true),
+        false => Recoding::AsIs,
+    };
+    if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, reply);
     }
-    true
+    recoding
 }
 
 /// Fields of a response that another one took the place of.
 fn carry_over(request: &mut Request, reply: &mut Reply) {
-    for (name, value) in request.carried_error.as_slice() {
+    for (name, value) in request.extras.carried_error.as_slice() {
         // There is one place to go to, the last that was named.
         if http1::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
     }
-    if request.carried.is_empty() {
+    if request.extras.carried.is_empty() {
         return;
     }
     reply.head.unpack();
-    for (name, value) in std::mem::take(&mut request.carried).as_slice() {
+    for (name, value) in std::mem::take(&mut request.extras.carried).as_slice() {
         if http1::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
@@ -424,9 +467,7 @@ fn check_conditions(request: &Request, reply: &mut Reply) {
             reply.head.reason = None;
             reply.head.content_length = None;
             reply.head.accepts_ranges = false;
-            reply.head.unpack();
-            reply.head.fields.remove("content-type");
-            reply.head.fields.remove("content-encoding");
+            reply.head.leave_out_body();
             reply.body = Body::Empty;
         }
         Verdict::PreconditionFailed => *reply = pages::status_page(request, 412),
@@ -476,67 +517,38 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
 const ACCEPT_RANGES: &[u8] = b"Accept-Ranges: bytes\r\n";
 const VARY: &[u8] = b"Vary: Accept-Encoding\r\n";
 
-fn write_head(
-    request: &mut Request,
-    reply: &crate::reply::ReplyHead,
-    framing: BodyFraming,
-    out: &mut Vec<u8>,
-) {
+fn write_head(request: &Request, reply: &ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
     // Values with line breaks or NUL are refused by the writer and left out:
     // they can only come from variables, and no response may be split by them.
-    let mut writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
+    let writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
     let headers = &request.settings().headers;
-    let (server, says_cache_status) = (&headers.server_tokens, headers.cache_status);
-    if let (ServerTokens::Text(_), Some(text), false) =
-        (server, &request.server_text, reply.passes_server)
-    {
-        let _ = writer.put_field("Server", text);
-    }
-    let out = writer.into_inner();
-    out.extend_from_slice(match server {
-        _ if reply.passes_server => b"",
-        ServerTokens::On | ServerTokens::Build => {
-            concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes()
-        }
-        ServerTokens::Off => b"Server: mayfly\r\n",
-        ServerTokens::Text(_) => b"",
-    });
+    let out = put_server(request, reply, &headers.server_tokens, writer);
     if !reply.passes_date {
         clock::put_date_line(request.now, out);
     }
     put_framing(reply, framing, out);
-    match (&reply.stored, reply.coded) {
-        (Some(stored), None) => out.extend_from_slice(stored.fields.block()),
-        (Some(stored), Some(_)) => stored.fields.put_recoded(out),
-        (None, _) => {}
-    }
+    put_stored(reply, out);
     if reply.says_accept_ranges {
         out.extend_from_slice(ACCEPT_RANGES);
     }
     if reply.says_vary {
         out.extend_from_slice(VARY);
     }
-    let mut writer = HeadWriter::resume(out);
     if let Some(coding) = reply.coded {
-        let _ = writer.put_field("Content-Encoding", coding.name());
+        out.extend_from_slice(content_encoding(coding));
     }
+    let mut writer = HeadWriter::resume(out);
     put_fields(reply, &mut writer);
-    if let Some(age) = request.cache.age.filter(|_| {
-        request
-            .cache
-            .outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.served != http_cache::Served::No)
-    }) {
+    if let Some(outcome) = &request.cache.outcome {
         let out = writer.into_inner();
-        out.extend_from_slice(b"Age: ");
-        out.extend_from_slice(itoa::Buffer::new().format(age).as_bytes());
-        out.extend_from_slice(b"\r\n");
-        writer = HeadWriter::resume(out);
-    }
-    if says_cache_status && let Some(outcome) = &request.cache.outcome {
-        let out = writer.into_inner();
-        put_cache_status(outcome, out);
+        if let Some(age) = request.cache.age
+            && outcome.served != http_cache::Served::No
+        {
+            put_number_line(b"Age: ", age, out);
+        }
+        if headers.cache_status {
+            put_cache_status(outcome, out);
+        }
         writer = HeadWriter::resume(out);
     }
     if let Some(lifetime) = request.cache.marks_writer {
@@ -546,22 +558,77 @@ fn write_head(
     writer.finish();
 }
 
-/// The fields for this connection alone (RFC 9110 §7.6.1), and the length.
-fn put_framing(reply: &crate::reply::ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
-    match framing {
-        BodyFraming::Length(length) => {
-            out.extend_from_slice(b"Content-Length: ");
-            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-            out.extend_from_slice(b"\r\n");
+fn put_server<'a>(
+    request: &Request,
+    reply: &ReplyHead,
+    tokens: &ServerTokens,
+    mut writer: HeadWriter<'a>,
+) -> &'a mut Vec<u8> {
+    if reply.passes_server {
+        return writer.into_inner();
+    }
+    match tokens {
+        ServerTokens::Text(_) => {
+            if let Some(text) = &request.extras.server_text {
+                let _ = writer.put_field("Server", text);
+            }
+            writer.into_inner()
         }
+        ServerTokens::On | ServerTokens::Build => {
+            let out = writer.into_inner();
+            let line = concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n");
+            out.extend_from_slice(line.as_bytes());
+            out
+        }
+        ServerTokens::Off => {
+            let out = writer.into_inner();
+            out.extend_from_slice(b"Server: mayfly\r\n");
+            out
+        }
+    }
+}
+
+/// The stored fields, as they hold for the body that is sent.
+fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
+    let Some(stored) = &reply.stored else {
+        return;
+    };
+    match reply.coded {
+        _ if reply.lacks_body => stored.fields.put_without_body(out),
+        Some(_) => stored.fields.put_recoded(out),
+        None => out.extend_from_slice(stored.fields.block()),
+    }
+}
+
+fn content_encoding(coding: Coding) -> &'static [u8] {
+    match coding {
+        Coding::Brotli => b"Content-Encoding: br\r\n",
+        Coding::Zstd => b"Content-Encoding: zstd\r\n",
+        Coding::Gzip => b"Content-Encoding: gzip\r\n",
+    }
+}
+
+/// A field with a number for its value, and its line end.
+fn put_number_line(name: &[u8], value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The fields for this connection alone (RFC 9110 §7.6.1), and the length.
+fn put_framing(reply: &ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
+    match framing {
+        BodyFraming::Length(length) => put_number_line(b"Content-Length: ", length, out),
         BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyFraming::None | BodyFraming::UntilClose => {}
     }
     match (reply.sent_connection, reply.sent_keep_alive) {
-        ("keep-alive", None) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
-        (option, seconds) => {
+        (SentConnection::KeepAlive, None) => {
+            out.extend_from_slice(b"Connection: keep-alive\r\n");
+        }
+        (connection, seconds) => {
             out.extend_from_slice(b"Connection: ");
-            out.extend_from_slice(option.as_bytes());
+            out.extend_from_slice(connection.option().as_bytes());
             if let Some(seconds) = seconds {
                 out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
                 out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
@@ -572,7 +639,7 @@ fn put_framing(reply: &crate::reply::ReplyHead, framing: BodyFraming, out: &mut 
 }
 
 /// Writes the fields that are kept one by one.
-fn put_fields(reply: &crate::reply::ReplyHead, writer: &mut HeadWriter<'_>) {
+fn put_fields(reply: &ReplyHead, writer: &mut HeadWriter<'_>) {
     for (name, value) in reply.fields.iter() {
         if reply.weakens(name, value) {
             let _ = writer.put_field(name, [b"W/", value].concat());
@@ -623,6 +690,6 @@ pub(crate) fn evaluate_server_text(request: &mut Request) {
     }
     let settings = request.settings_held();
     if let ServerTokens::Text(template) = &settings.headers.server_tokens {
-        request.server_text = Some(variable::evaluate(request, template));
+        request.extras.server_text = Some(variable::evaluate(request, template));
     }
 }

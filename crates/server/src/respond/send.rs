@@ -227,7 +227,7 @@ pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendE
 
 /// `limit_rate` or one of its kin may slow this response down.
 pub fn may_be_paced(request: &Request) -> bool {
-    request.limit_rate.is_some() || is_pace_configured(request.settings())
+    request.limit_rate.is_some() || request.place().is_paced
 }
 
 /// May `limit_rate` slow a response down?

@@ -394,7 +394,7 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
     match &pass.target {
         PassTarget::Group(id) => Ok((request.runtime.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {
-            let name = match (&pass.protocol, &request.proxy_url) {
+            let name = match (&pass.protocol, &request.extras.proxy_url) {
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
                 // The URL was none; that is in the log already.
                 (Protocol::Http(_), None) => return Err(500),
@@ -502,7 +502,7 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
             kept.append(name.clone(), value.clone());
         }
     }
-    request.carried = kept;
+    request.extras.carried = kept;
     request.become_get();
     fetched.body.give_up(upstream::Outcome::Success);
     if target.first() == Some(&b'@') {
@@ -536,7 +536,7 @@ fn apply_accel(
             if value.eq_ignore_ascii_case(b"off") {
                 head.keeps_charset = true;
             } else {
-                request.accel_charset = Some(value.to_vec());
+                request.extras.accel_charset = Some(value.to_vec());
             }
         } else if same_name(name, b"x-accel-buffering")
             && !exchange.ignored_fields.x_accel_buffering

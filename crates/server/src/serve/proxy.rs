@@ -35,7 +35,9 @@ pub struct ProxyUrl {
 /// Reads the URL that a `proxy_pass` with variables stands for. Done once, before
 /// anything asks for `$proxy_host`.
 pub fn settle_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
-    request.proxy_url = None;
+    if let Some(extra) = request.extras.given() {
+        extra.proxy_url = None;
+    }
     let PassTarget::Variable(template) = target else {
         return;
     };
@@ -53,7 +55,7 @@ pub fn settle_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
             {
                 url.group = format!("{}:{}", url.group, String::from_utf8_lossy(&url.port));
             }
-            request.proxy_url = Some(Box::new(url));
+            request.extras.proxy_url = Some(Box::new(url));
         }
         None => error_log::request(
             request,
@@ -118,7 +120,7 @@ fn rooted(uri: &str) -> Vec<u8> {
 
 /// `$proxy_host` or `$proxy_port`.
 pub fn write_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> bool {
-    if let Some(url) = &request.proxy_url {
+    if let Some(url) = &request.extras.proxy_url {
         out.extend_from_slice(if wants_port { &url.port } else { &url.host });
         return true;
     }
@@ -335,7 +337,11 @@ fn put_method(request: &mut Request, proxy: &Proxy, asked: &Asked<'_>, head: &mu
 
 /// Appends the request target that the upstream sees.
 fn put_target(request: &Request, proxy: &Proxy, head: &mut Vec<u8>) {
-    let of_url = request.proxy_url.as_ref().and_then(|url| url.uri.as_ref());
+    let of_url = request
+        .extras
+        .proxy_url
+        .as_ref()
+        .and_then(|url| url.uri.as_ref());
     match (&proxy.uri, of_url) {
         (ProxyUri::OfTarget, Some(uri)) => head.extend_from_slice(uri),
         (ProxyUri::Replaces { uri, prefix_bytes }, _) => {

@@ -219,7 +219,7 @@ fn serve_while_refreshing(
     let served = match leader {
         Some(leader) => {
             if let Ok((spec, store)) = prepare(request, pass, plan, leader.stale()) {
-                request.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
+                request.extras.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
             }
             Served::StaleRefreshing
         }
@@ -258,14 +258,14 @@ fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Serve
     let length = stored.body.len();
     head.content_length = Some(length);
     head.accepts_ranges = true;
-    Handled::Reply(Box::new(Reply {
-        head,
-        body: Body::Stored {
-            response: stored,
-            start: 0,
-            end: length,
-        },
-    }))
+    let body = Body::Stored {
+        response: stored,
+        start: 0,
+        end: length,
+    };
+    // Made where it stays: it is large.
+    let reply = Box::write(Box::new_uninit(), Reply { head, body });
+    Handled::Reply(reply)
 }
 
 fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
@@ -278,7 +278,7 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
 fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
     ReplyHead {
         status: stored.status,
-        reason: Some(stored.reason.clone()).filter(|reason| !reason.is_empty()),
+        reason: (!stored.reason.is_empty()).then(|| stored.reason.clone()),
         content_length: stored.declared_length,
         stored: Some(stored),
         ..ReplyHead::default()

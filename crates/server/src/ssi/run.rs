@@ -123,7 +123,7 @@ impl Page {
     fn new(request: &mut Request) -> Page {
         let errors_are_silent = request.settings().ssi.silent_errors;
         Page {
-            values: request.ssi.get_or_insert_default().clone(),
+            values: request.extras.ssi.get_or_insert_default().clone(),
             conditions: Vec::new(),
             block: None,
             blocks: HashMap::new(),
@@ -517,7 +517,7 @@ fn subrequest(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     }
     let mut part = request.internal();
     part.depth = request.depth + 1;
-    part.ssi.clone_from(&request.ssi);
+    part.extras.ssi.clone_from(&request.extras.ssi);
     part.target_changed = true;
     part.path_changed = false;
     part.path = target.path.into_owned();

@@ -50,6 +50,13 @@ pub struct Locations {
     pub named: ByteMap<LocationId>,
 }
 
+impl Locations {
+    /// Is there none that a path may lead to?
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.prefixes.is_empty() && self.patterns.is_empty()
+    }
+}
+
 #[derive(Debug)]
 pub struct PrefixLocation {
     pub prefix: Box<[u8]>,

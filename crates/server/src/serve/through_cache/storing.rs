@@ -213,6 +213,10 @@ pub async fn lead(
                 .into_iter()
                 .filter(|(name, _)| is_kept(name, &store))
                 .collect();
+            if http1::status::is_usual(fetched.status, &fetched.reason) {
+                // It is written anyway.
+                fetched.reason = Bytes::new();
+            }
             let filling = leader.publish_head(
                 &ResponseHead {
                     status: fetched.status,
