@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes each target for FUZZ_SECONDS (20), or those named: scripts/fuzz.sh config
 #
-# libFuzzer on stable Rust. Our crates forbid unsafe code, so a sanitizer would have
+# libFuzzer on stable Rust. What is fuzzed holds no unsafe code, so a sanitizer would have
 # nothing to find; the coverage instrumentation is LLVM's own pass and needs no
 # nightly. What is interesting is kept in fuzz/corpus, a crash in fuzz/artifacts.
 set -euo pipefail
