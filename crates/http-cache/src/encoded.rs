@@ -402,7 +402,7 @@ mod tests {
                 Encoded::Ready(body) => Some(body.size_bytes()),
                 _ => None,
             });
-            stored.size_bytes() + forms.sum::<usize>()
+            stored.size_bytes(stored.key().len()) + forms.sum::<usize>()
         });
         bytes.sum::<usize>() as u64
     }

@@ -326,7 +326,7 @@ impl Zone {
             return Err(NoStore::NoRoom);
         }
         response.encoded_forms.settle(&self.me, key.hash());
-        let response = Arc::new(response);
+        let response = Arc::new(response.laid_out(key.bytes()));
         let cell = self.cell(key.hash());
         let id = self.next_id.fetch_add(1, Relaxed);
         let member = Member {
@@ -497,6 +497,12 @@ impl Zone {
         }
         self.counters.swept.fetch_add(swept.removed as u64, Relaxed);
         swept
+    }
+
+    /// Bytes counted against the budget now.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.used.load(Relaxed)
     }
 
     /// Counters now.

@@ -11,7 +11,6 @@
 //!   newest ◄── prev ── slot ── next ──► oldest        hand: from oldest towards newest
 //! ```
 
-use crate::body::allocated;
 use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
@@ -25,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const NONE: u32 = u32::MAX;
 
-/// What a slot costs beside its key and response. Both tables grow by doubling, so a slot is
+/// What a slot costs beside its response. Both tables grow by doubling, so a slot is
 /// counted twice: that is the most they can take per stored response.
 const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 4 * (size_of::<u32>() + 1);
 
@@ -46,9 +45,10 @@ pub(super) struct Shard {
     hand: Option<u32>,
 }
 
+/// One line of the processor's cache, so that a look at a slot is one wait for memory.
+#[repr(align(64))]
 struct Slot {
     hash: u64,
-    key: Box<[u8]>,
     /// None: the slot is empty.
     response: Option<Arc<StoredResponse>>,
     /// Tells this use of the slot from others.
@@ -90,7 +90,7 @@ pub(super) struct Displaced {
 /// Bytes that storing `response` under a key of `key_len` bytes will be counted as.
 pub(super) fn cost_bytes(key_len: usize, response: &StoredResponse) -> u64 {
     let group = response.group.map_or(0, |_| crate::private::MEMBER_BYTES);
-    (SLOT_BYTES + allocated(key_len) + response.size_bytes() + group) as u64
+    (SLOT_BYTES + response.size_bytes(key_len) + group) as u64
 }
 
 impl Shard {
@@ -146,10 +146,10 @@ impl Shard {
         self.index
             .iter_hash(key.hash())
             .map(|&at| self.slot(at))
-            .filter(move |slot| slot.hash == key.hash() && *slot.key == *key.bytes())
+            .filter(move |slot| slot.is_under(key))
     }
 
-    /// Stores a response in place of the one it replaces. All variants of a key vary on the same
+    /// Stores a response, laid out under `key`, in place of the one it replaces. All variants of a key vary on the same
     /// fields, those of the newest response: what varied on others leaves, and so does the oldest
     /// variant when there are more than `max_variants`. Gives what left.
     pub(super) fn insert(
@@ -160,6 +160,7 @@ impl Shard {
         now: Millis,
         max_variants: usize,
     ) -> Displaced {
+        debug_assert_eq!(response.key(), key.bytes());
         let size_bytes = cost_bytes(key.bytes().len(), &response);
         let mut displaced = Displaced::default();
         let gone = &mut displaced.gone;
@@ -226,7 +227,6 @@ impl Shard {
     ) {
         let slot = Slot {
             hash: key.hash(),
-            key: key.bytes().into(),
             response: Some(response),
             id,
             size_bytes,
@@ -265,7 +265,6 @@ impl Shard {
         let gone = slot.gone()?;
         let (hash, prev, next) = (slot.hash, some(slot.prev), some(slot.next));
         slot.response = None;
-        slot.key = Box::default();
         match prev {
             Some(prev) => self.slot_mut(prev).next = next.unwrap_or(NONE),
             None => self.newest = next,
@@ -319,10 +318,7 @@ impl Shard {
         self.index
             .iter_hash(key.hash())
             .copied()
-            .filter(|&at| {
-                let slot = self.slot(at);
-                slot.hash == key.hash() && *slot.key == *key.bytes()
-            })
+            .filter(|&at| self.slot(at).is_under(key))
             .collect()
     }
 
@@ -355,7 +351,7 @@ impl Shard {
     pub(super) fn with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
         (0u32..)
             .zip(&self.slots)
-            .filter(|(_, slot)| slot.response.is_some() && slot.key.starts_with(prefix))
+            .filter(|(_, slot)| slot.begins_with(prefix))
             .map(|(at, _)| at)
             .collect()
     }
@@ -368,7 +364,7 @@ impl Shard {
         expire: Option<Millis>,
     ) -> Option<Gone> {
         let slot = self.slots.get_mut(at as usize)?;
-        if slot.response.is_none() || !slot.key.starts_with(prefix) {
+        if !slot.begins_with(prefix) {
             return None;
         }
         match expire {
@@ -415,6 +411,17 @@ impl Shard {
 }
 
 impl Slot {
+    /// Holds a response under this very key.
+    fn is_under(&self, key: &KeyRef<'_>) -> bool {
+        let response = self.response.as_ref();
+        self.hash == key.hash() && response.is_some_and(|response| response.key() == key.bytes())
+    }
+
+    fn begins_with(&self, prefix: &[u8]) -> bool {
+        let response = self.response.as_ref();
+        response.is_some_and(|response| response.key().starts_with(prefix))
+    }
+
     /// Loads before stores: on a popular page the line stays shared between the cores.
     fn touch(&self, now: Millis) {
         if !self.visited.load(Relaxed) {

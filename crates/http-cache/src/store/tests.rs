@@ -139,13 +139,11 @@ fn put_variant(zone: &Zone, name: &str, vary: &str, request: &[Field], body: &st
         fields: &[],
         declared_length: None,
     };
-    let response = StoredResponse {
-        head: StoredHead::new(&head, &storable, T0),
-        body: crate::Body::pack(&[Bytes::copy_from_slice(body.as_bytes())]),
-        stamp: zone.stamp(),
-        group: None,
-        encoded_forms: Default::default(),
-    };
+    let response = StoredResponse::new(
+        StoredHead::new(&head, &storable, T0),
+        crate::Body::pack(&[Bytes::copy_from_slice(body.as_bytes())]),
+        zone.stamp(),
+    );
     zone.insert(&key(name).as_ref(), response, T0)
         .expect("stored");
 }
@@ -389,11 +387,8 @@ fn a_group_keeps_no_more_than_its_share() {
         ..ZoneConfig::default()
     });
     let put = |name: &str, group: u64, len: usize| {
-        let made = StoredResponse {
-            group: Some(group),
-            encoded_forms: Default::default(),
-            ..response(60, len, T0, zone.stamp())
-        };
+        let mut made = response(60, len, T0, zone.stamp());
+        made.group = Some(group);
         zone.insert(&key(name).as_ref(), made, T0).expect("stored");
     };
     for i in 0..5 {
