@@ -150,6 +150,9 @@ impl StoredHead {
 /// larger ones fit the allocator's classes better by themselves.
 const BESIDE_FIELDS_BYTES: u64 = 2048;
 
+/// What memory gives at a time.
+const CACHE_LINE_BYTES: usize = 64;
+
 /// A complete response in the cache.
 #[derive(Clone, Debug)]
 pub struct StoredResponse {
@@ -214,6 +217,21 @@ impl StoredResponse {
             self.body = Body::whole(block.slice(range));
         }
         self
+    }
+
+    /// Asks memory for all that a hit is about to send, so that its lines come at the same time and
+    /// not one after the other. In a store that fits the processor's caches it costs next to nothing.
+    pub(crate) fn fetch_lines(&self) {
+        if !self.is_small() {
+            return;
+        }
+        let body = self.body.chunks().first();
+        let blocks = [Some(self.head.fields.block()), body];
+        for block in blocks.into_iter().flatten() {
+            for byte in block.iter().step_by(CACHE_LINE_BYTES) {
+                std::hint::black_box(*byte);
+            }
+        }
     }
 
     fn is_small(&self) -> bool {

@@ -262,7 +262,10 @@ impl Zone {
             Selected::Miss => Lookup::Miss,
             Selected::VaryMiss => Lookup::VaryMiss,
             Selected::Found(response) => match self.worth(response, now) {
-                Worth::Fresh => Lookup::Fresh(Arc::clone(response)),
+                Worth::Fresh => {
+                    response.fetch_lines();
+                    Lookup::Fresh(Arc::clone(response))
+                }
                 Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
                 Worth::Nothing => Lookup::Miss,
             },

@@ -397,7 +397,7 @@ fn a_group_keeps_no_more_than_its_share() {
     put("bob", 2, 10);
     let found = ["alice0", "alice1", "alice2", "alice4", "bob"].map(|k| look(&zone, k, T0));
     assert_eq!(found, ["miss", "miss", "fresh", "fresh", "fresh"]);
-    put("large", 1, 51_000);
+    put("large", 1, 50_500);
     assert_eq!(look(&zone, "alice4", T0), "miss", "bytes count too");
     assert_eq!(
         (look(&zone, "large", T0), look(&zone, "bob", T0)),
@@ -405,7 +405,7 @@ fn a_group_keeps_no_more_than_its_share() {
     );
     // What leaves for other reasons no longer counts.
     zone.purge(PurgeTarget::Key(key("large").as_ref()), PurgeMode::Hard, T0);
-    put("again", 1, 51_000);
+    put("again", 1, 50_500);
     assert_eq!(look(&zone, "again", T0), "fresh");
 }
 
