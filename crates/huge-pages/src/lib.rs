@@ -47,7 +47,7 @@ pub fn begin_without() {
 }
 
 /// Permits huge pages, or forbids them again. What is there stays as it is; what is there in small
-/// pages the kernel puts together by and by.
+/// pages the kernel may put together by and by.
 pub fn permit(permitted: bool) {
     change(|word| word.permitted = permitted);
 }
