@@ -20,26 +20,31 @@ const MAX_PIECE_BYTES: usize = 64 * 1024;
 /// more than the rounding it saves.
 const MIN_CUT_BYTES: usize = 1024;
 
-/// What a piece costs beside its bytes: the handle in the list and the shared counter that `Bytes`
-/// makes on the first clone.
-const PIECE_BYTES: usize = size_of::<Bytes>() + 32;
+/// The counter that `Bytes` makes on the first clone of a piece.
+pub(crate) const COUNTER_BYTES: usize = 32;
+
+/// What one of several pieces costs beside its bytes: the handle in the list and its counter.
+const PIECE_BYTES: usize = size_of::<Bytes>() + COUNTER_BYTES;
 
 /// The bytes of a stored response. Cloning shares them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Body {
-    chunks: Arc<[Bytes]>,
+    pieces: Pieces,
     len: u64,
     /// Where the same bytes may be as a file; `None` where they are too few or too many.
     file: Option<Arc<FilePlace>>,
 }
 
-impl Default for Body {
-    fn default() -> Body {
-        Body {
-            chunks: Arc::new([]),
-            len: 0,
-            file: None,
-        }
+#[derive(Clone, Debug)]
+enum Pieces {
+    /// The handle is in the body itself: a list would be one more place in memory for each hit.
+    One(Bytes),
+    Many(Arc<[Bytes]>),
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces::One(Bytes::new())
     }
 }
 
@@ -51,7 +56,7 @@ impl Body {
         let len: usize = received.iter().map(Bytes::len).sum();
         let mut source = received.iter();
         let mut rest: &[u8] = &[];
-        let chunks = piece_lengths(len)
+        let mut pieces = piece_lengths(len)
             .map(|piece_len| {
                 let mut piece = Vec::with_capacity(piece_len);
                 while piece.len() < piece_len {
@@ -68,10 +73,23 @@ impl Body {
                 // Length and capacity are equal: the buffer is taken over as it is.
                 Bytes::from(piece)
             })
-            .collect();
-        let len = len as u64;
+            .peekable();
+        let first = pieces.next().unwrap_or_default();
+        match pieces.peek() {
+            None => Body::whole(first),
+            Some(_) => Body {
+                pieces: Pieces::Many(std::iter::once(first).chain(pieces).collect()),
+                len: len as u64,
+                file: FilePlace::for_body(len as u64),
+            },
+        }
+    }
+
+    /// A body that is one piece.
+    pub(crate) fn whole(piece: Bytes) -> Body {
+        let len = piece.len() as u64;
         Body {
-            chunks,
+            pieces: Pieces::One(piece),
             len,
             file: FilePlace::for_body(len),
         }
@@ -92,13 +110,17 @@ impl Body {
     /// The pieces, in order.
     #[must_use]
     pub fn chunks(&self) -> &[Bytes] {
-        &self.chunks
+        match &self.pieces {
+            Pieces::One(_) if self.len == 0 => &[],
+            Pieces::One(piece) => std::slice::from_ref(piece),
+            Pieces::Many(pieces) => pieces,
+        }
     }
 
     /// The pieces of a byte range, sharing memory; the range is cut to the body's length.
     pub fn slice(&self, range: Range<u64>) -> impl Iterator<Item = Bytes> + '_ {
         let mut start_of_chunk = 0u64;
-        self.chunks.iter().filter_map(move |chunk| {
+        self.chunks().iter().filter_map(move |chunk| {
             let start = start_of_chunk;
             let end = start + chunk.len() as u64;
             start_of_chunk = end;
@@ -113,7 +135,7 @@ impl Body {
     /// makes the file when that has happened often enough. See [`crate::memory_file`].
     #[must_use]
     pub fn file(&self) -> Option<&MemoryFile> {
-        self.file.as_ref()?.ask(&self.chunks)
+        self.file.as_ref()?.ask(self.chunks())
     }
 
     pub(crate) fn file_place(&self) -> Option<&FilePlace> {
@@ -123,13 +145,14 @@ impl Body {
     /// Bytes of memory the body takes, its file aside, as the allocator rounds them, with its bookkeeping.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        let pieces: usize = self
-            .chunks
-            .iter()
-            .map(|c| allocated(c.len()) + PIECE_BYTES)
-            .sum();
-        let place = self.file.as_ref().map_or(0, |_| FilePlace::size_bytes());
-        pieces + place + 16
+        let pieces = match &self.pieces {
+            Pieces::One(piece) => allocated(piece.len()) + COUNTER_BYTES,
+            Pieces::Many(pieces) => {
+                let each = pieces.iter().map(|c| allocated(c.len()) + PIECE_BYTES);
+                each.sum::<usize>() + 16
+            }
+        };
+        pieces + self.file.as_ref().map_or(0, |_| FilePlace::size_bytes())
     }
 }
 

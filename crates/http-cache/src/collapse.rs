@@ -304,13 +304,10 @@ impl Leader {
         let Some(stale) = self.stale.take() else {
             return Err(NoStore::Status);
         };
-        let response = StoredResponse {
-            head: stale.head.freshened(fields, storable, now),
-            body: stale.body.clone(),
-            stamp: self.duty.flight.stamp,
-            group: stale.group,
-            encoded_forms: Arc::clone(&stale.encoded_forms),
-        };
+        let head = stale.head.freshened(fields, storable, now);
+        let mut response = StoredResponse::new(head, stale.body.clone(), self.duty.flight.stamp);
+        response.group = stale.group;
+        response.encoded_forms = Arc::clone(&stale.encoded_forms);
         // The two share the body, but both are counted until the old one has left.
         drop(stale);
         let stored = self
@@ -453,13 +450,10 @@ impl Filling {
         let Duty { zone, flight, .. } = &self.duty;
         // The packed copy is counted by the store from now on, the received bytes no more.
         zone.release(flight.give_back());
-        let response = StoredResponse {
-            head: StoredHead::clone(&self.head),
-            body: crate::Body::pack(chunks),
-            stamp: flight.stamp,
-            group: self.group,
-            encoded_forms: Arc::default(),
-        };
+        let head = StoredHead::clone(&self.head);
+        let body = crate::Body::pack(chunks);
+        let mut response = StoredResponse::new(head, body, flight.stamp);
+        response.group = self.group;
         zone.insert(&flight.key.as_ref(), response, now)
     }
 

@@ -419,7 +419,8 @@ mod tests {
                 Encoded::Ready(body) => Some(body.size_bytes() as u64 + file_bytes(&body)),
                 _ => None,
             });
-            stored.size_bytes() as u64 + file_bytes(&stored.body) + forms.sum::<u64>()
+            let own = stored.size_bytes(stored.key().len()) as u64;
+            own + file_bytes(&stored.body) + forms.sum::<u64>()
         });
         bytes.sum()
     }

@@ -229,11 +229,17 @@ impl StoredFields {
         StoredFields::new(&fields)
     }
 
-    /// Bytes of memory these fields take, as the allocator rounds them.
+    /// The same lines in another place.
     #[must_use]
-    pub fn size_bytes(&self) -> usize {
-        crate::body::allocated(self.block.len())
-            + crate::body::allocated(self.spans.len() * size_of::<Span>() + 16)
+    pub(crate) fn moved_to(self, block: Bytes) -> StoredFields {
+        debug_assert_eq!(self.block, block);
+        StoredFields { block, ..self }
+    }
+
+    /// Bytes of memory these fields take beside their lines, as the allocator rounds them.
+    #[must_use]
+    pub(crate) fn index_size_bytes(&self) -> usize {
+        crate::body::allocated(self.spans.len() * size_of::<Span>() + 16)
     }
 }
 

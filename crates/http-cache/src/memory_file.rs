@@ -286,10 +286,8 @@ mod tests {
         let zone = zone();
         let stored = response(60, 20_000, T0, zone.stamp());
         assert!(!is_file_at(&stored.body, 4 * ASKED_ENOUGH));
-        let private = StoredResponse {
-            group: Some(1),
-            ..response(60, 20_000, T0, zone.stamp())
-        };
+        let mut private = response(60, 20_000, T0, zone.stamp());
+        private.group = Some(1);
         let stored = zone
             .insert(&key("b").as_ref(), private, T0)
             .expect("stored");
@@ -336,19 +334,15 @@ mod tests {
         assert!(is_file_at(&stored.body, ASKED_ENOUGH));
         let counted = zone.stats().used_bytes;
         purge(&zone);
-        let again = StoredResponse {
-            stamp: zone.stamp(),
-            ..StoredResponse::clone(&stored)
+        let put_again = || {
+            let mut again = StoredResponse::clone(&stored);
+            again.stamp = zone.stamp();
+            zone.insert(&key("a").as_ref(), again, T0).expect("stored");
         };
-        zone.insert(&key("a").as_ref(), again, T0).expect("stored");
+        put_again();
         assert_eq!(zone.stats().used_bytes, counted);
         // In place of itself, as after a 304: still once.
-        let again = StoredResponse::clone(&stored);
-        let again = StoredResponse {
-            stamp: zone.stamp(),
-            ..again
-        };
-        zone.insert(&key("a").as_ref(), again, T0).expect("stored");
+        put_again();
         assert_eq!(zone.stats().used_bytes, counted);
         let Lookup::Fresh(found) = zone.lookup(&key("a").as_ref(), NO_FIELDS, T0) else {
             panic!("it is stored");

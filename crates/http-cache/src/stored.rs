@@ -4,11 +4,18 @@
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
 //! stored response that shares the body of the old one.
 //!
+//! What a hit reads lies side by side, since in a large store each place is a wait for memory:
+//!
+//! ```text
+//!   slot ──► StoredResponse ──► [ key ][ fields ][ body of up to 2 KB ]
+//!                        └────► [ piece ][ piece ]   of a larger body
+//! ```
+//!
 //! ```text
 //!   stored_at ─── fresh ─── expires_at ─── stale (swr, sie) ─── only by the operator's word
 //! ```
 
-use crate::body::{Body, allocated};
+use crate::body::{Body, COUNTER_BYTES, allocated};
 use crate::encoded::EncodedForms;
 use crate::fields::{Field, StoredFields};
 use crate::freshness::LifetimeSource;
@@ -28,7 +35,7 @@ pub struct ResponseHead<'a> {
     /// Status code.
     pub status: u16,
     /// Reason phrase as it is to be sent, or empty.
-    pub reason: &'a Bytes,
+    pub reason: &'a [u8],
     /// The fields to keep and send; those that may not be stored are dropped here.
     pub fields: &'a [Field],
     /// The body's length where the upstream said it; a body of another length is never stored.
@@ -71,7 +78,8 @@ impl StoredHead {
     pub fn new(head: &ResponseHead<'_>, storable: &Storable, now: Millis) -> StoredHead {
         StoredHead {
             status: head.status,
-            reason: head.reason.clone(),
+            // A copy: what was received is a slice of a whole buffer.
+            reason: Bytes::copy_from_slice(head.reason),
             fields: StoredFields::new(head.fields),
             declared_length: head.declared_length,
             ..StoredHead::timed(storable, now)
@@ -140,9 +148,18 @@ impl StoredHead {
     }
 }
 
+/// Bodies up to this lie behind their fields. The server copies as many behind the head anyway, and
+/// larger ones fit the allocator's classes better by themselves.
+const BESIDE_FIELDS_BYTES: u64 = 2048;
+
+/// What memory gives at a time.
+const CACHE_LINE_BYTES: usize = 64;
+
 /// A complete response in the cache.
 #[derive(Clone, Debug)]
 pub struct StoredResponse {
+    /// What it is stored under; empty until it is.
+    key: Bytes,
     /// Status, fields and times. Its methods are reachable directly.
     pub head: StoredHead,
     /// All bytes of the body.
@@ -164,6 +181,73 @@ impl std::ops::Deref for StoredResponse {
 }
 
 impl StoredResponse {
+    /// A response of which all is there, in no group and without encoded forms.
+    #[must_use]
+    pub fn new(head: StoredHead, body: Body, stamp: Stamp) -> StoredResponse {
+        StoredResponse {
+            key: Bytes::new(),
+            head,
+            body,
+            stamp,
+            group: None,
+            encoded_forms: Arc::default(),
+        }
+    }
+
+    /// What it is stored under; empty until it is.
+    #[must_use]
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The same response under `key`, with all that is small in one block of memory.
+    pub(crate) fn laid_out(mut self, key: &[u8]) -> StoredResponse {
+        let mut block = Vec::with_capacity(self.block_len(key.len()));
+        let mut put = |bytes: &[u8]| {
+            let start = block.len();
+            block.extend_from_slice(bytes);
+            start..block.len()
+        };
+        let key = put(key);
+        let fields = put(self.head.fields.block());
+        let small = self.is_small();
+        let body = small.then(|| put(&self.body.chunks().concat()));
+        let block = Bytes::from(block);
+        self.key = block.slice(key);
+        self.head.fields = std::mem::take(&mut self.head.fields).moved_to(block.slice(fields));
+        if let Some(range) = body {
+            self.body = Body::whole(block.slice(range));
+        }
+        self
+    }
+
+    /// Asks memory for all that a hit is about to send, so that its lines come at the same time and
+    /// not one after the other. In a store that fits the processor's caches it costs next to nothing.
+    pub(crate) fn fetch_lines(&self) {
+        if !self.is_small() {
+            return;
+        }
+        let body = self.body.chunks().first();
+        let blocks = [Some(self.head.fields.block()), body];
+        for block in blocks.into_iter().flatten() {
+            for byte in block.iter().step_by(CACHE_LINE_BYTES) {
+                std::hint::black_box(*byte);
+            }
+        }
+    }
+
+    fn is_small(&self) -> bool {
+        self.body.len() <= BESIDE_FIELDS_BYTES
+    }
+
+    fn block_len(&self, key_len: usize) -> usize {
+        let small: usize = match self.is_small() {
+            true => self.body.chunks().iter().map(Bytes::len).sum(),
+            false => 0,
+        };
+        key_len + self.head.fields.block().len() + small
+    }
+
     /// Says where the response is found.
     pub(crate) fn settle(&self, zone: &Weak<Zone>, hash: u64) {
         self.encoded_forms.settle(zone, hash);
@@ -198,14 +282,80 @@ impl StoredResponse {
         merged.pairs().chain(stated_age).collect()
     }
 
-    /// Bytes of memory the response takes: body, fields and bookkeeping as the allocator rounds
-    /// them. The zone adds the key and the index, and what encoded forms take when they come, and a file of the body.
+    /// Bytes of memory the response takes under a key of so many bytes: key, body, fields and
+    /// bookkeeping as the allocator rounds them. The zone adds the index, and what encoded forms
+    /// and files take when they come.
     #[must_use]
-    pub fn size_bytes(&self) -> usize {
+    pub(crate) fn size_bytes(&self, key_len: usize) -> usize {
+        let separate = match self.is_small() {
+            true => 0,
+            false => self.body.size_bytes(),
+        };
         allocated(size_of::<StoredResponse>() + 16)
-            + self.body.size_bytes()
+            + allocated(self.block_len(key_len))
+            + COUNTER_BYTES
+            + separate
             + EncodedForms::empty_size_bytes()
-            + self.head.fields.size_bytes()
+            + allocated(self.head.reason.len())
+            + self.head.fields.index_size_bytes()
             + self.head.vary.as_ref().map_or(0, |vary| vary.size_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::purge::Purges;
+    use crate::testing::{T0, response, storable};
+
+    /// The phrase and the fields of a proxied response are slices of what came in one read, with
+    /// the beginning of the body. Kept as such, 1 KB of page took 3 KB.
+    #[test]
+    fn a_stored_head_holds_no_received_buffer() {
+        let received = Bytes::from(b"HTTP/1.1 200 Fine\r\nX: 1\r\n\r\nbody".to_vec());
+        let head = StoredHead::new(
+            &ResponseHead {
+                status: 200,
+                reason: &received.slice(13..17),
+                fields: &[(received.slice(19..20), received.slice(22..23))],
+                declared_length: None,
+            },
+            &storable(&["Cache-Control: max-age=60"], &[]),
+            T0,
+        );
+        assert_eq!(head.reason, "Fine");
+        assert_eq!(head.fields.first("x"), Some(&b"1"[..]));
+        assert!(received.is_unique());
+    }
+
+    #[test]
+    fn key_fields_and_a_small_body_lie_side_by_side() {
+        for (len, is_beside) in [
+            (0, true),
+            (1, true),
+            (2048, true),
+            (2049, false),
+            (90_000, false),
+        ] {
+            let mut made = response(60, len, T0, Purges::new().stamp());
+            let field = (Bytes::from("X"), Bytes::from("1"));
+            made.head.fields = StoredFields::new(&[field]);
+            let laid = made.clone().laid_out(b"/key");
+            assert_eq!(laid.key(), b"/key");
+            assert_eq!(laid.fields.block(), made.fields.block(), "{len}");
+            assert_eq!(
+                laid.body.chunks().concat(),
+                made.body.chunks().concat(),
+                "{len}"
+            );
+            let fields = laid.fields.block().as_ptr_range();
+            assert_eq!(laid.key().as_ptr_range().end, fields.start, "{len}");
+            let body = laid.body.chunks().first().map(|piece| piece.as_ptr());
+            assert!(
+                body.is_none_or(|body| (body == fields.end) == is_beside),
+                "{len}"
+            );
+            assert_eq!(laid.size_bytes(4), made.size_bytes(4), "{len}");
+        }
     }
 }

@@ -60,13 +60,11 @@ pub(crate) fn response(secs: u32, len: usize, now: Millis, stamp: Stamp) -> Stor
         fields: &[],
         declared_length: None,
     };
-    StoredResponse {
-        head: StoredHead::new(&head, &storable, now),
-        body: Body::pack(&[Bytes::from(vec![b'x'; len])]),
+    StoredResponse::new(
+        StoredHead::new(&head, &storable, now),
+        Body::pack(&[Bytes::from(vec![b'x'; len])]),
         stamp,
-        group: None,
-        encoded_forms: Default::default(),
-    }
+    )
 }
 
 pub(crate) const NO_FIELDS: &NoFields = &NoFields;

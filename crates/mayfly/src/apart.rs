@@ -71,7 +71,8 @@ impl WorkerProcess {
         // Ctrl-C is for the parent; it tells the worker.
         command.process_group(0);
         let mut command = tokio::process::Command::from(command);
-        let child = command.kill_on_drop(true).spawn()?;
+        command.kill_on_drop(true);
+        let child = huge_pages::as_given(|| command.spawn())?;
         drop(program);
         let channel = Arc::new(ours);
         let (sender, replies) = mpsc::channel(WAITING_REPLIES);

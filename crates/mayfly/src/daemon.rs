@@ -26,7 +26,7 @@ pub fn detach(flags: &Flags) -> io::Result<Exit> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(DETACHED).args(flags.arguments());
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
-    let mut child = command.spawn()?;
+    let mut child = huge_pages::as_given(|| command.spawn())?;
     // Our copy of the other end, so that its death is noticed.
     drop(command);
     let mut word = Vec::new();

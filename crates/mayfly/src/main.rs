@@ -19,6 +19,7 @@ mod exit;
 mod front;
 mod handover;
 mod journal;
+mod large_store;
 mod limits;
 mod logs;
 mod paths;
@@ -50,6 +51,8 @@ use journal::Journal;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // First of all: what is allocated before lies in huge pages.
+    huge_pages::begin_without();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let exit = match cli::parse(&arguments) {
         Ok(command) => run(command),

@@ -11,6 +11,7 @@ use server::{access_log, error_log};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
+use crate::large_store;
 use crate::logs::LogFiles;
 use crate::pools::PoolStatus;
 
@@ -55,6 +56,7 @@ impl Serving {
         let shared = Shared::new(runtime, sockets);
         let threads = worker::start(&shared, count)
             .map_err(|error| format!("could not start workers: {error}"))?;
+        tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
         let (sender, ended) = oneshot::channel();
         std::thread::spawn(move || {
             for thread in threads {

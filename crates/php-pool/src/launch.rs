@@ -291,7 +291,7 @@ async fn spawn(
     // A group of its own: a Ctrl-C in the terminal is ours to handle, and what
     // is left of a dead master can be ended together.
     command.process_group(0);
-    let spawned = on_lasting_thread(move || command.spawn()).await;
+    let spawned = on_lasting_thread(move || huge_pages::as_given(|| command.spawn())).await;
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
 }
 

@@ -475,6 +475,31 @@ fn pool_outlives_the_thread_that_started_it() {
     });
 }
 
+/// What the kernel says of a process: may it have huge pages?
+fn huge_pages_word(process: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let word = status.lines().find(|line| line.starts_with("THP_enabled:"));
+    word.expect("Linux 5.0 or later").to_owned()
+}
+
+/// A server at rest goes without huge pages, and what it starts would inherit that.
+#[test]
+fn php_fpm_may_have_the_huge_pages_that_its_owner_does_without() {
+    // As it was given: the process above says it for the whole test.
+    let given = huge_pages_word(&rustix::process::getppid().unwrap().as_raw_pid().to_string());
+    huge_pages::begin_without();
+    run(async {
+        let bench = Bench::new("huge");
+        let pool = bench.start().await;
+        let processes = group(bench.masters()[0]);
+        assert_eq!(processes.len(), 3, "one master and two workers");
+        for process in processes {
+            assert_eq!(huge_pages_word(&process.to_string()), given);
+        }
+        pool.stop().await;
+    });
+}
+
 /// Set for the process that the next test kills.
 const OWNER: &str = "PHP_POOL_TEST_OWNER";
 

@@ -42,13 +42,7 @@ impl Pages {
     }
 
     pub fn insert(&self, zone: &Zone, number: u64) {
-        let response = StoredResponse {
-            head: self.head.clone(),
-            body: self.body.clone(),
-            stamp: zone.stamp(),
-            group: None,
-            encoded_forms: Default::default(),
-        };
+        let response = StoredResponse::new(self.head.clone(), self.body.clone(), zone.stamp());
         let _ = zone
             .insert(&KeyRef::new(&key(number)), response, NOW)
             .expect("fits");

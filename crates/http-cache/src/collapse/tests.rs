@@ -323,7 +323,7 @@ fn a_304_freshens_the_fields_and_shares_the_body() {
     let client = Client::new(&zone, &[]);
     let lines = &["Cache-Control: max-age=1", "ETag: \"a\"", "X-Old: 1"];
     let mut filling = publish(client.lead(), lines, &[], None);
-    filling.push(part("body"), T0);
+    filling.push(Bytes::from("body".repeat(1000)), T0);
     let old = filling.complete(T0).expect("stored");
     let late = Client {
         now: T0.plus(Duration::from_secs(3)),

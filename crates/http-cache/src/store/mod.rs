@@ -267,7 +267,10 @@ impl Zone {
             Selected::Miss => Lookup::Miss,
             Selected::VaryMiss => Lookup::VaryMiss,
             Selected::Found(response) => match self.worth(response, now) {
-                Worth::Fresh => Lookup::Fresh(Arc::clone(response)),
+                Worth::Fresh => {
+                    response.fetch_lines();
+                    Lookup::Fresh(Arc::clone(response))
+                }
                 Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
                 Worth::Nothing => Lookup::Miss,
             },
@@ -331,7 +334,7 @@ impl Zone {
             return Err(NoStore::NoRoom);
         }
         response.settle(&self.me, key.hash());
-        let response = Arc::new(response);
+        let response = Arc::new(response.laid_out(key.bytes()));
         let cell = self.cell(key.hash());
         let id = self.next_id.fetch_add(1, Relaxed);
         let member = Member {
@@ -551,6 +554,12 @@ impl Zone {
         }
         self.counters.swept.fetch_add(swept.removed as u64, Relaxed);
         swept
+    }
+
+    /// Bytes counted against the budget now.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.used.load(Relaxed)
     }
 
     /// Counters now.

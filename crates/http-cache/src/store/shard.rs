@@ -1,4 +1,4 @@
-//! One shard of a zone: an index over slots, and the order in which they are let go.
+//! One shard of a zone: an index of stored responses, and the order in which they are let go.
 //!
 //! Eviction is SIEVE (Zhang et al., NSDI 2024): one list in order of arrival, one bit per slot that
 //! a hit sets, and a hand that walks from old to new, takes the first slot whose bit is clear and
@@ -11,7 +11,6 @@
 //!   newest ◄── prev ── slot ── next ──► oldest        hand: from oldest towards newest
 //! ```
 
-use crate::body::allocated;
 use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
@@ -25,9 +24,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const NONE: u32 = u32::MAX;
 
-/// What a slot costs beside its key and response. Both tables grow by doubling, so a slot is
-/// counted twice: that is the most they can take per stored response.
-const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 4 * (size_of::<u32>() + 1);
+/// What a slot and its place in the index cost beside the response. Both tables grow by doubling, so
+/// a slot is counted twice: that is the most they can take per stored response.
+const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 4 * (size_of::<Indexed>() + 1);
 
 thread_local! {
     /// The secondary key of the request at hand; kept so that selecting a variant does not allocate.
@@ -37,7 +36,7 @@ thread_local! {
 /// A shard. The zone holds it behind a lock.
 #[derive(Default)]
 pub(super) struct Shard {
-    index: HashTable<u32>,
+    index: HashTable<Indexed>,
     slots: Vec<Slot>,
     /// Head of the list of empty slots, linked through `next`.
     free: Option<u32>,
@@ -46,11 +45,18 @@ pub(super) struct Shard {
     hand: Option<u32>,
 }
 
+/// A stored response in the index. A lookup goes from here to the response and has no need to wait
+/// for the slot.
+struct Indexed {
+    response: Arc<StoredResponse>,
+    /// Its slot.
+    at: u32,
+}
+
+/// What eviction and the budget have to know of a stored response. A slot that nothing in the index
+/// belongs to is empty.
 struct Slot {
     hash: u64,
-    key: Box<[u8]>,
-    /// None: the slot is empty.
-    response: Option<Arc<StoredResponse>>,
     /// Tells this use of the slot from others.
     id: u64,
     size_bytes: u64,
@@ -92,7 +98,7 @@ pub(super) struct Displaced {
 /// Bytes that storing `response` under a key of `key_len` bytes will be counted as.
 pub(super) fn cost_bytes(key_len: usize, response: &StoredResponse) -> u64 {
     let group = response.group.map_or(0, |_| crate::private::MEMBER_BYTES);
-    (SLOT_BYTES + allocated(key_len) + response.size_bytes() + group) as u64
+    (SLOT_BYTES + response.size_bytes(key_len) + group) as u64
 }
 
 impl Shard {
@@ -104,10 +110,7 @@ impl Shard {
         touch: Option<Millis>,
     ) -> Selected<'_> {
         let mut spec: Option<&VarySpec> = None;
-        for slot in self.slots_of(key) {
-            let Some(response) = &slot.response else {
-                continue;
-            };
+        for Indexed { response, at } in self.under(key) {
             let selected = match &response.vary {
                 None => true,
                 Some(vary) => VALUES.with_borrow_mut(|values| {
@@ -121,7 +124,7 @@ impl Shard {
             };
             if selected {
                 if let Some(now) = touch {
-                    slot.touch(now);
+                    self.slot(*at).touch(now);
                 }
                 return Selected::Found(response);
             }
@@ -135,25 +138,33 @@ impl Shard {
 
     /// What the key's stored responses vary on, if they do.
     pub(super) fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
-        self.slots_of(key).find_map(|slot| {
-            slot.response
-                .as_ref()?
-                .vary
-                .as_ref()
-                .map(|v| Arc::clone(v.spec()))
-        })
+        self.under(key)
+            .find_map(|found| Some(Arc::clone(found.response.vary.as_ref()?.spec())))
     }
 
-    fn slots_of(&self, key: &KeyRef<'_>) -> impl Iterator<Item = &Slot> {
+    /// What is stored under this very key.
+    fn under(&self, key: &KeyRef<'_>) -> impl Iterator<Item = &Indexed> {
         self.index
             .iter_hash(key.hash())
-            .map(|&at| self.slot(at))
-            .filter(move |slot| slot.hash == key.hash() && *slot.key == *key.bytes())
+            .filter(move |found| found.response.key() == key.bytes())
     }
 
-    /// Stores a response in place of the one it replaces. All variants of a key vary on the same
-    /// fields, those of the newest response: what varied on others leaves, and so does the oldest
-    /// variant when there are more than `max_variants`. Gives what left.
+    /// The response of a slot, unless it is empty.
+    fn response(&self, at: u32) -> Option<&Arc<StoredResponse>> {
+        let hash = self.slots.get(at as usize)?.hash;
+        let found = self.index.find(hash, |found| found.at == at)?;
+        Some(&found.response)
+    }
+
+    fn response_mut(&mut self, at: u32) -> Option<&mut Arc<StoredResponse>> {
+        let hash = self.slots.get(at as usize)?.hash;
+        let found = self.index.find_mut(hash, |found| found.at == at)?;
+        Some(&mut found.response)
+    }
+
+    /// Stores a response, laid out under `key`, in place of the one it replaces. All variants of a key
+    /// vary on the same fields, those of the newest response: what varied on others leaves, and so
+    /// does the oldest variant when there are more than `max_variants`. Gives what left.
     pub(super) fn insert(
         &mut self,
         key: &KeyRef<'_>,
@@ -162,13 +173,14 @@ impl Shard {
         now: Millis,
         max_variants: usize,
     ) -> Displaced {
+        debug_assert_eq!(response.key(), key.bytes());
         let size_bytes = cost_bytes(key.bytes().len(), &response);
         let mut displaced = Displaced::default();
         let gone = &mut displaced.gone;
         let mut same = None;
         let mut others: Vec<(u64, u32)> = Vec::new();
         for at in self.positions_of(key) {
-            let Some(old) = &self.slot(at).response else {
+            let Some(old) = self.response(at) else {
                 continue;
             };
             let old_spec = old.vary.as_ref().map(|v| v.spec());
@@ -188,34 +200,45 @@ impl Shard {
                 gone.extend(self.remove(at));
             }
         }
+        // Freshened: the same body, so its forms stay and stay counted. Freshened after it had left:
+        // they are counted nowhere.
+        let old = same.and_then(|at| self.response(at));
+        let is_freshened =
+            old.is_some_and(|old| Arc::ptr_eq(&old.encoded_forms, &response.encoded_forms));
+        if !is_freshened {
+            displaced.uncounted_bytes = response.let_go_beside();
+        }
         match same {
             Some(at) => {
-                let slot = self.slot_mut(at);
-                // Freshened: the same body, so its forms stay and stay counted.
-                let shares = |old: &Arc<StoredResponse>| {
-                    Arc::ptr_eq(&old.encoded_forms, &response.encoded_forms)
+                let forms_bytes = match is_freshened {
+                    true => std::mem::take(&mut self.slot_mut(at).forms_bytes),
+                    false => 0,
                 };
-                let forms_bytes = match slot.response.as_ref().is_some_and(shares) {
-                    true => std::mem::take(&mut slot.forms_bytes),
-                    false => {
-                        displaced.uncounted_bytes = response.let_go_beside();
-                        0
-                    }
-                };
-                gone.extend(slot.gone());
-                slot.response = Some(response);
-                slot.size_bytes = size_bytes;
-                slot.forms_bytes = forms_bytes;
-                slot.id = id;
-                slot.last_used = AtomicU64::new(now.0);
+                gone.extend(self.replace(at, response, size_bytes, id, now));
+                self.slot_mut(at).forms_bytes = forms_bytes;
             }
-            None => {
-                // Freshened after it had left: its forms are counted nowhere.
-                displaced.uncounted_bytes = response.let_go_beside();
-                self.add(key, response, size_bytes, id, now);
-            }
+            None => self.add(key, response, size_bytes, id, now),
         }
         displaced
+    }
+
+    /// Puts a response in the place of the one in slot `at`.
+    fn replace(
+        &mut self,
+        at: u32,
+        response: Arc<StoredResponse>,
+        size_bytes: u64,
+        id: u64,
+        now: Millis,
+    ) -> Option<Gone> {
+        let place = self.response_mut(at)?;
+        let old = std::mem::replace(place, response);
+        let slot = self.slot_mut(at);
+        let gone = slot.gone(&old);
+        slot.size_bytes = size_bytes;
+        slot.id = id;
+        slot.last_used = AtomicU64::new(now.0);
+        Some(gone)
     }
 
     fn add(
@@ -228,8 +251,6 @@ impl Shard {
     ) {
         let slot = Slot {
             hash: key.hash(),
-            key: key.bytes().into(),
-            response: Some(response),
             id,
             size_bytes,
             forms_bytes: 0,
@@ -259,15 +280,16 @@ impl Shard {
         self.newest = Some(at);
         let slots = &self.slots;
         self.index
-            .insert_unique(key.hash(), at, |&at| slots[at as usize].hash);
+            .insert_unique(key.hash(), Indexed { response, at }, |found| {
+                slots[found.at as usize].hash
+            });
     }
 
     fn remove(&mut self, at: u32) -> Option<Gone> {
-        let slot = self.slot_mut(at);
-        let gone = slot.gone()?;
+        let slot = self.slots.get(at as usize)?;
         let (hash, prev, next) = (slot.hash, some(slot.prev), some(slot.next));
-        slot.response = None;
-        slot.key = Box::default();
+        let entry = self.index.find_entry(hash, |found| found.at == at).ok()?;
+        let gone = slot.gone(&entry.remove().0.response);
         match prev {
             Some(prev) => self.slot_mut(prev).next = next.unwrap_or(NONE),
             None => self.newest = next,
@@ -278,9 +300,6 @@ impl Shard {
         }
         if self.hand == Some(at) {
             self.hand = prev;
-        }
-        if let Ok(entry) = self.index.find_entry(hash, |&found| found == at) {
-            entry.remove();
         }
         self.slot_mut(at).next = self.free.unwrap_or(NONE);
         self.free = Some(at);
@@ -311,21 +330,18 @@ impl Shard {
     /// Marks all variants of a key stale.
     pub(super) fn expire_key(&mut self, key: &KeyRef<'_>, now: Millis) -> usize {
         let found = self.positions_of(key);
-        for &at in &found {
-            self.slot_mut(at).expire(now);
-        }
+        found.iter().for_each(|&at| self.expire(at, now));
         found.len()
     }
 
+    fn expire(&mut self, at: u32, now: Millis) {
+        if let Some(response) = self.response_mut(at) {
+            *response = Arc::new(response.expired(now));
+        }
+    }
+
     fn positions_of(&self, key: &KeyRef<'_>) -> Vec<u32> {
-        self.index
-            .iter_hash(key.hash())
-            .copied()
-            .filter(|&at| {
-                let slot = self.slot(at);
-                slot.hash == key.hash() && *slot.key == *key.bytes()
-            })
-            .collect()
+        self.under(key).map(|found| found.at).collect()
     }
 
     /// Removes the response stored with this id.
@@ -333,32 +349,28 @@ impl Shard {
         let at = self
             .index
             .iter_hash(hash)
-            .copied()
+            .map(|found| found.at)
             .find(|&at| self.slot(at).id == id)?;
         self.remove(at)
     }
 
     /// Counts `bytes` for a form of the response that has these. False: it is not here any more.
     pub(super) fn add_form(&mut self, hash: u64, forms: &Arc<EncodedForms>, bytes: u64) -> bool {
-        let has = |slot: &Slot| {
-            let response = slot.response.as_ref();
-            response.is_some_and(|response| Arc::ptr_eq(&response.encoded_forms, forms))
-        };
-        let found = self.index.iter_hash(hash).copied();
-        let at = found.into_iter().find(|&at| has(self.slot(at)));
+        let has = |found: &&Indexed| Arc::ptr_eq(&found.response.encoded_forms, forms);
+        let at = self.index.iter_hash(hash).find(has).map(|found| found.at);
         if let Some(at) = at {
             self.slot_mut(at).forms_bytes += bytes;
         }
         at.is_some()
     }
 
-    /// The slots whose keys begin with `prefix`. Needs only a shared lock; [`Self::at_with_prefix`]
+    /// The slots of those whose keys begin with `prefix`. Needs only a shared lock; [`Self::at_with_prefix`]
     /// checks again under the exclusive one.
     pub(super) fn with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
-        (0u32..)
-            .zip(&self.slots)
-            .filter(|(_, slot)| slot.response.is_some() && slot.key.starts_with(prefix))
-            .map(|(at, _)| at)
+        self.index
+            .iter()
+            .filter(|found| found.response.key().starts_with(prefix))
+            .map(|found| found.at)
             .collect()
     }
 
@@ -369,15 +381,16 @@ impl Shard {
         prefix: &[u8],
         expire: Option<Millis>,
     ) -> Option<Gone> {
-        let slot = self.slots.get_mut(at as usize)?;
-        if slot.response.is_none() || !slot.key.starts_with(prefix) {
+        let response = self.response(at)?;
+        if !response.key().starts_with(prefix) {
             return None;
         }
         match expire {
             None => self.remove(at),
             Some(now) => {
-                slot.expire(now);
-                slot.gone()
+                let gone = self.slot(at).gone(response);
+                self.expire(at, now);
+                Some(gone)
             }
         }
     }
@@ -392,10 +405,10 @@ impl Shard {
         let to = self.slots.len().min(from.saturating_add(work));
         (from..to)
             .filter_map(|at| {
-                let slot = self.slots.get(at)?;
-                let response = slot.response.as_ref()?;
-                match is_over(response, Millis(slot.last_used.load(Relaxed))) {
-                    true => self.remove(u32::try_from(at).ok()?),
+                let at = u32::try_from(at).ok()?;
+                let last_used = self.slot(at).last_used.load(Relaxed);
+                match is_over(self.response(at)?, Millis(last_used)) {
+                    true => self.remove(at),
                     false => None,
                 }
             })
@@ -428,18 +441,11 @@ impl Slot {
         }
     }
 
-    fn gone(&self) -> Option<Gone> {
-        let response = self.response.as_ref()?;
-        Some(Gone {
+    fn gone(&self, response: &StoredResponse) -> Gone {
+        Gone {
             size_bytes: self.size_bytes + self.forms_bytes,
             group: response.group,
             id: self.id,
-        })
-    }
-
-    fn expire(&mut self, now: Millis) {
-        if let Some(response) = &self.response {
-            self.response = Some(Arc::new(response.expired(now)));
         }
     }
 }

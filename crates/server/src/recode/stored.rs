@@ -221,13 +221,11 @@ mod tests {
             fields: &fields,
             declared_length: None,
         };
-        let response = StoredResponse {
-            head: StoredHead::new(&head, &storable, Millis(0)),
-            body: Body::pack(&[Bytes::copy_from_slice(body)]),
-            stamp: zone.stamp(),
-            group: None,
-            encoded_forms: Arc::default(),
-        };
+        let response = StoredResponse::new(
+            StoredHead::new(&head, &storable, Millis(0)),
+            Body::pack(&[Bytes::copy_from_slice(body)]),
+            zone.stamp(),
+        );
         zone.insert(&KeyRef::new(b"key"), response, Millis(0))
             .expect("stored")
     }

@@ -1,0 +1,62 @@
+//! Huge pages for a large store (crate `huge-pages`): looks once a second at how much the zones
+//! hold.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use server::runtime::Runtime;
+use server::worker::Shared;
+
+/// A store is large from here on. Regions of which it uses a part cost some megabytes then, where
+/// they would double the memory of a server at rest.
+const LARGE_BYTES: u64 = 32 << 20;
+/// And small again below this.
+const SMALL_BYTES: u64 = LARGE_BYTES / 2;
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Permits and forbids huge pages for as long as something is served.
+pub async fn watch(shared: Weak<Shared>) {
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let mut was_large = false;
+    loop {
+        looks.tick().await;
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let large = is_large(was_large, stored_bytes(&shared.runtime()));
+        if large != was_large {
+            huge_pages::permit(large);
+            was_large = large;
+        }
+    }
+}
+
+fn stored_bytes(runtime: &Runtime) -> u64 {
+    runtime.zones.iter().map(|zone| zone.used_bytes()).sum()
+}
+
+fn is_large(was_large: bool, bytes: u64) -> bool {
+    match was_large {
+        true => bytes >= SMALL_BYTES,
+        false => bytes > LARGE_BYTES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_shrinks_a_little_stays_large() {
+        for (was_large, bytes, expected) in [
+            (false, 0, false),
+            (false, LARGE_BYTES, false),
+            (false, LARGE_BYTES + 1, true),
+            (true, LARGE_BYTES, true),
+            (true, SMALL_BYTES, true),
+            (true, SMALL_BYTES - 1, false),
+        ] {
+            assert_eq!(is_large(was_large, bytes), expected, "{was_large} {bytes}");
+        }
+    }
+}
