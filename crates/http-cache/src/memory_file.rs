@@ -3,14 +3,14 @@
 //!
 //! A body of 21 KB is copied into the socket's buffers for every answer; that is the largest part of
 //! what such a hit costs. Pages of a file are handed over as they are. So a body that has been asked
-//! for [`ASKED_ENOUGH`] times gets a file of its own (`memfd_create(2)`), beside its bytes, which
+//! for 16 times gets a file of its own (`memfd_create(2)`), beside its bytes, which
 //! are still there for whoever needs parts of them.
 //!
 //! The file is sealed: nobody can change or cut it, and bytes on their way to a slow client stay
 //! what they were also when the response has left the cache and the file is closed. It is counted in the
 //! zone's budget like an encoded form and leaves with its response. Files take descriptors and
-//! memory twice, so there are bounds on both: [`max_files`] for the process, a part of its budget
-//! for a zone ([`ZONE_SHARE`]). A body that finds no room stays as it is and is looked at again
+//! memory twice, so there are bounds on both: 1,024 files for the process (fewer where few
+//! may be open), an eighth of its budget for a zone. A body that finds no room stays as it is and is looked at again
 //! when it has been asked for twice as often.
 //!
 //! ```text
