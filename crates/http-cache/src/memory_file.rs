@@ -3,15 +3,15 @@
 //!
 //! A body of 21 KB is copied into the socket's buffers for every answer; that is the largest part of
 //! what such a hit costs. Pages of a file are handed over as they are. So a body that has been asked
-//! for 16 times gets a file of its own (`memfd_create(2)`), beside its bytes, which
-//! are still there for whoever needs parts of them.
+//! for 16 times gets a file of its own (`memfd_create(2)`), beside its bytes, which are still there
+//! for whoever needs parts of them.
 //!
 //! The file is sealed: nobody can change or cut it, and bytes on their way to a slow client stay
-//! what they were also when the response has left the cache and the file is closed. It is counted in the
-//! zone's budget like an encoded form and leaves with its response. Files take descriptors and
-//! memory twice, so there are bounds on both: 1,024 files for the process (fewer where few
-//! may be open), an eighth of its budget for a zone. A body that finds no room stays as it is and is looked at again
-//! when it has been asked for twice as often.
+//! what they were also when the response has left the cache and the file is closed. It is counted in
+//! the zone's budget like an encoded form and leaves with its response. Files take descriptors, and
+//! memory a second time, so there are bounds on both: 1,024 files for the process (fewer where few
+//! may be open), an eighth of its budget for a zone. A body that finds no room stays as it is and is
+//! looked at again when it has been asked for twice as often.
 //!
 //! ```text
 //!   asked 1, 2, ... 15 times ─► bytes     16 times ─► file, if there is room; else again at 32, 64, ...
@@ -70,7 +70,8 @@ fn max_files() -> usize {
 #[derive(Debug)]
 pub struct MemoryFile {
     file: File,
-    _room: Room,
+    /// Given back with the file.
+    room: Room,
 }
 
 impl AsFd for MemoryFile {
@@ -150,7 +151,7 @@ impl FilePlace {
 
     /// Bytes that the file takes, if there is one.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.file.get().map_or(0, |file| file._room.bytes)
+        self.file.get().map_or(0, |file| file.room.bytes)
     }
 
     pub(crate) fn ask(&self, chunks: &[Bytes]) -> Option<&MemoryFile> {
@@ -186,7 +187,7 @@ impl FilePlace {
         let Ok(file) = write(chunks) else {
             return;
         };
-        let file = MemoryFile { file, _room: room };
+        let file = MemoryFile { file, room };
         zone.attach_file(hash, &forms, bytes, || drop(self.file.set(file)));
     }
 }
