@@ -188,7 +188,12 @@ impl FilePlace {
             return;
         };
         let file = MemoryFile { file, room };
-        zone.attach_file(hash, &forms, bytes, || drop(self.file.set(file)));
+        // In place only while it is counted, which it is while the response is stored.
+        zone.count_beside(hash, &forms, bytes, |is_here| {
+            if is_here {
+                let _ = self.file.set(file);
+            }
+        });
     }
 }
 

@@ -137,11 +137,10 @@ fn kind_of(classes: u8) -> NameKind {
     }
 }
 
-/// What a line is whose first bytes are no field name.
+/// What a line is whose first bytes are no field name, nor CR LF.
 fn without_name(buf: &[u8]) -> Line {
     match buf {
         [b'\n', ..] => Line::Empty(1),
-        [b'\r', b'\n', ..] => Line::Empty(2),
         [b'\r'] => Line::Partial,
         _ => Line::Refused,
     }

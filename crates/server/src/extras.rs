@@ -12,6 +12,9 @@ use crate::pattern::Captures;
 #[derive(Default)]
 pub struct Extras(Option<Box<Extra>>);
 
+/// Values by the numbers of what they belong to; `None`: not set. As many as have been put.
+pub type Values = Vec<Option<Vec<u8>>>;
+
 #[derive(Default)]
 pub struct Extra {
     /// What commands have set.
@@ -20,12 +23,12 @@ pub struct Extra {
     pub proxy_url: Option<Box<crate::serve::proxy::ProxyUrl>>,
     pub captures: Captures,
     /// Values written by `set` and named captures; `None`: not set.
-    pub slots: Vec<Option<Vec<u8>>>,
+    pub slots: Values,
     /// Results of maps, remembered for the request.
-    pub map_values: Vec<Option<Vec<u8>>>,
+    pub map_values: Values,
     /// Likewise of `geo` and `split_clients`.
-    pub geo_values: Vec<Option<Vec<u8>>>,
-    pub split_values: Vec<Option<Vec<u8>>>,
+    pub geo_values: Values,
+    pub split_values: Values,
     pub request_id: Option<[u8; 16]>,
     pub remote_user: Option<Vec<u8>>,
     pub limit_req_status: &'static str,
@@ -118,8 +121,8 @@ impl Extras {
     }
 }
 
-/// Puts a value among others, which are as many as have been put.
-pub fn put_value(values: &mut Vec<Option<Vec<u8>>>, at: usize, value: Option<Vec<u8>>) {
+/// Puts a value among others.
+pub fn put_value(values: &mut Values, at: usize, value: Option<Vec<u8>>) {
     if values.len() <= at {
         values.resize(at + 1, None);
     }

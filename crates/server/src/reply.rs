@@ -235,7 +235,7 @@ impl ReplyHead {
 }
 
 /// Is `name` of a field that a 304 does not repeat, though it is stored?
-fn describes_body(name: &[u8]) -> bool {
+pub fn describes_body(name: &[u8]) -> bool {
     same_name(name, b"content-type") || same_name(name, b"content-encoding")
 }
 

@@ -11,7 +11,7 @@ use http1::is_spelt;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::clock;
-use crate::extras::{PathInfo, put_value};
+use crate::extras::{Extra, PathInfo, Values, put_value};
 use crate::policy;
 use crate::request::{LocalAddress, Request, View};
 use crate::serve::{files, proxy};
@@ -153,44 +153,25 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
 fn write_looked_up(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     let runtime = request.runtime.clone();
     let http = &runtime.site.http;
-    let is_plain = matches!(request.view, View::Plain);
+    let (values, at, is_volatile): (fn(&mut Extra) -> &mut Values, usize, bool) = match variable {
+        Variable::Map(id) => (|own| &mut own.map_values, id.0, http.maps[id.0].volatile),
+        Variable::Geo(id) => (|own| &mut own.geo_values, id.0, http.geos[id.0].volatile),
+        Variable::SplitClients(id) => (|own| &mut own.split_values, id.0, false),
+        _ => return false,
+    };
+    let remembers = matches!(request.view, View::Plain) && !is_volatile;
+    if remembers && let Some(Some(value)) = values(&mut request.extras).get(at) {
+        return put(Some(value), out);
+    }
     let start = out.len();
     match variable {
-        Variable::Map(id) => {
-            let map = &http.maps[id.0];
-            let remembers = is_plain && !map.volatile;
-            if remembers && let Some(Some(value)) = request.extras.map_values.get(id.0) {
-                return put(Some(value), out);
-            }
-            tables::write_map(request, map, out);
-            if remembers {
-                let value = Some(out[start..].to_vec());
-                put_value(&mut request.extras.map_values, id.0, value);
-            }
-        }
-        Variable::Geo(id) => {
-            let geo = &http.geos[id.0];
-            let remembers = is_plain && !geo.volatile;
-            if remembers && let Some(Some(value)) = request.extras.geo_values.get(id.0) {
-                return put(Some(value), out);
-            }
-            tables::write_geo(request, geo, out);
-            if remembers {
-                let value = Some(out[start..].to_vec());
-                put_value(&mut request.extras.geo_values, id.0, value);
-            }
-        }
-        Variable::SplitClients(id) => {
-            if is_plain && let Some(Some(value)) = request.extras.split_values.get(id.0) {
-                return put(Some(value), out);
-            }
-            tables::write_split(request, &http.split_clients[id.0], out);
-            if is_plain {
-                let value = Some(out[start..].to_vec());
-                put_value(&mut request.extras.split_values, id.0, value);
-            }
-        }
-        _ => return false,
+        Variable::Map(_) => tables::write_map(request, &http.maps[at], out),
+        Variable::Geo(_) => tables::write_geo(request, &http.geos[at], out),
+        _ => tables::write_split(request, &http.split_clients[at], out),
+    };
+    if remembers {
+        let value = Some(out[start..].to_vec());
+        put_value(values(&mut request.extras), at, value);
     }
     true
 }

@@ -383,25 +383,12 @@ impl Zone {
     /// Counts the file that a response brought along; one that there is no room for leaves again.
     fn count_file(&self, response: &StoredResponse, member: Member, bytes: u64) {
         let forms = &response.encoded_forms;
-        if self.beside(member.hash, forms, bytes, |_| ()).is_none() {
+        if self
+            .count_beside(member.hash, forms, bytes, |_| ())
+            .is_none()
+        {
             self.remove(member);
         }
-    }
-
-    /// Counts a file that a body has got: `put` brings it into place, unless the response has left
-    /// or there is no room.
-    pub(crate) fn attach_file(
-        &self,
-        hash: u64,
-        forms: &Arc<EncodedForms>,
-        bytes: u64,
-        put: impl FnOnce(),
-    ) {
-        self.beside(hash, forms, bytes, |is_here| {
-            if is_here {
-                put();
-            }
-        });
     }
 
     /// The bytes of all files of this zone's bodies.
@@ -420,7 +407,7 @@ impl Zone {
         bytes: u64,
         put: impl FnOnce(),
     ) -> Option<bool> {
-        let kept = self.beside(hash, forms, bytes, |_| put());
+        let kept = self.count_beside(hash, forms, bytes, |_| put());
         if kept == Some(true) {
             self.counters.encoded.fetch_add(1, Relaxed);
         }
@@ -430,7 +417,7 @@ impl Zone {
     /// Counts what is kept beside a stored body. `put` is told whether the response is still here,
     /// under the lock of its shard; without it nothing stays counted. None: there is no room,
     /// and `put` was not called.
-    fn beside(
+    pub(crate) fn count_beside(
         &self,
         hash: u64,
         forms: &Arc<EncodedForms>,

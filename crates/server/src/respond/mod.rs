@@ -20,7 +20,7 @@ use site::{Coding, IfModifiedSince, ServerTokens};
 use crate::charset;
 use crate::clock;
 use crate::recode::{self, Recoder, Recoding};
-use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
+use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection, describes_body};
 use crate::request::{Method, Request};
 use crate::ssi;
 use crate::stream::ClientStream;
@@ -594,7 +594,7 @@ fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
         return;
     };
     match reply.coded {
-        _ if reply.lacks_body => stored.fields.put_without_body(out),
+        _ if reply.lacks_body => stored.fields.put_without(describes_body, out),
         Some(_) => stored.fields.put_recoded(out),
         None => out.extend_from_slice(stored.fields.block()),
     }

@@ -220,7 +220,7 @@ pub async fn lead(
             let filling = leader.publish_head(
                 &ResponseHead {
                     status: fetched.status,
-                    reason: unusual_reason(&fetched),
+                    reason: &fetched.reason,
                     fields: &fields,
                     declared_length: fetched.content_length,
                 },
@@ -230,15 +230,6 @@ pub async fn lead(
             tell(Led::Reading(filling.reader()));
             fill(filling, fetched, &spec).await;
         }
-    }
-}
-
-/// The reason phrase, or none where it is the one that is sent anyway.
-fn unusual_reason(fetched: &Fetched) -> &[u8] {
-    let reason = fetched.reason.as_ref();
-    match http1::status::reason(fetched.status) {
-        Some(usual) if usual.as_bytes() == reason => b"",
-        _ => reason,
     }
 }
 
