@@ -54,6 +54,45 @@ async fn requests_follow_each_other_on_one_connection() {
     }
 }
 
+/// What `stub_status` says, once it is `wanted`, and at the latest after a thousand times.
+async fn status_when(asking: &mut testkit::client::Client, wanted: &str) -> String {
+    let mut said = String::new();
+    for _ in 0..1000 {
+        asking
+            .send("GET /status HTTP/1.1\r\nHost: site.test\r\n\r\n")
+            .await;
+        said = asking.receive(false).await.expect("a response").text();
+        if said.contains(wanted) {
+            break;
+        }
+    }
+    said
+}
+
+#[tokio::test]
+async fn stub_status_tells_what_connections_are_doing() {
+    let server = plain("location = /status { stub_status; }").await;
+    let (mut waiting, mut reading) = (server.connect().await, server.connect().await);
+    waiting
+        .send("GET /a HTTP/1.1\r\nHost: site.test\r\n\r\n")
+        .await;
+    waiting.receive(false).await.expect("a response");
+    reading.send("GET /b HTTP/1.1\r\nHost: si").await;
+    let mut asking = server.connect().await;
+    let wanted = "Reading: 1 Writing: 1 Waiting: 1 \n";
+    let said = status_when(&mut asking, wanted).await;
+    assert!(said.starts_with("Active connections: 3 \n"), "{said}");
+    assert!(said.ends_with(wanted), "{said}");
+    reading.send("te.test\r\n\r\n").await;
+    reading.receive(false).await.expect("a response");
+    drop(waiting);
+    let said = status_when(&mut asking, "Reading: 0 Writing: 1 Waiting: 1 \n").await;
+    assert!(said.starts_with("Active connections: 2 \n"), "{said}");
+    // Those two, and every time it was asked.
+    let requests: u64 = said.split_whitespace().nth(9).unwrap().parse().unwrap();
+    assert!(requests >= 4, "{said}");
+}
+
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
     let server = plain("").await;

@@ -27,10 +27,11 @@ use crate::client::ClientSide;
 use crate::crew::Seat;
 use crate::in_force::InForce;
 use crate::patience::Patience;
+use crate::pipeline::Served;
 use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
 use crate::respond::{self, After, SendError, Sent};
 use crate::runtime::Runtime;
-use crate::stream::ClientStream;
+use crate::stream::{ClientStream, Phase};
 use crate::worker::Shared;
 use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route, tunnel};
 
@@ -256,12 +257,12 @@ impl Connection {
         // For all that comes before a request: line ends do not prolong it.
         let until = clock::recent_instant() + self.idle;
         loop {
-            self.stream.set_idle(true);
+            self.stream.set_phase(Phase::Idle);
             if self.shared.is_stopping() && self.requests > 0 {
                 return Awaited::Closed;
             }
             let read = self.fill(until).await;
-            self.stream.set_idle(false);
+            self.stream.set_phase(Phase::Busy);
             match read {
                 Ok(Some(0)) | Err(_) => return Awaited::Closed,
                 Ok(None) => return Awaited::TimedOut,
@@ -292,7 +293,10 @@ impl Connection {
             }
             parsed_len = input.buffer.len();
             let until = *deadline.get_or_insert_with(|| clock::recent_instant() + timeout);
-            match self.fill(until).await {
+            self.stream.set_phase(Phase::Reading);
+            let read = self.fill(until).await;
+            self.stream.set_phase(Phase::Busy);
+            match read {
                 Ok(Some(0)) | Err(_) => {
                     return HeadRead::Abandoned("client prematurely closed connection", 400);
                 }
@@ -341,7 +345,7 @@ impl Connection {
 
     fn count(&mut self, runtime: &Runtime) {
         self.requests += 1;
-        runtime.stats.requests.fetch_add(1, Ordering::Relaxed);
+        runtime.stats.requests.add_one();
     }
 
     /// Serves the request, sends the response, writes the log.
@@ -357,13 +361,18 @@ impl Connection {
             request.body = RequestBody::Unread;
         }
         let is_refused = refused.is_some();
+        let runtime = request.runtime.clone();
+        let client = &mut self.client;
         let reply = match refused {
             Some(error) => {
                 error_log::request(&request, LogLevel::Info, format_args!("{error}"));
                 let status = error.status();
-                Box::pin(pipeline::refuse(&mut request, &mut self.client, status)).await
+                Box::pin(pipeline::refuse(&mut request, client, &runtime, status)).await
             }
-            None => pipeline::serve(&mut request, &mut self.client).await,
+            None => match pipeline::serve(&mut request, client, &runtime) {
+                Served::Settled(reply) => reply,
+                Served::Rest(rest) => rest.await,
+            },
         };
         let may_keep_alive = !is_refused
             && self.may_keep_alive(&request, request.settings())

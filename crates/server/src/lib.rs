@@ -50,6 +50,7 @@ pub mod runtime;
 pub mod serve;
 pub mod spool;
 pub mod ssi;
+pub mod stats;
 mod stream;
 pub mod subrequest;
 mod tunnel;

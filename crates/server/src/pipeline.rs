@@ -9,6 +9,7 @@
 //!                     └─ `last` ─┘
 //! ```
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -58,25 +59,64 @@ enum Entry {
     Location(site::LocationId),
 }
 
-/// Serves `request`; `None` when nothing is to be sent.
-pub async fn serve(request: &mut Request, client: &mut ClientSide) -> Option<Box<Reply>> {
-    walk(request, client, Settled::Again(Entry::Server)).await
+/// How far a request comes without waiting.
+pub enum Served<'a> {
+    /// There is a reply, or nothing to be sent.
+    Settled(Option<Box<Reply>>),
+    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in
+    /// that of its connection it would cost each of them, the idle ones too.
+    Rest(Pin<Box<dyn Future<Output = Option<Box<Reply>>> + Send + 'a>>),
+}
+
+/// Serves `request`, whose configuration `runtime` is.
+pub fn serve<'a>(
+    request: &'a mut Request,
+    client: &'a mut ClientSide,
+    runtime: &'a Runtime,
+) -> Served<'a> {
+    let settled = match begin(request, client, runtime, Entry::Server) {
+        Round::Content(Begun::Handled(handled)) => settle(request, handled),
+        round => {
+            return Served::Rest(Box::pin(async move {
+                let handled = finish(request, round, client, runtime).await;
+                let settled = settle(request, handled);
+                walk(request, client, runtime, settled).await
+            }));
+        }
+    };
+    match settled {
+        Settled::Reply(reply) => Served::Settled(Some(reply)),
+        Settled::Nothing => Served::Settled(None),
+        again => Served::Rest(Box::pin(walk(request, client, runtime, again))),
+    }
+}
+
+/// As [`serve`] for a request that the server makes itself, for as long as it takes.
+pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
+    let runtime = request.runtime.clone();
+    let mut nobody = ClientSide::none();
+    match serve(request, &mut nobody, &runtime) {
+        Served::Settled(reply) => reply,
+        Served::Rest(rest) => rest.await,
+    }
 }
 
 /// As [`serve`] for a request that is wrong in itself: straight to its error page.
 pub async fn refuse(
     request: &mut Request,
     client: &mut ClientSide,
+    runtime: &Runtime,
     status: u16,
 ) -> Option<Box<Reply>> {
     let settled = settle(request, Handled::Status(status));
-    walk(request, client, settled).await
+    walk(request, client, runtime, settled).await
 }
 
 /// Round after round, until there is a reply or nobody to reply to.
 async fn walk(
     request: &mut Request,
     client: &mut ClientSide,
+    runtime: &Runtime,
     mut settled: Settled,
 ) -> Option<Box<Reply>> {
     loop {
@@ -84,7 +124,8 @@ async fn walk(
             Settled::Reply(reply) => return Some(reply),
             Settled::Nothing => return None,
             Settled::Again(entry) => {
-                let handled = run(request, client, entry).await;
+                let round = begin(request, client, runtime, entry);
+                let handled = finish(request, round, client, runtime).await;
                 settled = settle(request, handled);
             }
         }
@@ -230,29 +271,63 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
     Settled::Reply(Box::new(reply))
 }
 
-async fn run(request: &mut Request, client: &mut ClientSide, entry: Entry) -> Handled {
-    let held = request.runtime.clone();
-    let runtime: &Runtime = &held;
+/// How far a round comes without waiting.
+enum Round<'a> {
+    /// To what stands before the content, which may have to wait.
+    Guarded,
+    Content(Begun<'a>),
+}
+
+/// How far the making of a response comes without waiting.
+enum Begun<'a> {
+    Handled(Handled),
+    Files,
+    /// The key may be made of the request's body, which is to be taken first.
+    Body(&'a Arc<Pass>),
+    /// Somebody has to be asked.
+    Must(&'a Arc<Pass>, CachePlan<'a>),
+}
+
+/// A round, as far as nobody has to be waited for: all of it for a hit.
+fn begin<'a>(
+    request: &mut Request,
+    client: &mut ClientSide,
+    runtime: &'a Runtime,
+    entry: Entry,
+) -> Round<'a> {
+    let handled = |handled| Round::Content(Begun::Handled(handled));
     let server = &runtime.site.http.servers[request.server.0];
     let location = match entry {
         Entry::Location(location) => Some(location),
         Entry::Server => match rewritten(request, &server.rewrite) {
             Ok(_) => None,
-            Err(handled) => return handled,
+            Err(ended) => return handled(ended),
         },
     };
-    if let Err(handled) = settle_location(request, server, location, client) {
-        return handled;
+    if let Err(ended) = settle_location(request, server, location, client) {
+        return handled(ended);
     }
-    if !request.place().is_open
-        && let Some(handled) = precede_content(request, client).await
-    {
-        return handled;
+    match request.place().is_open {
+        true => Round::Content(begin_content(request, runtime)),
+        false => Round::Guarded,
     }
-    match begin_content(request, runtime, server) {
-        Begun::Handled(handled) => handled,
-        begun => finish_content(request, begun, client).await,
-    }
+}
+
+/// The rest of it.
+async fn finish(
+    request: &mut Request,
+    round: Round<'_>,
+    client: &mut ClientSide,
+    runtime: &Runtime,
+) -> Handled {
+    let begun = match round {
+        Round::Content(begun) => begun,
+        Round::Guarded => match precede_content(request, client).await {
+            Some(handled) => return handled,
+            None => begin_content(request, runtime),
+        },
+    };
+    finish_content(request, begun, client, runtime).await
 }
 
 /// Runs a rewrite program; what ends the way is the error.
@@ -466,32 +541,17 @@ async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
 /// Makes the response of the location that the request is in.
 pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
     let runtime = request.runtime.clone();
+    let begun = begin_content(request, &runtime);
+    finish_content(request, begun, client, &runtime).await
+}
+
+/// The same, as far as nobody has to be waited for.
+fn begin_content<'a>(request: &mut Request, runtime: &'a Runtime) -> Begun<'a> {
     let server = &runtime.site.http.servers[request.server.0];
-    match begin_content(request, &runtime, server) {
-        Begun::Handled(handled) => handled,
-        begun => finish_content(request, begun, client).await,
-    }
-}
-
-/// How far the making of a response comes without waiting.
-enum Begun<'a> {
-    Handled(Handled),
-    Files,
-    /// The key may be made of the request's body, which is to be taken first.
-    Body(&'a Runtime, &'a Arc<Pass>),
-    /// Somebody has to be asked.
-    Must(&'a Arc<Pass>, CachePlan<'a>),
-}
-
-/// The same, of a server and runtime that are the request's own: what needs no waiting,
-/// as a hit does not.
-fn begin_content<'a>(request: &mut Request, runtime: &'a Runtime, server: &'a Server) -> Begun<'a> {
     let settings = server.settings(request.location);
     let handled = match &settings.content {
         Content::Files => return Begun::Files,
-        Content::Pass(pass) if policy::asks_by_body(request, pass) => {
-            return Begun::Body(runtime, pass);
-        }
+        Content::Pass(pass) if policy::asks_by_body(request, pass) => return Begun::Body(pass),
         Content::Pass(pass) => match pass::at_once(request, runtime, pass) {
             pass::AtOnce::Handled(handled) => handled,
             pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
@@ -507,11 +567,12 @@ async fn finish_content(
     request: &mut Request,
     begun: Begun<'_>,
     client: &mut ClientSide,
+    runtime: &Runtime,
 ) -> Handled {
     let handled = match begun {
         Begun::Handled(handled) => return handled,
         Begun::Files => files::serve(request).await,
-        Begun::Body(runtime, pass) => {
+        Begun::Body(pass) => {
             if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                 return Handled::Status(status);
             }

@@ -19,6 +19,7 @@ use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerS
 
 use crate::naming::{Lookup, Names, NoResolver, plain_spec};
 use crate::place::Places;
+use crate::stats::Stats;
 use crate::upstream_tls;
 use crate::{access_log, error_log, health, limit_conn, limit_req};
 
@@ -54,18 +55,6 @@ pub struct Runtime {
     pub connectors: Vec<tls_client::Connector>,
     /// Groups whose kept connections would not be alike.
     pub mixed_groups: std::collections::HashSet<site::GroupId>,
-}
-
-/// Counters of the whole server: `stub_status`.
-#[derive(Debug, Default)]
-pub struct Stats {
-    pub accepted: AtomicU64,
-    pub handled: AtomicU64,
-    pub requests: AtomicU64,
-    pub active: AtomicU64,
-    pub reading: AtomicU64,
-    pub writing: AtomicU64,
-    pub waiting: AtomicU64,
 }
 
 /// A PHP pool of our own, as far as the server needs to know it.

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -53,12 +53,23 @@ impl TryFrom<Unregistered> for ClientStream {
     }
 }
 
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Waiting for a request: a graceful stop may close it.
+    Idle,
+    /// Waiting for the rest of a request's head.
+    Reading,
+    /// With a request.
+    Busy,
+}
+
 /// A connected client.
 #[derive(Debug)]
 pub struct ClientStream {
     socket: Socket,
-    /// Waiting for a request: a graceful stop may close it.
-    idle: AtomicBool,
+    phase: AtomicU8,
     /// Goes ahead of whatever is written next.
     gathered: Mutex<Gathered>,
     has_gathered: AtomicBool,
@@ -80,7 +91,7 @@ impl ClientStream {
     fn new(socket: Socket) -> ClientStream {
         ClientStream {
             socket,
-            idle: AtomicBool::new(false),
+            phase: AtomicU8::new(Phase::Busy as u8),
             gathered: Mutex::default(),
             has_gathered: AtomicBool::new(false),
         }
@@ -403,13 +414,21 @@ impl ClientStream {
         }
     }
 
-    pub fn set_idle(&self, idle: bool) {
-        self.idle.store(idle, Ordering::Relaxed);
+    pub fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Relaxed) {
+            phase if phase == Phase::Idle as u8 => Phase::Idle,
+            phase if phase == Phase::Reading as u8 => Phase::Reading,
+            _ => Phase::Busy,
+        }
     }
 
     /// Ends a wait for the next request: the reader sees the end of the stream.
     pub fn close_if_idle(&self) {
-        if self.idle.load(Ordering::Relaxed) {
+        if self.phase() == Phase::Idle {
             self.close_reading();
         }
     }

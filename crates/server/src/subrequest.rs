@@ -7,7 +7,6 @@ use bytes::Bytes;
 use site::SubrequestTarget;
 
 use crate::access_log;
-use crate::client::ClientSide;
 use crate::pipeline;
 use crate::random;
 use crate::reply::{Body, Reply};
@@ -44,7 +43,7 @@ pub fn make_get(request: &mut Request) {
 /// Serves a subrequest and throws its body away. The head is left in
 /// `request.reply` and its status in `request.status`, for variables and logs.
 pub async fn run(request: &mut Request) {
-    let reply = Box::pin(pipeline::serve(request, &mut ClientSide::none())).await;
+    let reply = pipeline::serve_internal(request).await;
     let Some(mut reply) = reply else {
         return end(
             request,

@@ -7,12 +7,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use parking_lot::Mutex;
 use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, watch};
@@ -21,6 +20,7 @@ use crate::crew::{Accepted, Crew, Seat};
 use crate::in_force::InForce;
 use crate::request::LocalAddress;
 use crate::runtime::Runtime;
+use crate::stats::Stats;
 use crate::stream::ClientStream;
 use crate::{access_log, background, clock, connection, error_log, mirror};
 
@@ -62,7 +62,6 @@ pub struct Shared {
     sockets: watch::Sender<Arc<Sockets>>,
     stopping: AtomicBool,
     stop: watch::Sender<bool>,
-    registry: Mutex<Registry>,
 }
 
 thread_local! {
@@ -75,29 +74,16 @@ fn next_generation() -> u64 {
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// Connections, so that a graceful stop can close the idle ones.
-#[derive(Default)]
-struct Registry {
-    streams: HashMap<usize, Weak<ClientStream>>,
-    next: usize,
-}
-
-/// Keeps a connection in the registry while it lives.
+/// Counts a connection while it lives.
 pub struct Registration {
-    shared: Arc<Shared>,
+    stats: Arc<Stats>,
     key: usize,
     _seat: Seat,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.shared.registry.lock().streams.remove(&self.key);
-        self.shared
-            .runtime
-            .load()
-            .stats
-            .active
-            .fetch_sub(1, Ordering::Relaxed);
+        self.stats.connections.remove(self.key);
     }
 }
 
@@ -109,7 +95,6 @@ impl Shared {
             sockets: watch::Sender::new(Arc::new(sockets)),
             stopping: AtomicBool::new(false),
             stop: watch::Sender::new(false),
-            registry: Mutex::default(),
         })
     }
 
@@ -164,11 +149,8 @@ impl Shared {
     pub fn stop_gracefully(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
-        for stream in self.registry.lock().streams.values() {
-            if let Some(stream) = stream.upgrade() {
-                stream.close_if_idle();
-            }
-        }
+        let stats = self.glance().stats.clone();
+        stats.connections.for_each(ClientStream::close_if_idle);
     }
 
     /// Resolves when what began under `runtime` has had its time after a reload:
@@ -186,23 +168,11 @@ impl Shared {
         }
     }
 
-    pub(crate) fn register(
-        self: &Arc<Self>,
-        stream: &Arc<ClientStream>,
-        seat: Seat,
-    ) -> Registration {
-        let mut registry = self.registry.lock();
-        let key = registry.next;
-        registry.next = registry.next.wrapping_add(1);
-        registry.streams.insert(key, Arc::downgrade(stream));
-        drop(registry);
-        self.runtime
-            .load()
-            .stats
-            .active
-            .fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn register(&self, stream: &Arc<ClientStream>, seat: Seat) -> Registration {
+        let stats = self.glance().stats.clone();
+        let key = stats.connections.add(stream);
         Registration {
-            shared: self.clone(),
+            stats,
             key,
             _seat: seat,
         }

@@ -3,7 +3,6 @@
 
 use site::{SubrequestTarget, Template};
 
-use crate::client::ClientSide;
 use crate::pipeline;
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
@@ -57,7 +56,7 @@ pub async fn body_of(request: &mut Request, path: &Template) -> Body {
     };
     let mut subrequest = subrequest::to(request, &target, b"");
     subrequest.become_get();
-    match Box::pin(pipeline::serve(&mut subrequest, &mut ClientSide::none())).await {
+    match pipeline::serve_internal(&mut subrequest).await {
         Some(reply) if (200..300).contains(&reply.head.status) => reply.body,
         _ => Body::Empty,
     }

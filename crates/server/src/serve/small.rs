@@ -35,16 +35,17 @@ pub fn stub_status(request: &mut Request) -> Handled {
         return Handled::Status(405);
     }
     let stats = &request.runtime.stats;
+    let census = stats.connections.census();
     let page = format!(
         "Active connections: {} \nserver accepts handled requests\n {} {} {} \n\
          Reading: {} Writing: {} Waiting: {} \n",
-        stats.active.load(Relaxed),
+        census.active,
         stats.accepted.load(Relaxed),
         stats.handled.load(Relaxed),
-        stats.requests.load(Relaxed),
-        stats.reading.load(Relaxed),
-        stats.writing.load(Relaxed),
-        stats.waiting.load(Relaxed),
+        stats.requests.sum(),
+        census.reading,
+        census.writing,
+        census.waiting,
     );
     Handled::Reply(Box::new(Reply::new(200, b"text/plain", page)))
 }

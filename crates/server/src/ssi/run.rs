@@ -15,7 +15,6 @@ use super::scan::{Command, Scanner, Token};
 use super::source::Source;
 use super::{MAX_DEPTH, Shared};
 use crate::body::RequestBody;
-use crate::client::ClientSide;
 use crate::error_log;
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
@@ -409,7 +408,7 @@ impl Page {
         let mut part = part;
         let included = Included {
             answer: tokio::spawn(async move {
-                let reply = pipeline::serve(&mut part, &mut ClientSide::none()).await;
+                let reply = pipeline::serve_internal(&mut part).await;
                 (part, reply)
             }),
             stub,
