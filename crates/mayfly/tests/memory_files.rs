@@ -35,15 +35,9 @@ async fn php() -> FakePhp {
 }
 
 async fn cached(php: &FakePhp, directives: &str) -> Running {
-    let http = format!(
-        "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
-         server {{\n listen unix:%%/http;\n server_name site.test;\n location / {{\n\
-         fastcgi_pass {};\n fastcgi_param REQUEST_METHOD $request_method;\n fastcgi_param REQUEST_URI $request_uri;\n\
-         fastcgi_cache zone;\n fastcgi_cache_key $host$request_uri;\n fastcgi_cache_valid 200 1h;\n\
-         fastcgi_cache_purge $http_x_purge;\n{directives}\n }}\n}}",
-        php.address()
-    );
-    Running::start(PROGRAM, "", &http).await
+    let kept = "fastcgi_cache_valid 200 1h; fastcgi_cache_purge $http_x_purge;";
+    let site = php.cached_site(&format!("{kept}\n{directives}"));
+    Running::start(PROGRAM, "", &site).await
 }
 
 /// Files in memory that the server has open.

@@ -281,14 +281,13 @@ enum Round<'a> {
 /// How far the making of a response comes without waiting.
 enum Begun<'a> {
     Handled(Handled),
-    Files,
     /// The key may be made of the request's body, which is to be taken first.
     Body(&'a Arc<Pass>),
     /// Somebody has to be asked.
     Must(&'a Arc<Pass>, CachePlan<'a>),
 }
 
-/// A round, as far as nobody has to be waited for: all of it for a hit.
+/// A round, as far as nobody has to be waited for: all of it for a hit or a file.
 fn begin<'a>(
     request: &mut Request,
     client: &mut ClientSide,
@@ -550,7 +549,7 @@ fn begin_content<'a>(request: &mut Request, runtime: &'a Runtime) -> Begun<'a> {
     let server = &runtime.site.http.servers[request.server.0];
     let settings = server.settings(request.location);
     let handled = match &settings.content {
-        Content::Files => return Begun::Files,
+        Content::Files => files::serve(request),
         Content::Pass(pass) if policy::asks_by_body(request, pass) => return Begun::Body(pass),
         Content::Pass(pass) => match pass::at_once(request, runtime, pass) {
             pass::AtOnce::Handled(handled) => handled,
@@ -571,7 +570,6 @@ async fn finish_content(
 ) -> Handled {
     let handled = match begun {
         Begun::Handled(handled) => return handled,
-        Begun::Files => files::serve(request).await,
         Begun::Body(pass) => {
             if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                 return Handled::Status(status);

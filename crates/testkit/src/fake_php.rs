@@ -199,6 +199,20 @@ struct Shared {
 }
 
 impl FakePhp {
+    /// The http block of a site with one location, cached in front of this PHP. It
+    /// listens on `unix:%%/http`; what a request came to is in the field `X-Cache`.
+    pub fn cached_site(&self, directives: &str) -> String {
+        format!(
+            "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
+             server {{\n listen unix:%%/http;\n server_name site.test;\n location / {{\n\
+             fastcgi_pass {};\n fastcgi_param REQUEST_METHOD $request_method;\n\
+             fastcgi_param REQUEST_URI $request_uri;\n\
+             fastcgi_cache zone;\n fastcgi_cache_key $host$request_uri;\n\
+             add_header X-Cache $upstream_cache_status always;\n{directives}\n }}\n}}",
+            self.address()
+        )
+    }
+
     /// Listens on a free port of the loopback address.
     ///
     /// # Panics

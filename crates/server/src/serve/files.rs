@@ -110,7 +110,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
 }
 
 /// Answers with what is at the request's path.
-pub async fn serve(request: &mut Request) -> Handled {
+pub fn serve(request: &mut Request) -> Handled {
     if !is_mapped(request) {
         return Handled::Status(500);
     }
