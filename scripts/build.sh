@@ -70,10 +70,12 @@ mkdir -p "$counts"
 # The server may give up being root, and then writes there all the same.
 chmod 777 "$counts"
 echo "Building, to count (1 of 3)"
-build "-Cprofile-generate=$counts" "$work/counting" --package mayfly --package bench-tools
+build "-Cprofile-generate=$counts" "$work/counting" --package mayfly
+# Who asks is not to be counted.
+"$cargo" build --release --locked --package bench-tools
 echo "Asking (2 of 3)"
-made=$work/counting/$host/release
-if ! bench/train.py --binary "$made/mayfly" --load "$made/bench-load" --floor "$made/bench-floor"; then
+tools=$target/release
+if ! bench/train.py --binary "$work/counting/$host/release/mayfly" --load "$tools/bench-load" --floor "$tools/bench-floor"; then
     echo "Not guided by a profile: the asking failed. Built plainly; it works all the same."
     plain
     exit
