@@ -267,10 +267,7 @@ impl Zone {
             Selected::Miss => Lookup::Miss,
             Selected::VaryMiss => Lookup::VaryMiss,
             Selected::Found(response) => match self.worth(response, now) {
-                Worth::Fresh => {
-                    response.fetch_lines();
-                    Lookup::Fresh(Arc::clone(response))
-                }
+                Worth::Fresh => Lookup::Fresh(Arc::clone(response)),
                 Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
                 Worth::Nothing => Lookup::Miss,
             },
@@ -334,7 +331,8 @@ impl Zone {
             return Err(NoStore::NoRoom);
         }
         response.settle(&self.me, key.hash());
-        let response = Arc::new(response.laid_out(key.bytes()));
+        let (block, response) = response.laid_out(key.bytes());
+        let response = Arc::new(response);
         let cell = self.cell(key.hash());
         let id = self.next_id.fetch_add(1, Relaxed);
         let member = Member {
@@ -354,7 +352,7 @@ impl Zone {
             if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
                 surplus = self.groups.enter(group, member, limits);
             }
-            let stored = Arc::clone(&response);
+            let stored = (block, Arc::clone(&response));
             self.responses.fetch_add(1, Relaxed);
             shard.insert(key, stored, id, now, self.config.max_variants)
         };
