@@ -413,13 +413,14 @@ mod tests {
 
     /// Bytes of what can be found in the zone: responses, their forms and their files.
     fn there(zone: &Zone) -> u64 {
-        let stored = (0..12).filter_map(|name| find(zone, &format!("k{name}")));
-        let bytes = stored.map(|stored| {
+        let names = (0..12).map(|name| format!("k{name}"));
+        let stored = names.filter_map(|name| Some((find(zone, &name)?, key(&name))));
+        let bytes = stored.map(|(stored, key)| {
             let forms = (0..3).filter_map(|encoding| match stored.encoded(Encoding(encoding)) {
                 Encoded::Ready(body) => Some(body.size_bytes() as u64 + file_bytes(&body)),
                 _ => None,
             });
-            let own = stored.size_bytes(stored.key().len()) as u64;
+            let own = stored.size_bytes(key.bytes().len()) as u64;
             own + file_bytes(&stored.body) + forms.sum::<u64>()
         });
         bytes.sum()

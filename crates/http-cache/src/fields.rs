@@ -65,16 +65,21 @@ pub fn first<'a>(fields: &'a [Field], name: &'a str) -> Option<&'a [u8]> {
 /// A stored response's fields.
 #[derive(Clone, Debug, Default)]
 pub struct StoredFields {
+    /// The lines, and behind them a [`Span`] for each: in a large store another place to look at
+    /// would be another wait for memory.
     block: Bytes,
-    spans: std::sync::Arc<[Span]>,
+    lines_len: usize,
 }
 
+/// Where name and value of a field are, kept as three numbers of the machine.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
     name_len: u32,
     value_len: u32,
 }
+
+const SPAN_BYTES: usize = size_of::<Span>();
 
 /// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
 /// RFC 9110 §7.6.1).
@@ -99,7 +104,9 @@ impl StoredFields {
     #[must_use]
     pub fn new(fields: &[Field]) -> StoredFields {
         let kept = || fields.iter().filter(|(name, _)| is_stored(name, fields));
-        let mut block = BytesMut::with_capacity(kept().map(|(n, v)| n.len() + v.len() + 4).sum());
+        let line_len = |(name, value): &Field| name.len() + value.len() + 4;
+        let len = kept().map(|field| line_len(field) + SPAN_BYTES).sum();
+        let mut block = BytesMut::with_capacity(len);
         let mut spans = Vec::with_capacity(fields.len());
         for (name, value) in kept() {
             let (Ok(start), Ok(name_len), Ok(value_len)) = (
@@ -119,30 +126,44 @@ impl StoredFields {
             block.put_slice(value);
             block.put_slice(b"\r\n");
         }
+        let lines_len = block.len();
+        for span in spans {
+            block.put_slice(&span.to_bytes());
+        }
         StoredFields {
             block: block.freeze(),
-            spans: spans.into(),
+            lines_len,
         }
     }
 
     /// All fields as `Name: value\r\n` lines, ready to be sent.
     #[must_use]
-    pub fn block(&self) -> &Bytes {
+    pub fn lines(&self) -> &[u8] {
+        self.block.get(..self.lines_len).unwrap_or_default()
+    }
+
+    /// The lines and what finds a field in them.
+    pub(crate) fn block(&self) -> &Bytes {
         &self.block
+    }
+
+    fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+        let spans = self.block.get(self.lines_len..).unwrap_or_default();
+        spans.as_chunks().0.iter().map(Span::from_bytes)
     }
 
     /// Appends the lines without those of the fields that are left out, told by their names.
     pub fn put_without(&self, is_left_out: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
         let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
         let mut from = 0;
-        for span in self.spans.iter() {
+        for span in self.spans() {
             let (name, value) = span.ranges();
             if is_left_out(part(name.clone())) {
                 out.extend_from_slice(part(from..name.start));
                 from = value.end + 2;
             }
         }
-        out.extend_from_slice(part(from..self.block.len()));
+        out.extend_from_slice(part(from..self.lines_len));
     }
 
     /// Appends the lines as they hold for the body in another content coding: its bytes are others,
@@ -150,25 +171,25 @@ impl StoredFields {
     pub fn put_recoded(&self, out: &mut Vec<u8>) {
         let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
         let mut from = 0;
-        for span in self.spans.iter() {
+        for span in self.spans() {
             let (name, value) = span.ranges();
-            if self.is_called(span, "etag") {
+            if self.is_called(&span, "etag") {
                 if !part(value.clone()).starts_with(b"W/") {
                     out.extend_from_slice(part(from..value.start));
                     out.extend_from_slice(b"W/");
                     from = value.start;
                 }
-            } else if self.is_called(span, "accept-ranges") {
+            } else if self.is_called(&span, "accept-ranges") {
                 out.extend_from_slice(part(from..name.start));
                 from = value.end + 2;
             }
         }
-        out.extend_from_slice(part(from..self.block.len()));
+        out.extend_from_slice(part(from..self.lines_len));
     }
 
     /// Name and value of each field, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> + '_ {
-        self.spans.iter().map(|span| {
+        self.spans().map(|span| {
             let (name, value) = span.ranges();
             (
                 self.block.get(name).unwrap_or_default(),
@@ -179,7 +200,7 @@ impl StoredFields {
 
     /// The fields as pairs that share the block's memory.
     pub fn pairs(&self) -> impl Iterator<Item = Field> + '_ {
-        self.spans.iter().map(|span| {
+        self.spans().map(|span| {
             let (name, value) = span.ranges();
             (self.block.slice(name), self.block.slice(value))
         })
@@ -188,7 +209,7 @@ impl StoredFields {
     /// The value of the first field called `name` (any case).
     #[must_use]
     pub fn first(&self, name: &str) -> Option<&[u8]> {
-        let span = self.spans.iter().find(|span| self.is_called(span, name))?;
+        let span = self.spans().find(|span| self.is_called(span, name))?;
         self.block.get(span.ranges().1)
     }
 
@@ -235,18 +256,29 @@ impl StoredFields {
         debug_assert_eq!(self.block, block);
         StoredFields { block, ..self }
     }
-
-    /// Bytes of memory these fields take beside their lines, as the allocator rounds them.
-    #[must_use]
-    pub(crate) fn index_size_bytes(&self) -> usize {
-        crate::body::allocated(self.spans.len() * size_of::<Span>() + 16)
-    }
 }
 
 /// Fields that describe the stored body's form; a 304 cannot change them (RFC 9111 §3.2).
 const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
 
 impl Span {
+    fn to_bytes(self) -> [u8; SPAN_BYTES] {
+        let mut bytes = [0; SPAN_BYTES];
+        let numbers = [self.start, self.name_len, self.value_len];
+        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *place = number.to_ne_bytes();
+        }
+        bytes
+    }
+
+    fn from_bytes(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; SPAN_BYTES]) -> Span {
+        Span {
+            start: u32::from_ne_bytes([a, b, c, d]),
+            name_len: u32::from_ne_bytes([e, f, g, h]),
+            value_len: u32::from_ne_bytes([i, j, k, l]),
+        }
+    }
+
     fn ranges(&self) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
         let start = self.start as usize;
         let colon = start + self.name_len as usize;
@@ -283,12 +315,12 @@ mod tests {
             "Link: </b>",
         ]));
         let expected = "Content-Type: text/html\r\nETag: \"a\"\r\nLink: </a>\r\nLink: </b>\r\n";
-        assert_eq!(stored.block(), expected);
+        assert_eq!(stored.lines(), expected.as_bytes());
         assert_eq!(stored.first("etag"), Some(&b"\"a\""[..]));
         assert_eq!(stored.iter().count(), 4);
         assert_eq!(
-            StoredFields::new(&stored.pairs().collect::<Vec<_>>()).block(),
-            expected
+            StoredFields::new(&stored.pairs().collect::<Vec<_>>()).lines(),
+            expected.as_bytes()
         );
     }
 
@@ -349,8 +381,8 @@ mod tests {
             "Connection: close",
         ]));
         assert_eq!(
-            freshened.block(),
-            "Content-Type: text/html\r\nX-B: 1\r\nx-a: 3\r\n"
+            freshened.lines(),
+            b"Content-Type: text/html\r\nX-B: 1\r\nx-a: 3\r\n"
         );
     }
 }

@@ -7,7 +7,7 @@
 //! give one page for another.
 
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
 static SEED: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
@@ -30,8 +30,10 @@ impl<'a> KeyRef<'a> {
     /// Hashes `bytes`. Do this once per request.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> KeyRef<'a> {
+        let mut hasher = SEED.build_hasher();
+        hasher.write(bytes);
         KeyRef {
-            hash: SEED.hash_one(bytes),
+            hash: hasher.finish(),
             bytes,
         }
     }

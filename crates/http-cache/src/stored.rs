@@ -4,11 +4,13 @@
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
 //! stored response that shares the body of the old one.
 //!
-//! What a hit reads lies side by side, since in a large store each place is a wait for memory:
+//! What a hit reads lies side by side, since in a large store each place is a wait for memory, and
+//! the index knows both places, so that nobody waits for one to learn of the other:
 //!
 //! ```text
-//!   slot ──► StoredResponse ──► [ key ][ fields ][ body of up to 2 KB ]
-//!                        └────► [ piece ][ piece ]   of a larger body
+//!   index ─┬──► [ key ][ fields ][ body of up to 2 KB ] ◄─┐
+//!          └──► StoredResponse ───────────────────────────┤
+//!                                [ piece ][ piece ] ◄─────┘ of a larger body
 //! ```
 //!
 //! ```text
@@ -48,7 +50,7 @@ pub struct StoredHead {
     /// Status code.
     pub status: u16,
     /// Reason phrase, possibly empty.
-    pub reason: Bytes,
+    pub reason: Box<[u8]>,
     /// The fields, also as one block of lines.
     pub fields: StoredFields,
     /// The body's length as the upstream declared it.
@@ -79,7 +81,7 @@ impl StoredHead {
         StoredHead {
             status: head.status,
             // A copy: what was received is a slice of a whole buffer.
-            reason: Bytes::copy_from_slice(head.reason),
+            reason: head.reason.into(),
             fields: StoredFields::new(head.fields),
             declared_length: head.declared_length,
             ..StoredHead::timed(storable, now)
@@ -103,7 +105,7 @@ impl StoredHead {
         let expires_at = now.plus(storable.lifetime.saturating_sub(storable.age_at_receipt));
         StoredHead {
             status: 0,
-            reason: Bytes::new(),
+            reason: Box::default(),
             fields: StoredFields::default(),
             declared_length: None,
             stored_at: now,
@@ -152,14 +154,9 @@ impl StoredHead {
 /// larger ones fit the allocator's classes better by themselves.
 const BESIDE_FIELDS_BYTES: u64 = 2048;
 
-/// What memory gives at a time.
-const CACHE_LINE_BYTES: usize = 64;
-
 /// A complete response in the cache.
 #[derive(Clone, Debug)]
 pub struct StoredResponse {
-    /// What it is stored under; empty until it is.
-    key: Bytes,
     /// Status, fields and times. Its methods are reachable directly.
     pub head: StoredHead,
     /// All bytes of the body.
@@ -185,7 +182,6 @@ impl StoredResponse {
     #[must_use]
     pub fn new(head: StoredHead, body: Body, stamp: Stamp) -> StoredResponse {
         StoredResponse {
-            key: Bytes::new(),
             head,
             body,
             stamp,
@@ -194,46 +190,30 @@ impl StoredResponse {
         }
     }
 
-    /// What it is stored under; empty until it is.
-    #[must_use]
-    pub(crate) fn key(&self) -> &[u8] {
-        &self.key
-    }
-
-    /// The same response under `key`, with all that is small in one block of memory.
-    pub(crate) fn laid_out(mut self, key: &[u8]) -> StoredResponse {
+    /// The same response, and the block of memory that begins with `key` and has all in it that is
+    /// small.
+    pub(crate) fn laid_out(mut self, key: &[u8]) -> (Bytes, StoredResponse) {
         let mut block = Vec::with_capacity(self.block_len(key.len()));
         let mut put = |bytes: &[u8]| {
             let start = block.len();
             block.extend_from_slice(bytes);
             start..block.len()
         };
-        let key = put(key);
+        put(key);
         let fields = put(self.head.fields.block());
         let small = self.is_small();
         let body = small.then(|| put(&self.body.chunks().concat()));
         let block = Bytes::from(block);
-        self.key = block.slice(key);
         self.head.fields = std::mem::take(&mut self.head.fields).moved_to(block.slice(fields));
         if let Some(range) = body {
             self.body = Body::whole(block.slice(range));
         }
-        self
+        (block, self)
     }
 
-    /// Asks memory for all that a hit is about to send, so that its lines come at the same time and
-    /// not one after the other. In a store that fits the processor's caches it costs next to nothing.
+    /// Asks memory for the half of itself that a lookup does not look at and an answer begins with.
     pub(crate) fn fetch_lines(&self) {
-        if !self.is_small() {
-            return;
-        }
-        let body = self.body.chunks().first();
-        let blocks = [Some(self.head.fields.block()), body];
-        for block in blocks.into_iter().flatten() {
-            for byte in block.iter().step_by(CACHE_LINE_BYTES) {
-                std::hint::black_box(*byte);
-            }
-        }
+        std::hint::black_box(self.head.age_at_receipt);
     }
 
     fn is_small(&self) -> bool {
@@ -297,7 +277,6 @@ impl StoredResponse {
             + separate
             + EncodedForms::empty_size_bytes()
             + allocated(self.head.reason.len())
-            + self.head.fields.index_size_bytes()
             + self.head.vary.as_ref().map_or(0, |vary| vary.size_bytes())
     }
 }
@@ -323,7 +302,7 @@ mod tests {
             &storable(&["Cache-Control: max-age=60"], &[]),
             T0,
         );
-        assert_eq!(head.reason, "Fine");
+        assert_eq!(*head.reason, *b"Fine");
         assert_eq!(head.fields.first("x"), Some(&b"1"[..]));
         assert!(received.is_unique());
     }
@@ -340,16 +319,16 @@ mod tests {
             let mut made = response(60, len, T0, Purges::new().stamp());
             let field = (Bytes::from("X"), Bytes::from("1"));
             made.head.fields = StoredFields::new(&[field]);
-            let laid = made.clone().laid_out(b"/key");
-            assert_eq!(laid.key(), b"/key");
-            assert_eq!(laid.fields.block(), made.fields.block(), "{len}");
+            let (block, laid) = made.clone().laid_out(b"/key");
+            assert!(block.starts_with(b"/key"));
+            assert_eq!(laid.fields.lines(), made.fields.lines(), "{len}");
             assert_eq!(
                 laid.body.chunks().concat(),
                 made.body.chunks().concat(),
                 "{len}"
             );
             let fields = laid.fields.block().as_ptr_range();
-            assert_eq!(laid.key().as_ptr_range().end, fields.start, "{len}");
+            assert_eq!(block[4..].as_ptr(), fields.start, "{len}");
             let body = laid.body.chunks().first().map(|piece| piece.as_ptr());
             assert!(
                 body.is_none_or(|body| (body == fields.end) == is_beside),

@@ -56,6 +56,7 @@ pub struct Plan<'a> {
 /// Decides what the cache may do. A purge condition needs no cacheable method.
 /// What the plan names is the configuration's own: a hit takes no share of anything
 /// that all threads have in common.
+#[inline]
 pub fn plan<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) -> CachePlan<'a> {
     let Some(rules) = &pass.cache else {
         return CachePlan::Off;
@@ -70,12 +71,14 @@ pub fn plan<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) -> 
         Ok(None) => return CachePlan::Off,
         Err(name) => return CachePlan::UnknownZone(name),
     };
-    if !rules.overlooks_something() {
-        return plan_with(request, rules, zone);
+    let overlooks_something = rules.overlooks_something();
+    if overlooks_something {
+        request.view = View::Cache(rules.clone());
     }
-    request.view = View::Cache(rules.clone());
     let plan = plan_with(request, rules, zone);
-    request.view = View::Plain;
+    if overlooks_something {
+        request.view = View::Plain;
+    }
     plan
 }
 

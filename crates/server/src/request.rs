@@ -113,6 +113,16 @@ pub enum View {
     Cache(Arc<site::CacheRules>),
 }
 
+impl View {
+    /// The arguments that do not count.
+    pub fn ignored_arguments(&self) -> &[Box<[u8]>] {
+        match self {
+            View::Plain => &[],
+            View::Cache(rules) => &rules.ignored_arguments,
+        }
+    }
+}
+
 /// A request and everything that variables, handlers and logs ask of it.
 pub struct Request {
     pub runtime: InForce,

@@ -97,7 +97,35 @@ pub fn write_rewrite(
 }
 
 /// Appends the value of `variable`; false where it has none.
+#[inline]
 pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
+    match at_hand(request, variable) {
+        Some(value) => put(Some(value), out),
+        None => write_made(request, variable, out),
+    }
+}
+
+/// A value that is there as it is, as those of most keys are.
+fn at_hand<'r>(request: &'r Request, variable: &Variable) -> Option<&'r [u8]> {
+    use Builtin as B;
+    let Variable::Builtin(builtin) = variable else {
+        return None;
+    };
+    Some(match builtin {
+        B::Args | B::QueryString if request.view.ignored_arguments().is_empty() => &request.args,
+        B::Host if !request.host.is_empty() => &request.host,
+        B::Request => request.head.request_line(),
+        B::RequestMethod => request.method_name(),
+        B::RequestUri if request.view.ignored_arguments().is_empty() => request.received_target(),
+        B::Scheme => b"http",
+        B::Uri | B::DocumentUri => &request.path,
+        _ => return None,
+    })
+}
+
+/// A value that has to be put together or looked for.
+#[inline(never)]
+fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
     match variable {
         Variable::Builtin(builtin) => write_builtin(request, *builtin, out),
         Variable::Capture(group) => put(request.extras.captures.group(usize::from(*group)), out),
@@ -206,6 +234,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
     use Builtin as B;
     match builtin {
         B::Args | B::QueryString => put_args(request, &request.args, out),
+        B::RequestUri => {
+            let target = request.received_target();
+            put_counted_target(target, request.view.ignored_arguments(), out);
+            true
+        }
         B::IsArgs => {
             let mut args = Vec::new();
             put_args(request, &request.args, &mut args);
@@ -214,22 +247,11 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             }
             true
         }
-        B::Uri | B::DocumentUri => put(Some(&request.path), out),
-        B::RequestUri => put_request_uri(request, out),
-        B::Request => put(Some(request.head.request_line()), out),
-        B::RequestMethod => put(Some(request.method_name()), out),
         B::ServerProtocol => put(Some(request.head.version().as_str().as_bytes()), out),
-        B::Scheme => put(Some(b"http"), out),
         B::Https => true,
-        B::Host => {
-            if request.host.is_empty() {
-                let name = &request.server().name;
-                out.extend_from_slice(name.as_bytes());
-            } else {
-                out.extend_from_slice(&request.host);
-            }
-            true
-        }
+        // These are always at hand.
+        B::Request | B::RequestMethod | B::Scheme | B::Uri | B::DocumentUri => false,
+        B::Host => put(Some(request.server().name.as_bytes()), out),
         B::IsRequestPort => {
             if request.host_port.is_some() {
                 out.push(b':');
@@ -426,22 +448,9 @@ fn date_local() -> String {
 
 /// Appends a query string, for the cache without what does not count.
 fn put_args(request: &Request, args: &[u8], out: &mut Vec<u8>) -> bool {
-    match &request.view {
-        View::Cache(rules) if !rules.ignored_arguments.is_empty() => {
-            policy::put_counted_args(args, &rules.ignored_arguments, out);
-        }
-        _ => out.extend_from_slice(args),
-    }
-    true
-}
-
-fn put_request_uri(request: &Request, out: &mut Vec<u8>) -> bool {
-    let target = request.received_target();
-    match &request.view {
-        View::Cache(rules) if !rules.ignored_arguments.is_empty() => {
-            put_counted_target(target, &rules.ignored_arguments, out);
-        }
-        _ => out.extend_from_slice(target),
+    match request.view.ignored_arguments() {
+        [] => out.extend_from_slice(args),
+        ignored => policy::put_counted_args(args, ignored, out),
     }
     true
 }

@@ -229,19 +229,16 @@ impl Zone {
     pub fn lookup(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Lookup {
         let cell = self.cell(key.hash());
         let found = self.find(cell, key, request, now, Some(now));
-        let counter = match found {
-            Lookup::Fresh(_) => &cell.hits,
-            Lookup::Stale(..) => &cell.stale_hits,
-            _ => &cell.misses,
-        };
-        counter.fetch_add(1, Relaxed);
         match found {
-            Lookup::Miss | Lookup::VaryMiss => match self.refused(key, now) {
-                Some(why) => Lookup::NotShareable(why),
-                None => found,
-            },
-            found => found,
-        }
+            Lookup::Fresh(_) => cell.hits.fetch_add(1, Relaxed),
+            Lookup::Stale(..) => cell.stale_hits.fetch_add(1, Relaxed),
+            _ => {
+                cell.misses.fetch_add(1, Relaxed);
+                let refused = self.refused(key, now);
+                return refused.map_or(found, Lookup::NotShareable);
+            }
+        };
+        found
     }
 
     /// As [`Zone::lookup`], but counts nowhere.
@@ -254,6 +251,7 @@ impl Zone {
         self.find(self.cell(key.hash()), key, request, now, None)
     }
 
+    #[inline]
     fn find(
         &self,
         cell: &ShardCell,
@@ -266,14 +264,14 @@ impl Zone {
         match shard.select(key, request, touch) {
             Selected::Miss => Lookup::Miss,
             Selected::VaryMiss => Lookup::VaryMiss,
-            Selected::Found(response) => match self.worth(response, now) {
-                Worth::Fresh => {
-                    response.fetch_lines();
-                    Lookup::Fresh(Arc::clone(response))
+            Selected::Found(response) => {
+                response.fetch_lines();
+                match self.worth(response, now) {
+                    Worth::Fresh => Lookup::Fresh(Arc::clone(response)),
+                    Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
+                    Worth::Nothing => Lookup::Miss,
                 }
-                Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
-                Worth::Nothing => Lookup::Miss,
-            },
+            }
         }
     }
 
@@ -334,7 +332,8 @@ impl Zone {
             return Err(NoStore::NoRoom);
         }
         response.settle(&self.me, key.hash());
-        let response = Arc::new(response.laid_out(key.bytes()));
+        let (block, response) = response.laid_out(key.bytes());
+        let response = Arc::new(response);
         let cell = self.cell(key.hash());
         let id = self.next_id.fetch_add(1, Relaxed);
         let member = Member {
@@ -354,7 +353,7 @@ impl Zone {
             if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
                 surplus = self.groups.enter(group, member, limits);
             }
-            let stored = Arc::clone(&response);
+            let stored = (block, Arc::clone(&response));
             self.responses.fetch_add(1, Relaxed);
             shard.insert(key, stored, id, now, self.config.max_variants)
         };

@@ -596,7 +596,7 @@ fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
     match reply.coded {
         _ if reply.lacks_body => stored.fields.put_without(describes_body, out),
         Some(_) => stored.fields.put_recoded(out),
-        None => out.extend_from_slice(stored.fields.block()),
+        None => out.extend_from_slice(stored.fields.lines()),
     }
 }
 

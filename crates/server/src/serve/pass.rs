@@ -52,9 +52,9 @@ pub fn at_once<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) 
             AtOnce::Handled(Handled::Status(500))
         }
         CachePlan::Use(plan) => match through_cache::fresh(request, &plan) {
-            Some(handled) => {
+            Some(reply) => {
                 request.cache.key = plan.key;
-                AtOnce::Handled(of_cache(request, pass, handled))
+                AtOnce::Handled(of_cache(request, pass, reply))
             }
             None => AtOnce::Must(CachePlan::Use(plan)),
         },
@@ -86,27 +86,29 @@ pub async fn serve(
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
             let handled = Box::pin(through_cache::serve(request, pass, plan, client));
-            let handled = handled.await;
-            of_cache(request, pass, handled)
+            match handled.await {
+                Handled::Reply(reply) => of_cache(request, pass, reply),
+                handled => handled,
+            }
         }
     }
 }
 
 /// What the cache gave, with the fields that are written anew for each client.
-fn of_cache(request: &mut Request, pass: &Pass, mut handled: Handled) -> Handled {
-    if let Handled::Reply(reply) = &mut handled
-        && reply.head.stored.is_some()
-    {
-        let status = reply.head.status;
-        if intercepts(request, pass, status) {
-            reply.head.unpack();
-            return intercepted(status, reply.head.fields.as_slice());
-        }
-        reply.head.passes_date = pass.exchange.passes_date;
-        reply.head.passes_server = pass.exchange.passes_server;
-        rewrite_fields(request, pass, &mut reply.head);
+#[inline]
+fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> Handled {
+    let head = &mut reply.head;
+    if head.stored.is_none() {
+        return Handled::Reply(reply);
     }
-    handled
+    if intercepts(request, pass, head.status) {
+        head.unpack();
+        return intercepted(head.status, head.fields.as_slice());
+    }
+    head.passes_date = pass.exchange.passes_date;
+    head.passes_server = pass.exchange.passes_server;
+    rewrite_fields(request, pass, head);
+    Handled::Reply(reply)
 }
 
 /// `*_intercept_errors`: does an error page take the response's place?

@@ -81,7 +81,8 @@ pub async fn serve(
 }
 
 /// The answer, where memory has a fresh one.
-pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Handled> {
+#[inline]
+pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Box<Reply>> {
     if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
         return None;
     }
@@ -90,7 +91,7 @@ pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Handled> {
         .zone
         .lookup(&key, &Fields(&request.head), Millis(request.now))
     {
-        Lookup::Fresh(stored) => Some(hit(request, stored)),
+        Lookup::Fresh(stored) => Some(reply_from_memory(request, stored, Served::Fresh)),
         _ => None,
     }
 }
@@ -239,8 +240,16 @@ fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> Handled {
     from_memory(request, stored, Served::Fresh)
 }
 
-/// A stored response as a reply.
 fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Served) -> Handled {
+    Handled::Reply(reply_from_memory(request, stored, served))
+}
+
+/// A stored response as a reply.
+fn reply_from_memory(
+    request: &mut Request,
+    stored: Arc<StoredResponse>,
+    served: Served,
+) -> Box<Reply> {
     let now = Millis(request.now);
     let collapsed = request
         .cache
@@ -264,8 +273,7 @@ fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Serve
         end: length,
     };
     // Made where it stays: it is large.
-    let reply = Box::write(Box::new_uninit(), Reply { head, body });
-    Handled::Reply(reply)
+    Box::write(Box::new_uninit(), Reply { head, body })
 }
 
 fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
@@ -278,7 +286,7 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
 fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
     ReplyHead {
         status: stored.status,
-        reason: (!stored.reason.is_empty()).then(|| stored.reason.clone()),
+        reason: (!stored.reason.is_empty()).then(|| Bytes::copy_from_slice(&stored.reason)),
         content_length: stored.declared_length,
         stored: Some(stored),
         ..ReplyHead::default()
