@@ -96,10 +96,7 @@ impl Tree {
         {
             return "fallback".into();
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        match runtime.block_on(serve(&mut request)) {
+        match serve(&mut request) {
             Handled::Reply(reply) => {
                 let path = request_path(&mut request);
                 let file = path
