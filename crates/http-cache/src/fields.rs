@@ -6,6 +6,7 @@
 //! server writes anew for each answer (`Age`, `Content-Length`).
 
 use bytes::{BufMut, Bytes, BytesMut};
+use std::ops::Range;
 
 /// One field of a message: name and value, as received.
 pub type Field = (Bytes, Bytes);
@@ -62,18 +63,91 @@ pub fn first<'a>(fields: &'a [Field], name: &'a str) -> Option<&'a [u8]> {
     values(fields, name).next()
 }
 
+/// Fields that answers from memory are asked about. Which of a response's fields they are is found
+/// out when it is stored, so that a hit compares no names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// `Accept-Ranges`
+    AcceptRanges,
+    /// `Content-Encoding`
+    ContentEncoding,
+    /// `Content-Type`
+    ContentType,
+    /// `ETag`
+    ETag,
+    /// `Last-Modified`
+    LastModified,
+    /// `Vary`
+    Vary,
+}
+
+impl Known {
+    const ALL: [Known; 6] = [
+        Known::AcceptRanges,
+        Known::ContentEncoding,
+        Known::ContentType,
+        Known::ETag,
+        Known::LastModified,
+        Known::Vary,
+    ];
+
+    /// The field's name, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Known::AcceptRanges => "accept-ranges",
+            Known::ContentEncoding => "content-encoding",
+            Known::ContentType => "content-type",
+            Known::ETag => "etag",
+            Known::LastModified => "last-modified",
+            Known::Vary => "vary",
+        }
+    }
+}
+
+/// Some of the known fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct KnownSet(u8);
+
+impl KnownSet {
+    const fn of(fields: &[Known]) -> KnownSet {
+        let mut set = 0;
+        let mut at = 0;
+        while at < fields.len() {
+            set |= 1 << fields[at] as u8;
+            at += 1;
+        }
+        KnownSet(set)
+    }
+
+    /// The one that is called `name` (any case), if that is a known one.
+    fn called(name: &[u8]) -> KnownSet {
+        let is_called = |field: &&Known| name.eq_ignore_ascii_case(field.name().as_bytes());
+        let found = Known::ALL.iter().find(is_called);
+        found.map_or(KnownSet::default(), |field| KnownSet::of(&[*field]))
+    }
+
+    fn meets(self, other: KnownSet) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
 /// A stored response's fields.
 #[derive(Clone, Debug, Default)]
 pub struct StoredFields {
     block: Bytes,
     spans: std::sync::Arc<[Span]>,
+    /// What is among them.
+    known: KnownSet,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
-    name_len: u32,
     value_len: u32,
+    name_len: u16,
+    /// Which it is, if that is known.
+    known: KnownSet,
 }
 
 /// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
@@ -95,24 +169,28 @@ const NOT_STORED: [&str; 12] = [
 
 impl StoredFields {
     /// Keeps `fields` in their order, without those that may not be stored and without those that
-    /// `Connection` names. Fields past 4 GiB in total are left out.
+    /// `Connection` names. Fields past 4 GiB in total are left out, and from a name of 64 KiB on.
     #[must_use]
     pub fn new(fields: &[Field]) -> StoredFields {
         let kept = || fields.iter().filter(|(name, _)| is_stored(name, fields));
         let mut block = BytesMut::with_capacity(kept().map(|(n, v)| n.len() + v.len() + 4).sum());
         let mut spans = Vec::with_capacity(fields.len());
+        let mut known = KnownSet::default();
         for (name, value) in kept() {
             let (Ok(start), Ok(name_len), Ok(value_len)) = (
                 u32::try_from(block.len()),
-                u32::try_from(name.len()),
+                u16::try_from(name.len()),
                 u32::try_from(value.len()),
             ) else {
                 break;
             };
+            let which = KnownSet::called(name);
+            known.0 |= which.0;
             spans.push(Span {
                 start,
-                name_len,
                 value_len,
+                name_len,
+                known: which,
             });
             block.put_slice(name);
             block.put_slice(b": ");
@@ -122,6 +200,7 @@ impl StoredFields {
         StoredFields {
             block: block.freeze(),
             spans: spans.into(),
+            known,
         }
     }
 
@@ -131,36 +210,43 @@ impl StoredFields {
         &self.block
     }
 
-    /// Appends the lines without those of the fields that are left out, told by their names.
-    pub fn put_without(&self, is_left_out: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
-        let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
-        let mut from = 0;
-        for span in self.spans.iter() {
-            let (name, value) = span.ranges();
-            if is_left_out(part(name.clone())) {
-                out.extend_from_slice(part(from..name.start));
-                from = value.end + 2;
-            }
-        }
-        out.extend_from_slice(part(from..self.block.len()));
+    /// Appends the lines without those of some fields.
+    pub fn put_without(&self, left_out: &[Known], out: &mut Vec<u8>) {
+        self.put_edited(KnownSet::of(left_out), |_| Edit::LeaveOut, out);
     }
 
     /// Appends the lines as they hold for the body in another content coding: its bytes are others,
     /// so the entity tag is a weak one (RFC 9110 §8.8.1) and no ranges of it are promised.
     pub fn put_recoded(&self, out: &mut Vec<u8>) {
-        let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
+        const RANGES: KnownSet = KnownSet::of(&[Known::AcceptRanges]);
+        let edit = |span: &Span| match span.known {
+            RANGES => Edit::LeaveOut,
+            _ => Edit::Weaken,
+        };
+        self.put_edited(KnownSet::of(&[Known::ETag, Known::AcceptRanges]), edit, out);
+    }
+
+    /// Appends the lines; those of `edited` fields as `edit` says.
+    #[inline]
+    fn put_edited(&self, edited: KnownSet, edit: impl Fn(&Span) -> Edit, out: &mut Vec<u8>) {
+        if !self.known.meets(edited) {
+            return out.extend_from_slice(&self.block);
+        }
+        let part = |range: Range<usize>| self.block.get(range).unwrap_or_default();
         let mut from = 0;
-        for span in self.spans.iter() {
+        for span in self.spans.iter().filter(|span| span.known.meets(edited)) {
             let (name, value) = span.ranges();
-            if self.is_called(span, "etag") {
-                if !part(value.clone()).starts_with(b"W/") {
+            match edit(span) {
+                Edit::LeaveOut => {
+                    out.extend_from_slice(part(from..name.start));
+                    from = value.end + 2;
+                }
+                Edit::Weaken if part(value.clone()).starts_with(b"W/") => {}
+                Edit::Weaken => {
                     out.extend_from_slice(part(from..value.start));
                     out.extend_from_slice(b"W/");
                     from = value.start;
                 }
-            } else if self.is_called(span, "accept-ranges") {
-                out.extend_from_slice(part(from..name.start));
-                from = value.end + 2;
             }
         }
         out.extend_from_slice(part(from..self.block.len()));
@@ -188,17 +274,21 @@ impl StoredFields {
     /// The value of the first field called `name` (any case).
     #[must_use]
     pub fn first(&self, name: &str) -> Option<&[u8]> {
-        let span = self.spans.iter().find(|span| self.is_called(span, name))?;
-        self.block.get(span.ranges().1)
+        let is_called = |own: &[u8]| own.eq_ignore_ascii_case(name.as_bytes());
+        let (_, value) = self.iter().find(|(own, _)| is_called(own))?;
+        Some(value)
     }
 
-    /// Is `name` (any case) the name of this field? Most differ in length already.
-    fn is_called(&self, span: &Span, name: &str) -> bool {
-        span.name_len as usize == name.len()
-            && self
-                .block
-                .get(span.ranges().0)
-                .is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()))
+    /// The value of a known field, the first one of it.
+    #[inline]
+    #[must_use]
+    pub fn known(&self, field: Known) -> Option<&[u8]> {
+        let wanted = KnownSet::of(&[field]);
+        if !self.known.meets(wanted) {
+            return None;
+        }
+        let span = self.spans.iter().find(|span| span.known == wanted)?;
+        self.block.get(span.ranges().1)
     }
 
     /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
@@ -246,10 +336,17 @@ impl StoredFields {
 /// Fields that describe the stored body's form; a 304 cannot change them (RFC 9111 §3.2).
 const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
 
+/// What becomes of a line.
+enum Edit {
+    LeaveOut,
+    /// The value is an entity tag, to be sent as a weak one.
+    Weaken,
+}
+
 impl Span {
-    fn ranges(&self) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+    fn ranges(&self) -> (Range<usize>, Range<usize>) {
         let start = self.start as usize;
-        let colon = start + self.name_len as usize;
+        let colon = start + usize::from(self.name_len);
         let value = colon + 2;
         (start..colon, value..value + self.value_len as usize)
     }
@@ -293,6 +390,24 @@ mod tests {
     }
 
     #[test]
+    fn known_fields_are_found_in_any_case_and_the_first_counts() {
+        for field in Known::ALL {
+            let name = field.name();
+            let lines = [
+                format!("{name}-not: 0"),
+                format!("{}: 1", name.to_uppercase()),
+                format!("{name}: 2"),
+            ];
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let stored = StoredFields::new(&fields(&lines));
+            for other in Known::ALL {
+                let value = (other == field).then_some(&b"1"[..]);
+                assert_eq!(stored.known(other), value, "{name}, {other:?}");
+            }
+        }
+    }
+
+    #[test]
     fn recoded_lines_have_a_weak_tag_and_promise_no_ranges() {
         for (line, expected) in [
             ("ETag: \"a\"", "ETag: W/\"a\"\r\n"),
@@ -323,11 +438,7 @@ mod tests {
             "Content-Type-Not: x",
         ]));
         let mut out = Vec::new();
-        let describes_body = |name: &[u8]| {
-            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-            is(b"content-type") || is(b"content-encoding")
-        };
-        stored.put_without(describes_body, &mut out);
+        stored.put_without(&[Known::ContentType, Known::ContentEncoding], &mut out);
         assert_eq!(
             String::from_utf8_lossy(&out),
             "ETag: \"a\"\r\nContent-Type-Not: x\r\n"

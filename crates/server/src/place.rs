@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use site::{Listener, ListenerId, LocationId, ServerId, ServerTokens, Settings, Site};
 
+use crate::respond::ServerLine;
 use crate::{gate, recode, respond};
 
 /// One location.
@@ -21,6 +22,7 @@ pub struct Place {
     pub recodes: bool,
     /// Bodies may be slowed down.
     pub is_paced: bool,
+    pub server_line: ServerLine,
 }
 
 /// All locations of all servers.
@@ -86,6 +88,7 @@ impl Place {
             adds_nothing: adds_nothing(settings),
             recodes: recode::is_configured(&settings.compression),
             is_paced: respond::is_pace_configured(settings),
+            server_line: ServerLine::of(&settings.headers.server_tokens),
         }
     }
 }

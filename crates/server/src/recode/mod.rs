@@ -12,6 +12,7 @@ mod encoder;
 mod recoder;
 mod stored;
 
+use http_cache::Known;
 use http1::{Version, accept_encoding, same_name};
 use site::{Coding, CompressionSettings, GzipProxied};
 
@@ -56,22 +57,28 @@ fn encodes(settings: &CompressionSettings) -> bool {
 /// Decides whether the body is recoded, and changes the head accordingly.
 /// `is_itself`: nothing else changes the body, or stands around it.
 pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
-    let settings = &request.settings().compression;
-    if !is_configured(settings) || matches!(reply.body, Body::Empty) {
+    let place = request.place();
+    if !place.recodes || matches!(reply.body, Body::Empty) {
         return Recoding::AsIs;
     }
-    match reply.head.field("content-encoding") {
-        None if encodes(settings) => encode(request, reply, is_itself),
+    let settings = &place.settings.compression;
+    match reply.head.known(Known::ContentEncoding) {
+        None => encode(request, settings, reply, is_itself),
         Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
         _ => Recoding::AsIs,
     }
 }
 
-fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
-    let Some(coding) = coding_for(request, &mut reply.head) else {
+fn encode(
+    request: &Request,
+    compression: &CompressionSettings,
+    reply: &mut Reply,
+    is_itself: bool,
+) -> Recoding {
+    let Some(coding) = coding_for(request, compression, &mut reply.head) else {
         return Recoding::AsIs;
     };
-    let settings = request.settings().compression.coding(coding);
+    let settings = compression.coding(coding);
     match &reply.body {
         Body::Stored {
             response,
@@ -100,12 +107,15 @@ fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
 
 /// The coding for this response and this client: of those that are on and fit
 /// the response the one with the highest weight, among equals the first.
-fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
-    let compression = &request.settings().compression;
+fn coding_for(
+    request: &Request,
+    compression: &CompressionSettings,
+    head: &mut ReplyHead,
+) -> Option<Coding> {
     if !COMPRESSED_STATUSES.contains(&head.status) {
         return None;
     }
-    let content_type = head.field("content-type")?;
+    let content_type = head.known(Known::ContentType)?;
     let is_html = is_html(content_type);
     let fits = |coding: &Coding| {
         let settings = compression.coding(*coding);
@@ -135,13 +145,12 @@ fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
 }
 
 fn is_html(content_type: &[u8]) -> bool {
-    let end = content_type
-        .iter()
-        .position(|&byte| byte == b';')
-        .unwrap_or(content_type.len());
-    content_type
-        .get(..end)
-        .is_some_and(|media_type| same_name(media_type.trim_ascii(), b"text/html"))
+    const HTML: &[u8] = b"text/html";
+    let (media_type, rest) = content_type
+        .trim_ascii_start()
+        .split_at_checked(HTML.len())
+        .unwrap_or_default();
+    same_name(media_type, HTML) && matches!(rest.trim_ascii_start().first(), None | Some(b';'))
 }
 
 fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
@@ -163,7 +172,7 @@ fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
 
 /// Does some `Vary` name Accept-Encoding already?
 fn varies_by_coding(head: &ReplyHead) -> bool {
-    head.has("vary")
+    head.known(Known::Vary).is_some()
         && head
             .stored_fields()
             .chain(head.fields.iter())
@@ -214,6 +223,7 @@ pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
 }
 
 /// The other codings are younger than the clients and proxies that gzip is kept from.
+#[inline]
 fn may_have(request: &Request, head: &ReplyHead, coding: Coding) -> bool {
     coding != Coding::Gzip || may_have_gzip(request, head)
 }
@@ -260,13 +270,30 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
             || (allowed.no_store && has(b"no-store"))
             || (allowed.private && has(b"private"));
     }
-    (allowed.no_last_modified && !head.has("last-modified"))
-        || (allowed.no_etag && !head.has("etag"))
+    (allowed.no_last_modified && head.known(Known::LastModified).is_none())
+        || (allowed.no_etag && head.known(Known::ETag).is_none())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn html_is_told_by_its_media_type_alone() {
+        for (value, wanted) in [
+            ("text/html", true),
+            ("Text/HTML; charset=utf-8", true),
+            (" text/html ;charset=utf-8", true),
+            ("text/html;", true),
+            ("text/htmlx", false),
+            ("text/html x", false),
+            ("text/htm", false),
+            ("x;text/html", false),
+            ("", false),
+        ] {
+            assert_eq!(is_html(value.as_bytes()), wanted, "{value}");
+        }
+    }
 
     #[test]
     fn vary_names_a_field_once() {
