@@ -22,9 +22,6 @@ use crate::request::{Method, Request};
 pub use recoder::Recoder;
 pub use stored::Wait;
 
-/// Statuses whose bodies are worth compressing, as in nginx.
-const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
-
 /// What happens to a body.
 pub enum Recoding {
     /// It is sent as the reply has it.
@@ -112,25 +109,26 @@ fn coding_for(
     compression: &CompressionSettings,
     head: &mut ReplyHead,
 ) -> Option<Coding> {
-    if !COMPRESSED_STATUSES.contains(&head.status) {
+    if !is_compressed(head.status) {
         return None;
     }
     let content_type = head.known(Known::ContentType)?;
     let is_html = is_html(content_type);
-    let fits = |coding: &Coding| {
-        let settings = compression.coding(*coding);
-        let is_long = |length| length >= settings.min_length;
-        settings.enabled
-            && (is_html || settings.types.contains(content_type))
-            && head.content_length.is_none_or(is_long)
-    };
+    let length = head.content_length.unwrap_or(u64::MAX);
     let accepted = request.head.field("accept-encoding").unwrap_or_default();
     let mut is_any = false;
     let mut best = (0, None);
-    for coding in Coding::ALL.into_iter().filter(fits) {
+    for coding in Coding::ALL {
+        let settings = compression.coding(coding);
+        let fits = settings.enabled
+            && length >= settings.min_length
+            && (is_html || settings.types.contains(content_type));
+        if !fits {
+            continue;
+        }
         is_any = true;
         let weight = accept_encoding::value_weight(accepted, coding.name().as_bytes());
-        if weight > best.0 && may_have(request, head, coding) {
+        if weight > best.0 && may_have(request, compression, head, coding) {
             best = (weight, Some(coding));
         }
         // Nothing can be liked better: what is left need not be read.
@@ -142,6 +140,11 @@ fn coding_for(
         add_vary(head, compression);
     }
     best.1
+}
+
+/// Is a body of this status worth compressing, as in nginx?
+fn is_compressed(status: u16) -> bool {
+    matches!(status, 200 | 403 | 404)
 }
 
 fn is_html(content_type: &[u8]) -> bool {
@@ -166,6 +169,7 @@ fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
     Recoding::OnTheWay(Recoder::expanding())
 }
 
+#[inline]
 fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
     head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
 }
@@ -215,7 +219,8 @@ pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
         Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
         None => 0,
     };
-    if weight > 0 && may_have(request, head, coding) {
+    let settings = &request.settings().compression;
+    if weight > 0 && may_have(request, settings, head, coding) {
         weight
     } else {
         0
@@ -224,13 +229,18 @@ pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
 
 /// The other codings are younger than the clients and proxies that gzip is kept from.
 #[inline]
-fn may_have(request: &Request, head: &ReplyHead, coding: Coding) -> bool {
-    coding != Coding::Gzip || may_have_gzip(request, head)
+fn may_have(
+    request: &Request,
+    settings: &CompressionSettings,
+    head: &ReplyHead,
+    coding: Coding,
+) -> bool {
+    coding != Coding::Gzip || may_have_gzip(request, settings, head)
 }
 
 /// May this client get gzip, which it accepts?
-fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
-    let settings = &request.settings().compression;
+#[inline]
+fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &ReplyHead) -> bool {
     let minor = match request.head.version() {
         Version::Http09 => return false,
         Version::Http10 => 0,
@@ -239,19 +249,24 @@ fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
     if minor < settings.gzip_http_minor {
         return false;
     }
-    if !settings.gzip_disable.is_empty()
-        && let Some(agent) = request.head.field("user-agent")
-        && settings
-            .gzip_disable
-            .iter()
-            .any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
-    {
+    if !settings.gzip_disable.is_empty() && is_disabled_for(request, settings) {
         return false;
     }
     request.head.field("via").is_none() || proxied(request, head, settings.gzip_proxied)
 }
 
+/// `gzip_disable`: is this a client that gzip is kept from?
+#[cold]
+fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
+    let Some(agent) = request.head.field("user-agent") else {
+        return false;
+    };
+    let mut patterns = settings.gzip_disable.iter();
+    patterns.any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
+}
+
 /// `gzip_proxied`: what a request that came through a proxy may get.
+#[cold]
 fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
     if allowed.any || (allowed.auth && request.head.field("authorization").is_some()) {
         return true;

@@ -170,7 +170,7 @@ pub fn write(
         out.extend_from_slice(b"Vary: Accept-Encoding\r\n");
     }
     if let Some(coding) = reply.coded {
-        out.extend_from_slice(content_encoding(coding));
+        put_coding(coding, out);
     }
     if !reply.fields.is_empty() {
         put_fields(reply, out);
@@ -238,11 +238,11 @@ fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
     }
 }
 
-fn content_encoding(coding: Coding) -> &'static [u8] {
+fn put_coding(coding: Coding, out: &mut Vec<u8>) {
     match coding {
-        Coding::Brotli => b"Content-Encoding: br\r\n",
-        Coding::Zstd => b"Content-Encoding: zstd\r\n",
-        Coding::Gzip => b"Content-Encoding: gzip\r\n",
+        Coding::Brotli => out.extend_from_slice(b"Content-Encoding: br\r\n"),
+        Coding::Zstd => out.extend_from_slice(b"Content-Encoding: zstd\r\n"),
+        Coding::Gzip => out.extend_from_slice(b"Content-Encoding: gzip\r\n"),
     }
 }
 
