@@ -1,7 +1,8 @@
 //! Fields as the cache meets them: a request's, asked by name, and a response's, kept.
 //!
 //! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
-//! the client in one copy; name and value are looked up as spans of that block. What must not be
+//! the client in one copy; name and value are looked up as spans of that block, those that answers
+//! are asked about ([`Known`]) without comparing names. What must not be
 //! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
 //! server writes anew for each answer (`Age`, `Content-Length`).
 
@@ -139,6 +140,7 @@ pub struct StoredFields {
     spans: std::sync::Arc<[Span]>,
     /// What is among them.
     known: KnownSet,
+    is_html: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -197,11 +199,14 @@ impl StoredFields {
             block.put_slice(value);
             block.put_slice(b"\r\n");
         }
-        StoredFields {
+        let mut fields = StoredFields {
             block: block.freeze(),
             spans: spans.into(),
             known,
-        }
+            is_html: false,
+        };
+        fields.is_html = fields.known(Known::ContentType).is_some_and(is_html);
+        fields
     }
 
     /// All fields as `Name: value\r\n` lines, ready to be sent.
@@ -279,6 +284,12 @@ impl StoredFields {
         Some(value)
     }
 
+    /// Is the body HTML, as its `Content-Type` says?
+    #[must_use]
+    pub fn is_html(&self) -> bool {
+        self.is_html
+    }
+
     /// The value of a known field, the first one of it.
     #[inline]
     #[must_use]
@@ -352,6 +363,14 @@ impl Span {
     }
 }
 
+/// Is this `Content-Type` that of HTML, whatever its parameters (RFC 9110 §8.3.1)?
+#[must_use]
+pub fn is_html(content_type: &[u8]) -> bool {
+    let mut parts = content_type.split(|&byte| byte == b';');
+    let media_type = parts.next().unwrap_or_default();
+    media_type.trim_ascii().eq_ignore_ascii_case(b"text/html")
+}
+
 fn is_stored(name: &[u8], fields: &[Field]) -> bool {
     !NOT_STORED
         .iter()
@@ -404,6 +423,26 @@ mod tests {
                 let value = (other == field).then_some(&b"1"[..]);
                 assert_eq!(stored.known(other), value, "{name}, {other:?}");
             }
+        }
+    }
+
+    #[test]
+    fn html_is_told_by_its_media_type_alone() {
+        for (value, wanted) in [
+            ("text/html", true),
+            ("Text/HTML; charset=utf-8", true),
+            ("text/html ;charset=utf-8", true),
+            ("text/html;", true),
+            ("text/htmlx", false),
+            ("text/html x", false),
+            ("text/htm", false),
+            ("x;text/html", false),
+            ("", false),
+        ] {
+            assert_eq!(is_html(value.as_bytes()), wanted, "{value}");
+            let line = format!("content-type: {value}");
+            let stored = StoredFields::new(&fields(&["X: text/html", &line]));
+            assert_eq!(stored.is_html(), wanted, "{value}");
         }
     }
 

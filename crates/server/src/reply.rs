@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Known, StoredHead, StoredResponse};
+use http_cache::{Known, StoredHead, StoredResponse, is_html};
 use http1::{Fields, is_spelt, same_name};
 use site::Coding;
 
@@ -186,6 +186,14 @@ impl ReplyHead {
                 stored.fields.known(field)
             }
             _ => None,
+        }
+    }
+
+    /// Is the body HTML?
+    pub fn is_html(&self) -> bool {
+        match &self.stored {
+            Some(stored) if self.fields.is_empty() => stored.fields.is_html(),
+            _ => self.known(Known::ContentType).is_some_and(is_html),
         }
     }
 

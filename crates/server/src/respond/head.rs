@@ -52,8 +52,9 @@ impl ServerLine {
     }
 }
 
-/// What a thread writes heads in, one after the other. It keeps the lines that the last plain
-/// one began with: the next begins with the same unless the second has passed.
+/// What a thread writes heads in, one after the other. It keeps the lines that the last usual
+/// one began with: the next begins with the same, unless it has another status or the second has
+/// passed.
 #[derive(Default)]
 pub struct HeadBuffer {
     bytes: Vec<u8>,
@@ -62,10 +63,11 @@ pub struct HeadBuffer {
     opening_len: usize,
 }
 
-/// All that the status line, `Server` and `Date` of a plain 200 depend on.
+/// All that the usual status line, `Server` and `Date` depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Opening {
     second: u64,
+    status: u16,
     server: ServerLine,
 }
 
@@ -112,11 +114,14 @@ impl HeadBuffer {
         });
     }
 
-    /// Begins with the lines of a plain 200 now.
+    /// Begins with the usual lines.
     #[inline]
-    fn open(&mut self, now_ms: u64, server: ServerLine) -> &mut Vec<u8> {
-        let second = now_ms / 1000;
-        let opening = Opening { second, server };
+    fn open(&mut self, now_ms: u64, status: u16, server: ServerLine) -> &mut Vec<u8> {
+        let opening = Opening {
+            second: now_ms / 1000,
+            status,
+            server,
+        };
         if self.opening != Some(opening) {
             self.put_opening(now_ms, opening);
         }
@@ -127,7 +132,7 @@ impl HeadBuffer {
     #[cold]
     fn put_opening(&mut self, now_ms: u64, opening: Opening) {
         let out = self.open_empty();
-        let _ = HeadWriter::new(out, 200);
+        let _ = HeadWriter::new(out, opening.status);
         let line = opening.server.fixed().unwrap_or_default();
         out.extend_from_slice(line.as_bytes());
         clock::put_date_line(now_ms, out);
@@ -157,8 +162,8 @@ pub fn write(
     framing: BodyFraming,
     buffer: &mut HeadBuffer,
 ) {
-    let out = match opens_plainly(place, reply) {
-        true => buffer.open(request.now, place.server_line),
+    let out = match opens_as_usual(place, reply) {
+        true => buffer.open(request.now, reply.status, place.server_line),
         false => open(request, place, reply, buffer),
     };
     put_framing(reply, framing, out);
@@ -192,10 +197,13 @@ pub fn write(
     HeadWriter::resume(out).finish();
 }
 
-/// Does the head begin as that of a plain 200 does?
-fn opens_plainly(place: &Place, reply: &ReplyHead) -> bool {
-    reply.status == 200
-        && matches!(reply.reason.as_deref(), None | Some(b"OK"))
+/// Does the head begin as most of its status do?
+fn opens_as_usual(place: &Place, reply: &ReplyHead) -> bool {
+    let has_usual_reason = match reply.reason.as_deref() {
+        None => true,
+        Some(reason) => reply.status == 200 && reason == b"OK",
+    };
+    has_usual_reason
         && !reply.passes_server
         && !reply.passes_date
         && place.server_line != ServerLine::Text
@@ -321,27 +329,51 @@ fn writer_cookie(request: &Request, lifetime: Duration) -> Bytes {
 mod tests {
     use super::*;
 
-    fn opened(now_ms: u64, server: ServerLine) -> String {
+    fn opened(now_ms: u64, status: u16, server: ServerLine) -> String {
         HeadBuffer::with(|buffer| {
-            let opening = buffer.open(now_ms, server).clone();
+            let opening = buffer.open(now_ms, status, server).clone();
             buffer.bytes().extend_from_slice(b"the rest");
             String::from_utf8(opening).unwrap()
         })
     }
 
     #[test]
-    fn a_kept_opening_is_used_for_its_second_and_server_line_alone() {
-        let date = |second: &str| format!("Date: Sun, 06 Nov 1994 08:49:{second} GMT\r\n");
-        let begins = "HTTP/1.1 200 OK\r\nServer: mayfly";
+    fn a_kept_opening_is_used_for_its_second_status_and_server_line_alone() {
         let version = concat!("/", env!("CARGO_PKG_VERSION"));
-        for (now_ms, server, second, line) in [
-            (784_111_777_000, ServerLine::Name, "37", ""),
-            (784_111_777_999, ServerLine::Name, "37", ""),
-            (784_111_777_999, ServerLine::Version, "37", version),
-            (784_111_778_000, ServerLine::Name, "38", ""),
+        for (now_ms, status, server, line, name, second) in [
+            (784_111_777_000, 200, ServerLine::Name, "200 OK", "", 37),
+            (784_111_777_999, 200, ServerLine::Name, "200 OK", "", 37),
+            (
+                784_111_777_999,
+                304,
+                ServerLine::Name,
+                "304 Not Modified",
+                "",
+                37,
+            ),
+            (
+                784_111_777_999,
+                304,
+                ServerLine::Version,
+                "304 Not Modified",
+                version,
+                37,
+            ),
+            (
+                784_111_778_000,
+                304,
+                ServerLine::Version,
+                "304 Not Modified",
+                version,
+                38,
+            ),
+            (784_111_778_000, 200, ServerLine::Name, "200 OK", "", 38),
         ] {
-            let expected = format!("{begins}{line}\r\n{}", date(second));
-            assert_eq!(opened(now_ms, server), expected);
+            let expected = format!(
+                "HTTP/1.1 {line}\r\nServer: mayfly{name}\r\n\
+                 Date: Sun, 06 Nov 1994 08:49:{second} GMT\r\n"
+            );
+            assert_eq!(opened(now_ms, status, server), expected);
         }
         HeadBuffer::give(HeadBuffer::with(HeadBuffer::take));
         HeadBuffer::with(|buffer| assert!(buffer.open_empty().is_empty()));
