@@ -104,6 +104,7 @@ impl EncodedForms {
         forms.retain(|(_, form)| matches!(form, Form::Making(_)));
     }
 
+    #[inline]
     fn look(&self, encoding: Encoding) -> Option<Encoded> {
         let forms = self.forms.read();
         let (_, form) = forms.iter().find(|(other, _)| *other == encoding)?;
@@ -114,6 +115,7 @@ impl EncodedForms {
         })
     }
 
+    #[cold]
     fn claim(self: &Arc<Self>, encoding: Encoding) -> Encoded {
         let (ends, making) = watch::channel(());
         {

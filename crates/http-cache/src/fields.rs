@@ -1,11 +1,13 @@
 //! Fields as the cache meets them: a request's, asked by name, and a response's, kept.
 //!
 //! A stored response keeps its fields once, as the block of `Name: value\r\n` lines that goes to
-//! the client in one copy; name and value are looked up as spans of that block. What must not be
+//! the client in one copy; name and value are looked up as spans of that block, those that answers
+//! are asked about ([`Known`]) without comparing names. What must not be
 //! stored (RFC 9111 §3.1) is left out when the block is made, and so are the fields that the
 //! server writes anew for each answer (`Age`, `Content-Length`).
 
 use bytes::{BufMut, Bytes, BytesMut};
+use std::ops::Range;
 
 /// One field of a message: name and value, as received.
 pub type Field = (Bytes, Bytes);
@@ -62,24 +64,99 @@ pub fn first<'a>(fields: &'a [Field], name: &'a str) -> Option<&'a [u8]> {
     values(fields, name).next()
 }
 
+/// Fields that answers from memory are asked about. Which of a response's fields they are is found
+/// out when it is stored, so that a hit compares no names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// `Accept-Ranges`
+    AcceptRanges,
+    /// `Content-Encoding`
+    ContentEncoding,
+    /// `Content-Type`
+    ContentType,
+    /// `ETag`
+    ETag,
+    /// `Last-Modified`
+    LastModified,
+    /// `Vary`
+    Vary,
+}
+
+impl Known {
+    const ALL: [Known; 6] = [
+        Known::AcceptRanges,
+        Known::ContentEncoding,
+        Known::ContentType,
+        Known::ETag,
+        Known::LastModified,
+        Known::Vary,
+    ];
+
+    /// The field's name, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Known::AcceptRanges => "accept-ranges",
+            Known::ContentEncoding => "content-encoding",
+            Known::ContentType => "content-type",
+            Known::ETag => "etag",
+            Known::LastModified => "last-modified",
+            Known::Vary => "vary",
+        }
+    }
+}
+
+/// Some of the known fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct KnownSet(u8);
+
+impl KnownSet {
+    const fn of(fields: &[Known]) -> KnownSet {
+        let mut set = 0;
+        let mut at = 0;
+        while at < fields.len() {
+            set |= 1 << fields[at] as u8;
+            at += 1;
+        }
+        KnownSet(set)
+    }
+
+    /// The one that is called `name` (any case), if that is a known one.
+    fn called(name: &[u8]) -> KnownSet {
+        let is_called = |field: &&Known| name.eq_ignore_ascii_case(field.name().as_bytes());
+        let found = Known::ALL.iter().find(is_called);
+        found.map_or(KnownSet::default(), |field| KnownSet::of(&[*field]))
+    }
+
+    fn meets(self, other: KnownSet) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
 /// A stored response's fields.
 #[derive(Clone, Debug, Default)]
 pub struct StoredFields {
     /// The lines, and behind them a [`Span`] for each: in a large store another place to look at
     /// would be another wait for memory.
     block: Bytes,
-    lines_len: usize,
+    lines_len: u32,
+    /// What is among them.
+    known: KnownSet,
+    is_html: bool,
 }
 
-/// Where name and value of a field are, kept as three numbers of the machine.
+/// Where name and value of a field are.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u32,
-    name_len: u32,
     value_len: u32,
+    name_len: u16,
+    /// Which it is, if that is known.
+    known: KnownSet,
 }
 
-const SPAN_BYTES: usize = size_of::<Span>();
+/// Of its numbers, one behind the other.
+const SPAN_BYTES: usize = 4 + 4 + 2 + 1;
 
 /// Fields that belong to one connection or that the server writes anew (RFC 9111 §3.1,
 /// RFC 9110 §7.6.1).
@@ -100,7 +177,7 @@ const NOT_STORED: [&str; 12] = [
 
 impl StoredFields {
     /// Keeps `fields` in their order, without those that may not be stored and without those that
-    /// `Connection` names. Fields past 4 GiB in total are left out.
+    /// `Connection` names. Fields past 4 GiB in total are left out, and from a name of 64 KiB on.
     #[must_use]
     pub fn new(fields: &[Field]) -> StoredFields {
         let kept = || fields.iter().filter(|(name, _)| is_stored(name, fields));
@@ -108,38 +185,50 @@ impl StoredFields {
         let len = kept().map(|field| line_len(field) + SPAN_BYTES).sum();
         let mut block = BytesMut::with_capacity(len);
         let mut spans = Vec::with_capacity(fields.len());
-        for (name, value) in kept() {
-            let (Ok(start), Ok(name_len), Ok(value_len)) = (
-                u32::try_from(block.len()),
-                u32::try_from(name.len()),
+        let mut known = KnownSet::default();
+        let mut lines_len = 0;
+        for field in kept() {
+            let (name, value) = field;
+            let (Ok(end), Ok(name_len), Ok(value_len)) = (
+                u32::try_from(block.len() + line_len(field)),
+                u16::try_from(name.len()),
                 u32::try_from(value.len()),
             ) else {
                 break;
             };
+            let start = std::mem::replace(&mut lines_len, end);
+            let which = KnownSet::called(name);
+            known.0 |= which.0;
             spans.push(Span {
                 start,
-                name_len,
                 value_len,
+                name_len,
+                known: which,
             });
             block.put_slice(name);
             block.put_slice(b": ");
             block.put_slice(value);
             block.put_slice(b"\r\n");
         }
-        let lines_len = block.len();
         for span in spans {
             block.put_slice(&span.to_bytes());
         }
-        StoredFields {
+        let mut fields = StoredFields {
             block: block.freeze(),
             lines_len,
-        }
+            known,
+            is_html: false,
+        };
+        fields.is_html = fields.known(Known::ContentType).is_some_and(is_html);
+        fields
     }
 
     /// All fields as `Name: value\r\n` lines, ready to be sent.
     #[must_use]
     pub fn lines(&self) -> &[u8] {
-        self.block.get(..self.lines_len).unwrap_or_default()
+        self.block
+            .get(..self.lines_len as usize)
+            .unwrap_or_default()
     }
 
     /// The lines and what finds a field in them.
@@ -148,43 +237,51 @@ impl StoredFields {
     }
 
     fn spans(&self) -> impl Iterator<Item = Span> + '_ {
-        let spans = self.block.get(self.lines_len..).unwrap_or_default();
-        spans.as_chunks().0.iter().map(Span::from_bytes)
+        let spans = self.block.get(self.lines_len as usize..);
+        let spans = spans.unwrap_or_default().as_chunks().0;
+        spans.iter().map(Span::from_bytes)
     }
 
-    /// Appends the lines without those of the fields that are left out, told by their names.
-    pub fn put_without(&self, is_left_out: impl Fn(&[u8]) -> bool, out: &mut Vec<u8>) {
-        let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
-        let mut from = 0;
-        for span in self.spans() {
-            let (name, value) = span.ranges();
-            if is_left_out(part(name.clone())) {
-                out.extend_from_slice(part(from..name.start));
-                from = value.end + 2;
-            }
-        }
-        out.extend_from_slice(part(from..self.lines_len));
+    /// Appends the lines without those of some fields.
+    pub fn put_without(&self, left_out: &[Known], out: &mut Vec<u8>) {
+        self.put_edited(KnownSet::of(left_out), |_| Edit::LeaveOut, out);
     }
 
     /// Appends the lines as they hold for the body in another content coding: its bytes are others,
     /// so the entity tag is a weak one (RFC 9110 §8.8.1) and no ranges of it are promised.
     pub fn put_recoded(&self, out: &mut Vec<u8>) {
-        let part = |range: std::ops::Range<usize>| self.block.get(range).unwrap_or_default();
+        const RANGES: KnownSet = KnownSet::of(&[Known::AcceptRanges]);
+        let edit = |span: &Span| match span.known {
+            RANGES => Edit::LeaveOut,
+            _ => Edit::Weaken,
+        };
+        self.put_edited(KnownSet::of(&[Known::ETag, Known::AcceptRanges]), edit, out);
+    }
+
+    /// Appends the lines; those of `edited` fields as `edit` says.
+    #[inline]
+    fn put_edited(&self, edited: KnownSet, edit: impl Fn(&Span) -> Edit, out: &mut Vec<u8>) {
+        if !self.known.meets(edited) {
+            return out.extend_from_slice(self.lines());
+        }
+        let part = |range: Range<usize>| self.block.get(range).unwrap_or_default();
         let mut from = 0;
-        for span in self.spans() {
+        for span in self.spans().filter(|span| span.known.meets(edited)) {
             let (name, value) = span.ranges();
-            if self.is_called(&span, "etag") {
-                if !part(value.clone()).starts_with(b"W/") {
+            match edit(&span) {
+                Edit::LeaveOut => {
+                    out.extend_from_slice(part(from..name.start));
+                    from = value.end + 2;
+                }
+                Edit::Weaken if part(value.clone()).starts_with(b"W/") => {}
+                Edit::Weaken => {
                     out.extend_from_slice(part(from..value.start));
                     out.extend_from_slice(b"W/");
                     from = value.start;
                 }
-            } else if self.is_called(&span, "accept-ranges") {
-                out.extend_from_slice(part(from..name.start));
-                from = value.end + 2;
             }
         }
-        out.extend_from_slice(part(from..self.lines_len));
+        out.extend_from_slice(part(from..self.lines_len as usize));
     }
 
     /// Name and value of each field, in order.
@@ -209,17 +306,27 @@ impl StoredFields {
     /// The value of the first field called `name` (any case).
     #[must_use]
     pub fn first(&self, name: &str) -> Option<&[u8]> {
-        let span = self.spans().find(|span| self.is_called(span, name))?;
-        self.block.get(span.ranges().1)
+        let is_called = |own: &[u8]| own.eq_ignore_ascii_case(name.as_bytes());
+        let (_, value) = self.iter().find(|(own, _)| is_called(own))?;
+        Some(value)
     }
 
-    /// Is `name` (any case) the name of this field? Most differ in length already.
-    fn is_called(&self, span: &Span, name: &str) -> bool {
-        span.name_len as usize == name.len()
-            && self
-                .block
-                .get(span.ranges().0)
-                .is_some_and(|own| own.eq_ignore_ascii_case(name.as_bytes()))
+    /// Is the body HTML, as its `Content-Type` says?
+    #[must_use]
+    pub fn is_html(&self) -> bool {
+        self.is_html
+    }
+
+    /// The value of a known field, the first one of it.
+    #[inline]
+    #[must_use]
+    pub fn known(&self, field: Known) -> Option<&[u8]> {
+        let wanted = KnownSet::of(&[field]);
+        if !self.known.meets(wanted) {
+            return None;
+        }
+        let span = self.spans().find(|span| span.known == wanted)?;
+        self.block.get(span.ranges().1)
     }
 
     /// The fields after a 304 with `fresher` fields (RFC 9111 §3.2): a field that the 304 carries
@@ -261,30 +368,43 @@ impl StoredFields {
 /// Fields that describe the stored body's form; a 304 cannot change them (RFC 9111 §3.2).
 const BODY_FIELDS: [&str; 3] = ["content-encoding", "content-type", "content-range"];
 
+/// What becomes of a line.
+enum Edit {
+    LeaveOut,
+    /// The value is an entity tag, to be sent as a weak one.
+    Weaken,
+}
+
 impl Span {
     fn to_bytes(self) -> [u8; SPAN_BYTES] {
-        let mut bytes = [0; SPAN_BYTES];
-        let numbers = [self.start, self.name_len, self.value_len];
-        for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
-            *place = number.to_ne_bytes();
-        }
-        bytes
+        let ([a, b, c, d], [e, f, g, h]) = (self.start.to_ne_bytes(), self.value_len.to_ne_bytes());
+        let ([i, j], k) = (self.name_len.to_ne_bytes(), self.known.0);
+        [a, b, c, d, e, f, g, h, i, j, k]
     }
 
-    fn from_bytes(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; SPAN_BYTES]) -> Span {
+    fn from_bytes(&[a, b, c, d, e, f, g, h, i, j, k]: &[u8; SPAN_BYTES]) -> Span {
         Span {
             start: u32::from_ne_bytes([a, b, c, d]),
-            name_len: u32::from_ne_bytes([e, f, g, h]),
-            value_len: u32::from_ne_bytes([i, j, k, l]),
+            value_len: u32::from_ne_bytes([e, f, g, h]),
+            name_len: u16::from_ne_bytes([i, j]),
+            known: KnownSet(k),
         }
     }
 
-    fn ranges(&self) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+    fn ranges(&self) -> (Range<usize>, Range<usize>) {
         let start = self.start as usize;
-        let colon = start + self.name_len as usize;
+        let colon = start + usize::from(self.name_len);
         let value = colon + 2;
         (start..colon, value..value + self.value_len as usize)
     }
+}
+
+/// Is this `Content-Type` that of HTML, whatever its parameters (RFC 9110 §8.3.1)?
+#[must_use]
+pub fn is_html(content_type: &[u8]) -> bool {
+    let mut parts = content_type.split(|&byte| byte == b';');
+    let media_type = parts.next().unwrap_or_default();
+    media_type.trim_ascii().eq_ignore_ascii_case(b"text/html")
 }
 
 fn is_stored(name: &[u8], fields: &[Field]) -> bool {
@@ -325,6 +445,44 @@ mod tests {
     }
 
     #[test]
+    fn known_fields_are_found_in_any_case_and_the_first_counts() {
+        for field in Known::ALL {
+            let name = field.name();
+            let lines = [
+                format!("{name}-not: 0"),
+                format!("{}: 1", name.to_uppercase()),
+                format!("{name}: 2"),
+            ];
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let stored = StoredFields::new(&fields(&lines));
+            for other in Known::ALL {
+                let value = (other == field).then_some(&b"1"[..]);
+                assert_eq!(stored.known(other), value, "{name}, {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn html_is_told_by_its_media_type_alone() {
+        for (value, wanted) in [
+            ("text/html", true),
+            ("Text/HTML; charset=utf-8", true),
+            ("text/html ;charset=utf-8", true),
+            ("text/html;", true),
+            ("text/htmlx", false),
+            ("text/html x", false),
+            ("text/htm", false),
+            ("x;text/html", false),
+            ("", false),
+        ] {
+            assert_eq!(is_html(value.as_bytes()), wanted, "{value}");
+            let line = format!("content-type: {value}");
+            let stored = StoredFields::new(&fields(&["X: text/html", &line]));
+            assert_eq!(stored.is_html(), wanted, "{value}");
+        }
+    }
+
+    #[test]
     fn recoded_lines_have_a_weak_tag_and_promise_no_ranges() {
         for (line, expected) in [
             ("ETag: \"a\"", "ETag: W/\"a\"\r\n"),
@@ -355,11 +513,7 @@ mod tests {
             "Content-Type-Not: x",
         ]));
         let mut out = Vec::new();
-        let describes_body = |name: &[u8]| {
-            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-            is(b"content-type") || is(b"content-encoding")
-        };
-        stored.put_without(describes_body, &mut out);
+        stored.put_without(&[Known::ContentType, Known::ContentEncoding], &mut out);
         assert_eq!(
             String::from_utf8_lossy(&out),
             "ETag: \"a\"\r\nContent-Type-Not: x\r\n"

@@ -39,7 +39,7 @@ pub use collapse::{
     Truncated,
 };
 pub use encoded::{Claim, Encoded, EncodedForms, Encoding, Making};
-pub use fields::{Field, NoFields, RequestFields, StoredFields};
+pub use fields::{Field, Known, NoFields, RequestFields, StoredFields, is_html};
 pub use freshness::{CacheControl, IgnoreFields, LifetimeSource, StatusSet, ValidRule};
 pub use key::{CacheKey, KeyRef};
 pub use memory_file::MemoryFile;

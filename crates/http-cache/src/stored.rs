@@ -19,7 +19,7 @@
 
 use crate::body::{Body, COUNTER_BYTES, allocated};
 use crate::encoded::EncodedForms;
-use crate::fields::{Field, StoredFields};
+use crate::fields::{Field, Known, StoredFields};
 use crate::freshness::LifetimeSource;
 use crate::memory_file::FilePlace;
 use crate::purge::Stamp;
@@ -140,13 +140,13 @@ impl StoredHead {
     /// The validator `ETag`, as received.
     #[must_use]
     pub fn etag(&self) -> Option<&[u8]> {
-        self.fields.first("etag")
+        self.fields.known(Known::ETag)
     }
 
     /// The validator `Last-Modified`, as received.
     #[must_use]
     pub fn last_modified(&self) -> Option<&[u8]> {
-        self.fields.first("last-modified")
+        self.fields.known(Known::LastModified)
     }
 }
 

@@ -31,12 +31,22 @@ pub const MOST: u16 = 1000;
 pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
     value
         .split(|&byte| byte == b',')
-        .map(|element| {
-            let semicolon = memchr::memchr(b';', element).unwrap_or(element.len());
-            element.split_at(semicolon)
-        })
-        .find(|(name, _)| same_name(name.trim_ascii(), coding))
-        .map_or(0, |(_, weight)| weight.get(1..).map_or(MOST, thousandths))
+        .find_map(|element| weight_of(coding, element.trim_ascii_start()))
+        .unwrap_or(0)
+}
+
+/// The weight that one element of the list gives to `coding`, if it is about that.
+#[inline]
+fn weight_of(coding: &[u8], element: &[u8]) -> Option<u16> {
+    let (name, rest) = element.split_at_checked(coding.len())?;
+    if !same_name(name, coding) {
+        return None;
+    }
+    match rest.trim_ascii_start() {
+        [] => Some(MOST),
+        [b';', weight @ ..] => Some(thousandths(weight)),
+        _ => None,
+    }
 }
 
 /// `q=0.5` and the like, without its semicolon; 0 for what cannot be read.

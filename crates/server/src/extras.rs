@@ -99,6 +99,16 @@ impl Extras {
         self.0.as_deref_mut()
     }
 
+    /// Is something of it carried to the head of the response?
+    #[inline]
+    pub fn reach_response(&self) -> bool {
+        self.0.as_ref().is_some_and(|extra| {
+            extra.accel_charset.is_some()
+                || !extra.carried.is_empty()
+                || !extra.carried_error.is_empty()
+        })
+    }
+
     /// Another path has another script.
     pub fn forget_path_info(&mut self) {
         if let Some(extra) = self.given() {

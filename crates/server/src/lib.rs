@@ -20,6 +20,7 @@ pub mod client;
 pub mod clock;
 pub mod connection;
 mod crew;
+mod decimal;
 pub mod error_log;
 mod extras;
 pub mod fetch;

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use site::{Listener, ListenerId, LocationId, ServerId, ServerTokens, Settings, Site};
+use site::{Coding, Listener, ListenerId, LocationId, ServerId, ServerTokens, Settings, Site};
 
+use crate::respond::ServerLine;
 use crate::{gate, recode, respond};
 
 /// One location.
@@ -19,8 +20,11 @@ pub struct Place {
     pub adds_nothing: bool,
     /// Bodies may leave in another content coding than they came in.
     pub recodes: bool,
+    /// What they may be compressed with, in the order of preference.
+    pub codings: [Option<Coding>; 3],
     /// Bodies may be slowed down.
     pub is_paced: bool,
+    pub server_line: ServerLine,
 }
 
 /// All locations of all servers.
@@ -80,12 +84,15 @@ fn has_one_server(listener: &Listener) -> bool {
 
 impl Place {
     fn of(settings: &Arc<Settings>) -> Place {
+        let codings = recode::codings(&settings.compression);
         Place {
             settings: settings.clone(),
             is_open: is_open(settings),
             adds_nothing: adds_nothing(settings),
-            recodes: recode::is_configured(&settings.compression),
+            recodes: settings.compression.gunzip || codings.iter().any(Option::is_some),
+            codings,
             is_paced: respond::is_pace_configured(settings),
+            server_line: ServerLine::of(&settings.headers.server_tokens),
         }
     }
 }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use site::ProxyExtra;
 
 use crate::body::ClientInput;
+use crate::decimal;
 use crate::request::ProxyAddresses;
 
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
@@ -212,7 +213,7 @@ pub fn write_extra(extras: &[u8], wanted: ProxyExtra, out: &mut Vec<u8>) -> bool
             let Some(number) = number.map(u32::from_be_bytes) else {
                 return false;
             };
-            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+            decimal::put(number.into(), out);
             return true;
         }
     };

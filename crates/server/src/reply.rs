@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{StoredHead, StoredResponse};
+use http_cache::{Known, StoredHead, StoredResponse, is_html};
 use http1::{Fields, is_spelt, same_name};
 use site::Coding;
 
+use crate::decimal;
 use crate::fetch::UpstreamBody;
 use crate::open_file::OpenFile;
 
@@ -115,6 +116,18 @@ impl ReplyHead {
         }
     }
 
+    /// The head of a response that is stored, or is being stored.
+    #[inline]
+    pub fn of_stored(stored: StoredFrom) -> ReplyHead {
+        ReplyHead {
+            status: stored.status,
+            reason: (!stored.reason.is_empty()).then(|| Bytes::copy_from_slice(&stored.reason)),
+            stored: Some(stored),
+            accepts_ranges: true,
+            ..ReplyHead::default()
+        }
+    }
+
     /// Makes stored fields changeable.
     pub fn unpack(&mut self) {
         if let Some(stored) = self.stored.take() {
@@ -162,6 +175,28 @@ impl ReplyHead {
         self.field(name).is_some()
     }
 
+    /// As [`ReplyHead::field`] for what most hits are asked about.
+    #[inline]
+    pub fn known(&self, field: Known) -> Option<&[u8]> {
+        if !self.fields.is_empty() {
+            return self.field(field.name());
+        }
+        match &self.stored {
+            Some(stored) if !(self.lacks_body && DESCRIBE_BODY.contains(&field)) => {
+                stored.fields.known(field)
+            }
+            _ => None,
+        }
+    }
+
+    /// Is the body HTML?
+    pub fn is_html(&self) -> bool {
+        match &self.stored {
+            Some(stored) if self.fields.is_empty() => stored.fields.is_html(),
+            _ => self.known(Known::ContentType).is_some_and(is_html),
+        }
+    }
+
     /// Appends `$sent_http_NAME`; false where no such field is sent.
     pub fn write_sent_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
         match name {
@@ -169,7 +204,7 @@ impl ReplyHead {
                 let Some(length) = self.content_length.filter(|_| !self.sent_chunked) else {
                     return false;
                 };
-                out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+                decimal::put(length, out);
                 return true;
             }
             b"connection" => {
@@ -234,9 +269,13 @@ impl ReplyHead {
     }
 }
 
-/// Is `name` of a field that a 304 does not repeat, though it is stored?
-pub fn describes_body(name: &[u8]) -> bool {
-    same_name(name, b"content-type") || same_name(name, b"content-encoding")
+/// Fields that a 304 does not repeat, though they are stored.
+pub const DESCRIBE_BODY: [Known; 2] = [Known::ContentType, Known::ContentEncoding];
+
+fn describes_body(name: &[u8]) -> bool {
+    DESCRIBE_BODY
+        .iter()
+        .any(|field| same_name(name, field.name().as_bytes()))
 }
 
 /// Where the bytes of a body are.
@@ -300,22 +339,10 @@ impl Body {
 
     /// Reads what is a small file, or a small part of one. What cannot be read
     /// stays a file: sending it will say why.
+    #[inline]
     pub fn read_small_file(&mut self) {
-        let Body::Segments(segments) = self else {
-            return;
-        };
-        let [
-            Segment::File {
-                file,
-                offset,
-                length,
-            },
-        ] = segments.make_contiguous()
-        else {
-            return;
-        };
-        if let Ok(Some(bytes)) = file.small_part(*offset, *length) {
-            segments[0] = Segment::Memory(bytes);
+        if let Body::Segments(segments) = self {
+            read_small_file(segments);
         }
     }
 
@@ -362,6 +389,22 @@ impl Body {
     }
 }
 
+fn read_small_file(segments: &mut VecDeque<Segment>) {
+    let [
+        Segment::File {
+            file,
+            offset,
+            length,
+        },
+    ] = segments.make_contiguous()
+    else {
+        return;
+    };
+    if let Ok(Some(bytes)) = file.small_part(*offset, *length) {
+        segments[0] = Segment::Memory(bytes);
+    }
+}
+
 impl Segment {
     pub fn length(&self) -> u64 {
         match self {
@@ -396,6 +439,24 @@ impl Reply {
             Body::Tunnel(upstream) => Some(upstream),
             _ => None,
         }
+    }
+
+    /// A stored response, whole. Made where it stays: it is large.
+    pub fn of_stored(stored: Arc<StoredResponse>) -> Box<Reply> {
+        let place = Box::new_uninit();
+        let length = stored.body.len();
+        let reply = Reply {
+            head: ReplyHead {
+                content_length: Some(length),
+                ..ReplyHead::of_stored(StoredFrom::Response(stored.clone()))
+            },
+            body: Body::Stored {
+                response: stored,
+                start: 0,
+                end: length,
+            },
+        };
+        Box::write(place, reply)
     }
 
     pub fn new(status: u16, content_type: &[u8], body: impl Into<Bytes>) -> Reply {

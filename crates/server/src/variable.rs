@@ -11,6 +11,7 @@ use http1::is_spelt;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::clock;
+use crate::decimal;
 use crate::extras::{Extra, PathInfo, Values, put_value};
 use crate::policy;
 use crate::request::{LocalAddress, Request, View};
@@ -214,8 +215,8 @@ fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
     }
 }
 
-fn put_number(value: impl itoa::Integer, out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
+    decimal::put(value.into(), out);
     true
 }
 

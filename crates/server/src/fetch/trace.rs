@@ -7,6 +7,7 @@ use bytes::Bytes;
 use site::Builtin;
 
 use crate::clock;
+use crate::decimal;
 use crate::variable::{put_seconds, write_field_called};
 
 /// All that was tried for one request.
@@ -160,7 +161,7 @@ fn put_time(milliseconds: Option<u64>, out: &mut Vec<u8>) {
 
 fn put_count(count: Option<u64>, out: &mut Vec<u8>) {
     match count {
-        Some(count) => out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes()),
+        Some(count) => decimal::put(count, out),
         None => out.push(b'-'),
     }
 }

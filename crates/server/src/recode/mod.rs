@@ -12,17 +12,16 @@ mod encoder;
 mod recoder;
 mod stored;
 
+use http_cache::Known;
 use http1::{Version, accept_encoding, same_name};
-use site::{Coding, CompressionSettings, GzipProxied};
+use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
+use crate::place::Place;
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
 
 pub use recoder::Recoder;
 pub use stored::Wait;
-
-/// Statuses whose bodies are worth compressing, as in nginx.
-const COMPRESSED_STATUSES: [u16; 3] = [200, 403, 404];
 
 /// What happens to a body.
 pub enum Recoding {
@@ -43,35 +42,30 @@ impl Recoding {
     }
 }
 
-/// May a body be recoded at all?
-pub fn is_configured(settings: &CompressionSettings) -> bool {
-    encodes(settings) || settings.gunzip
-}
-
-fn encodes(settings: &CompressionSettings) -> bool {
-    let mut codings = Coding::ALL.iter();
-    codings.any(|&coding| settings.coding(coding).enabled)
+/// The codings that bodies may be compressed with, in the order of [`Coding::ALL`].
+pub fn codings(settings: &CompressionSettings) -> [Option<Coding>; Coding::ALL.len()] {
+    Coding::ALL.map(|coding| settings.coding(coding).enabled.then_some(coding))
 }
 
 /// Decides whether the body is recoded, and changes the head accordingly.
 /// `is_itself`: nothing else changes the body, or stands around it.
 pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
-    let settings = &request.settings().compression;
-    if !is_configured(settings) || matches!(reply.body, Body::Empty) {
+    let place = request.place();
+    if !place.recodes || matches!(reply.body, Body::Empty) {
         return Recoding::AsIs;
     }
-    match reply.head.field("content-encoding") {
-        None if encodes(settings) => encode(request, reply, is_itself),
+    match reply.head.known(Known::ContentEncoding) {
+        None => encode(request, place, reply, is_itself),
         Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
         _ => Recoding::AsIs,
     }
 }
 
-fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
-    let Some(coding) = coding_for(request, &mut reply.head) else {
+fn encode(request: &Request, place: &Place, reply: &mut Reply, is_itself: bool) -> Recoding {
+    let Some(coding) = coding_for(request, place, &mut reply.head) else {
         return Recoding::AsIs;
     };
-    let settings = request.settings().compression.coding(coding);
+    let settings = place.settings.compression.coding(coding);
     match &reply.body {
         Body::Stored {
             response,
@@ -100,27 +94,24 @@ fn encode(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
 
 /// The coding for this response and this client: of those that are on and fit
 /// the response the one with the highest weight, among equals the first.
-fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
-    let compression = &request.settings().compression;
-    if !COMPRESSED_STATUSES.contains(&head.status) {
+fn coding_for(request: &Request, place: &Place, head: &mut ReplyHead) -> Option<Coding> {
+    if !is_compressed(head.status) {
         return None;
     }
-    let content_type = head.field("content-type")?;
-    let is_html = is_html(content_type);
-    let fits = |coding: &Coding| {
-        let settings = compression.coding(*coding);
-        let is_long = |length| length >= settings.min_length;
-        settings.enabled
-            && (is_html || settings.types.contains(content_type))
-            && head.content_length.is_none_or(is_long)
-    };
+    let compression = &place.settings.compression;
+    let is_html = head.is_html();
+    let length = head.content_length.unwrap_or(u64::MAX);
     let accepted = request.head.field("accept-encoding").unwrap_or_default();
     let mut is_any = false;
     let mut best = (0, None);
-    for coding in Coding::ALL.into_iter().filter(fits) {
+    for coding in place.codings.into_iter().flatten() {
+        let settings = compression.coding(coding);
+        if length < settings.min_length || !(is_html || is_listed(head, settings)) {
+            continue;
+        }
         is_any = true;
         let weight = accept_encoding::value_weight(accepted, coding.name().as_bytes());
-        if weight > best.0 && may_have(request, head, coding) {
+        if weight > best.0 && may_have(request, compression, head, coding) {
             best = (weight, Some(coding));
         }
         // Nothing can be liked better: what is left need not be read.
@@ -134,14 +125,15 @@ fn coding_for(request: &Request, head: &mut ReplyHead) -> Option<Coding> {
     best.1
 }
 
-fn is_html(content_type: &[u8]) -> bool {
-    let end = content_type
-        .iter()
-        .position(|&byte| byte == b';')
-        .unwrap_or(content_type.len());
-    content_type
-        .get(..end)
-        .is_some_and(|media_type| same_name(media_type.trim_ascii(), b"text/html"))
+/// Is the response of one of the types that the coding is for, beside HTML?
+fn is_listed(head: &ReplyHead, settings: &CodingSettings) -> bool {
+    let content_type = head.known(Known::ContentType);
+    content_type.is_some_and(|content_type| settings.types.contains(content_type))
+}
+
+/// Is a body of this status worth compressing, as in nginx?
+fn is_compressed(status: u16) -> bool {
+    matches!(status, 200 | 403 | 404)
 }
 
 fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
@@ -157,13 +149,14 @@ fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
     Recoding::OnTheWay(Recoder::expanding())
 }
 
+#[inline]
 fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
     head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
 }
 
 /// Does some `Vary` name Accept-Encoding already?
 fn varies_by_coding(head: &ReplyHead) -> bool {
-    head.has("vary")
+    head.known(Known::Vary).is_some()
         && head
             .stored_fields()
             .chain(head.fields.iter())
@@ -206,7 +199,8 @@ pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
         Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
         None => 0,
     };
-    if weight > 0 && may_have(request, head, coding) {
+    let settings = &request.settings().compression;
+    if weight > 0 && may_have(request, settings, head, coding) {
         weight
     } else {
         0
@@ -214,13 +208,19 @@ pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
 }
 
 /// The other codings are younger than the clients and proxies that gzip is kept from.
-fn may_have(request: &Request, head: &ReplyHead, coding: Coding) -> bool {
-    coding != Coding::Gzip || may_have_gzip(request, head)
+#[inline]
+fn may_have(
+    request: &Request,
+    settings: &CompressionSettings,
+    head: &ReplyHead,
+    coding: Coding,
+) -> bool {
+    coding != Coding::Gzip || may_have_gzip(request, settings, head)
 }
 
 /// May this client get gzip, which it accepts?
-fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
-    let settings = &request.settings().compression;
+#[inline]
+fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &ReplyHead) -> bool {
     let minor = match request.head.version() {
         Version::Http09 => return false,
         Version::Http10 => 0,
@@ -229,19 +229,24 @@ fn may_have_gzip(request: &Request, head: &ReplyHead) -> bool {
     if minor < settings.gzip_http_minor {
         return false;
     }
-    if !settings.gzip_disable.is_empty()
-        && let Some(agent) = request.head.field("user-agent")
-        && settings
-            .gzip_disable
-            .iter()
-            .any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
-    {
+    if !settings.gzip_disable.is_empty() && is_disabled_for(request, settings) {
         return false;
     }
     request.head.field("via").is_none() || proxied(request, head, settings.gzip_proxied)
 }
 
+/// `gzip_disable`: is this a client that gzip is kept from?
+#[cold]
+fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
+    let Some(agent) = request.head.field("user-agent") else {
+        return false;
+    };
+    let mut patterns = settings.gzip_disable.iter();
+    patterns.any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
+}
+
 /// `gzip_proxied`: what a request that came through a proxy may get.
+#[cold]
 fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
     if allowed.any || (allowed.auth && request.head.field("authorization").is_some()) {
         return true;
@@ -260,8 +265,8 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
             || (allowed.no_store && has(b"no-store"))
             || (allowed.private && has(b"private"));
     }
-    (allowed.no_last_modified && !head.has("last-modified"))
-        || (allowed.no_etag && !head.has("etag"))
+    (allowed.no_last_modified && head.known(Known::LastModified).is_none())
+        || (allowed.no_etag && head.known(Known::ETag).is_none())
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub enum Recoder {
 }
 
 impl Recoder {
-    /// Compresses.
+    /// Compresses. Apart from those who look whether anything does: it has large things to make.
+    #[inline(never)]
     pub fn encoding(coding: Coding, settings: &CodingSettings) -> Recoder {
         Recoder::Encode {
             coding,

@@ -5,6 +5,7 @@
 
 mod addition;
 mod fields;
+mod head;
 mod pages;
 mod ranges;
 mod send;
@@ -12,23 +13,25 @@ mod send;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use http_cache::MemoryFile;
+use http_cache::{Known, MemoryFile};
+use http1::Version;
 use http1::conditional::{self, Validators, Verdict};
-use http1::{HeadWriter, Version};
-use site::{Coding, IfModifiedSince, ServerTokens};
+use site::{IfModifiedSince, ServerTokens, Settings};
 
 use crate::charset;
-use crate::clock;
-use crate::recode::{self, Recoder, Recoding};
-use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection, describes_body};
+use crate::place::Place;
+use crate::recode::{self, Recoder, Recoding, Wait};
+use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
 use crate::request::{Method, Request};
 use crate::ssi;
 use crate::stream::ClientStream;
 use crate::variable;
 
 use addition::Around;
+use head::HeadBuffer;
 
 pub use fields::is_configured as adds_fields;
+pub use head::ServerLine;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 pub use send::{SendError, Sender, flush, is_pace_configured};
 
@@ -79,88 +82,93 @@ pub fn send<'a>(
     if request.head.version() == Version::Http09 {
         return Sent::Rest(Box::pin(send_simple(request, reply, stream)));
     }
-    let (recoding, around) = prepare(request, &mut reply);
-    let recoder = match recoding {
-        Recoding::AsIs => None,
-        Recoding::OnTheWay(recoder) => Some(recoder),
-        Recoding::Wait(wait) => {
-            return Sent::Rest(Box::pin(async move {
-                let recoder = wait.settle(&mut reply).await;
-                let coded = (recoder, around);
-                match send_prepared(request, reply, stream, coded, may_keep_alive, is_followed) {
-                    Sent::Settled(after) => after,
-                    Sent::Rest(rest) => rest.await,
-                }
-            }));
-        }
+    let prepared = match adds_nothing(request, &reply) {
+        true => prepare_alone(request, &mut reply),
+        false => prepare(request, &mut reply),
     };
-    let coded = (recoder, around);
-    send_prepared(request, reply, stream, coded, may_keep_alive, is_followed)
+    match prepared {
+        Prepared::Ready(changes) => {
+            send_prepared(request, reply, stream, changes, may_keep_alive, is_followed)
+        }
+        Prepared::Wait(wait) => Sent::Rest(Box::pin(async move {
+            let recoder = wait.settle(&mut reply).await;
+            let changes = Changes::of(recoder, None);
+            match send_prepared(request, reply, stream, changes, may_keep_alive, is_followed) {
+                Sent::Settled(after) => after,
+                Sent::Rest(rest) => rest.await,
+            }
+        })),
+    }
 }
 
-/// Sends a response that nothing changes any more but what recodes its body and what
-/// stands around it.
+/// Sends a response that nothing changes any more but `changes`.
 fn send_prepared<'a>(
     request: &'a mut Request,
     mut reply: Box<Reply>,
     stream: &'a ClientStream,
-    (recoder, around): (Option<Recoder>, Option<Around>),
+    changes: Option<Box<Changes>>,
     may_keep_alive: bool,
     is_followed: bool,
 ) -> Sent<'a> {
-    let framing = framing(request, &reply);
+    let place = request.place();
+    let framing = framing(request, &place.settings, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
         || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
-    let mut head = take_buffer();
-    reply.head.sent_connection = match reply.head.status {
-        101 => SentConnection::Upgrade,
-        _ if closes => SentConnection::Close,
-        _ => SentConnection::KeepAlive,
-    };
-    reply.head.sent_chunked = framing == BodyFraming::Chunked;
-    let keep_alive = request.settings().connection.keepalive_header;
-    reply.head.sent_keep_alive = keep_alive.filter(|_| !closes).map(|time| time.as_secs());
-    request.status = reply.head.status;
-    write_head(request, &reply.head, framing, &mut head);
-    let has_body = request.method != Method::Head && framing != BodyFraming::None;
-    let body = std::mem::replace(&mut reply.body, Body::Empty);
-    request.reply = Some(reply);
-    // A body that nobody wants is dropped; one that is being stored goes on
-    // arriving without this reader.
-    let mut body = if has_body { body } else { Body::Empty };
-    body.read_small_file();
-    // Nothing to recode then, and to expand nothing would be an error.
-    let recoder = recoder.filter(|_| has_body);
-    let is_plain =
-        recoder.is_none() && around.is_none() && !request.runs_ssi && !send::may_be_paced(request);
     let after = if closes {
         After::Close
     } else {
         After::KeepAlive
     };
-    let begun = match chunks_at_hand(&body, framing).filter(|_| is_plain) {
-        Some(chunks) => {
-            let file = file_at_hand(request, &body);
-            let is_followed = is_followed && !closes;
-            match send::write_at_once(stream, &mut head, chunks, file, is_followed) {
-                Ok(begun) if begun.is_all(&head, chunks) => {
-                    count(request, begun.counts(&head));
-                    give_buffer(head);
-                    request.is_complete = true;
-                    return Sent::Settled(Ok(after));
-                }
-                Ok(begun) => Some(begun),
-                Err(error) => return Sent::Settled(Err(error)),
-            }
+    tell_connection(&mut reply.head, &place.settings, framing, after);
+    let has_body = request.method != Method::Head && framing != BodyFraming::None;
+    match has_body {
+        true => reply.body.read_small_file(),
+        // A body that nobody wants is dropped; one that is being stored goes on
+        // arriving without this reader.
+        false => reply.body = Body::Empty,
+    }
+    // Nothing to recode then, and to expand nothing would be an error.
+    let changes = changes.filter(|_| has_body);
+    let is_plain = changes.is_none() && !request.runs_ssi && !send::may_be_paced(request, place);
+    let at_once = HeadBuffer::with(|head| {
+        head::write(request, place, &reply.head, framing, head);
+        match is_plain {
+            true => try_at_once(
+                place,
+                stream,
+                head,
+                &reply.body,
+                framing,
+                is_followed && !closes,
+            ),
+            false => Ok(AtOnce::Part(head.take(), None)),
         }
-        None => None,
+    });
+    request.status = reply.head.status;
+    let (head, begun) = match at_once {
+        Ok(AtOnce::All(begun)) => {
+            count(request, begun.counts());
+            // Nothing of the upstream is kept longer than needed.
+            if let Body::Upstream(_) = reply.body {
+                reply.body = Body::Empty;
+            }
+            request.reply = Some(reply);
+            request.is_complete = true;
+            return Sent::Settled(Ok(after));
+        }
+        Ok(AtOnce::Part(head, begun)) => (head, begun),
+        Err(error) => {
+            request.reply = Some(reply);
+            return Sent::Settled(Err(error));
+        }
     };
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    request.reply = Some(reply);
     let outgoing = Outgoing {
         head,
         begun,
-        recoder,
-        around,
+        changes,
         body,
         framing,
         has_body,
@@ -172,13 +180,58 @@ fn send_prepared<'a>(
     }))
 }
 
+/// How much of a response left in one system call.
+enum AtOnce {
+    All(send::Begun),
+    /// What is left of it needs its head. `None`: it was not tried, since bytes of the body have
+    /// to be waited for.
+    Part(Vec<u8>, Option<send::Begun>),
+}
+
+/// Sends a response whose body leaves as it is, if it is at hand.
+#[inline]
+fn try_at_once(
+    place: &Place,
+    stream: &ClientStream,
+    head: &mut HeadBuffer,
+    body: &Body,
+    framing: BodyFraming,
+    is_followed: bool,
+) -> Result<AtOnce, SendError> {
+    let Some(chunks) = chunks_at_hand(body, framing) else {
+        return Ok(AtOnce::Part(head.take(), None));
+    };
+    let file = file_at_hand(&place.settings, body);
+    let begun = send::write_at_once(stream, head.bytes(), chunks, file, is_followed)?;
+    Ok(match begun.is_all() {
+        true => AtOnce::All(begun),
+        false => AtOnce::Part(head.take(), Some(begun)),
+    })
+}
+
+/// Says in the head what becomes of the connection, and how the body ends.
+fn tell_connection(head: &mut ReplyHead, settings: &Settings, framing: BodyFraming, after: After) {
+    head.sent_connection = match (head.status, after) {
+        (101, _) => SentConnection::Upgrade,
+        (_, After::Close) => SentConnection::Close,
+        (_, After::KeepAlive) => SentConnection::KeepAlive,
+    };
+    head.sent_chunked = framing == BodyFraming::Chunked;
+    head.sent_keep_alive = match after {
+        After::KeepAlive => settings
+            .connection
+            .keepalive_header
+            .map(|time| time.as_secs()),
+        After::Close => None,
+    };
+}
+
 /// A response that did not leave in one system call.
 struct Outgoing {
     head: Vec<u8>,
     /// What did leave of a body that is at hand.
     begun: Option<send::Begun>,
-    recoder: Option<Recoder>,
-    around: Option<Around>,
+    changes: Option<Box<Changes>>,
     body: Body,
     framing: BodyFraming,
     has_body: bool,
@@ -190,11 +243,12 @@ async fn send_outgoing(
     outgoing: Outgoing,
 ) -> Result<(), SendError> {
     let Outgoing { body, framing, .. } = outgoing;
-    let mut sender = Sender::new(request, stream, outgoing.recoder, outgoing.head);
+    let Changes { recoder, around } = outgoing.changes.map_or_else(Changes::default, |all| *all);
+    let mut sender = Sender::new(request, stream, recoder, outgoing.head);
     let sent = match (outgoing.begun, chunks_at_hand(&body, framing)) {
         (Some(begun), Some(chunks)) => sender.send_rest(begun, chunks).await,
         _ => {
-            let (around, has_body) = (outgoing.around, outgoing.has_body);
+            let has_body = outgoing.has_body;
             send_in_turn(request, &mut sender, around, body, framing, has_body).await
         }
     };
@@ -202,7 +256,7 @@ async fn send_outgoing(
         reply.head.compressed = sender.compression().or(reply.head.compressed);
     }
     let (bytes, head_bytes, head) = sender.into_counts();
-    give_buffer(head);
+    HeadBuffer::give(head);
     count(request, (bytes, head_bytes));
     sent
 }
@@ -213,6 +267,7 @@ fn count(request: &mut Request, (bytes, head_bytes): (u64, u64)) {
 }
 
 /// The pieces of a body that can follow the head as they are.
+#[inline]
 fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
     match body {
         Body::Empty if framing != BodyFraming::Chunked => Some(&[]),
@@ -237,13 +292,13 @@ fn chunks_at_hand(body: &Body, framing: BodyFraming) -> Option<&[Bytes]> {
 }
 
 /// A body that is at hand, as a file in memory.
-fn file_at_hand<'a>(request: &Request, body: &'a Body) -> Option<&'a MemoryFile> {
+fn file_at_hand<'a>(settings: &Settings, body: &'a Body) -> Option<&'a MemoryFile> {
     let body = match body {
         Body::Stored { response, .. } => &response.body,
         Body::Encoded(body) => body,
         _ => return None,
     };
-    request.settings().files.sendfile.then(|| body.file())?
+    settings.files.sendfile.then(|| body.file())?
 }
 
 /// The body as it comes, with all that belongs around it and after it.
@@ -317,37 +372,43 @@ async fn send_simple(
     Ok(After::Close)
 }
 
-thread_local! {
-    static BUFFERS: std::cell::RefCell<Vec<Vec<u8>>> = const { std::cell::RefCell::new(Vec::new()) };
+/// What happens to a body on its way to the client.
+#[derive(Default)]
+struct Changes {
+    recoder: Option<Recoder>,
+    /// What stands around it.
+    around: Option<Around>,
 }
 
-/// Buffers kept per thread: responses of one thread that are under way at once
-/// and share them are few, since most are written in one go.
-const KEPT_BUFFERS: usize = 16;
-const KEPT_BUFFER_BYTES: usize = 16 * 1024;
-
-fn take_buffer() -> Vec<u8> {
-    BUFFERS
-        .with_borrow_mut(Vec::pop)
-        .unwrap_or_else(|| Vec::with_capacity(1024))
+impl Changes {
+    /// Nothing for most, and that is small.
+    fn of(recoder: Option<Recoder>, around: Option<Around>) -> Option<Box<Changes>> {
+        let is_any = recoder.is_some() || around.is_some();
+        is_any.then(|| Box::new(Changes { recoder, around }))
+    }
 }
 
-fn give_buffer(mut buffer: Vec<u8>) {
-    if buffer.capacity() > 0 && buffer.capacity() <= KEPT_BUFFER_BYTES {
-        buffer.clear();
-        BUFFERS.with_borrow_mut(|buffers| {
-            if buffers.len() < KEPT_BUFFERS {
-                buffers.push(buffer);
-            }
-        });
+/// A reply that is about to be framed.
+enum Prepared {
+    Ready(Option<Box<Changes>>),
+    /// Its encoded form is being made; nothing else changes it.
+    Wait(Box<Wait>),
+}
+
+impl Prepared {
+    fn of(recoding: Recoding, around: Option<Around>) -> Prepared {
+        match recoding {
+            Recoding::AsIs if around.is_none() => Prepared::Ready(None),
+            Recoding::AsIs => Prepared::Ready(Changes::of(None, around)),
+            Recoding::OnTheWay(recoder) => Prepared::Ready(Changes::of(Some(recoder), around)),
+            Recoding::Wait(wait) => Prepared::Wait(wait),
+        }
     }
 }
 
 /// Everything that may change the reply before it is framed.
-fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around>) {
-    if adds_nothing(request, reply) {
-        return (prepare_alone(request, reply), None);
-    }
+#[inline(never)]
+fn prepare(request: &mut Request, reply: &mut Reply) -> Prepared {
     carry_over(request, reply);
     if let Some(status) = request.forced_status {
         reply.head.status = status;
@@ -363,7 +424,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around
     let is_itself = transcoder.is_none() && around.is_none() && !request.runs_ssi;
     let recoding = recode::choose(request, reply, is_itself);
     if reply.head.status == 200 && reply.head.accepts_ranges {
-        ranges::apply(request, reply);
+        ranges::apply(request, request.settings(), reply);
     }
     let recoding = match transcoder {
         Some(transcoder) => Recoding::OnTheWay(Recoder::Charset {
@@ -372,7 +433,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> (Recoding, Option<Around
         }),
         None => recoding,
     };
-    (recoding, around)
+    Prepared::of(recoding, around)
 }
 
 /// The usual hit: the location adds nothing to responses, and neither does anything
@@ -382,25 +443,24 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
         && reply.head.stored.is_some()
         && reply.head.status == 200
         && request.forced_status.is_none()
-        && request.extras.accel_charset.is_none()
-        && request.extras.carried.is_empty()
-        && request.extras.carried_error.is_empty()
+        && !request.extras.reach_response()
 }
 
 /// What is left to decide about a response that nothing is added to.
-fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Recoding {
+fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Prepared {
     request.runs_ssi = false;
     if !request.is_subrequest {
         check_conditions(request, reply);
     }
-    let recoding = match request.place().recodes {
-        true => recode::choose(request, reply, true),
-        false => Recoding::AsIs,
+    let place = request.place();
+    let prepared = match place.recodes {
+        true => Prepared::of(recode::choose(request, reply, true), None),
+        false => Prepared::Ready(None),
     };
     if reply.head.status == 200 && reply.head.accepts_ranges {
-        ranges::apply(request, reply);
+        ranges::apply(request, &place.settings, reply);
     }
-    recoding
+    prepared
 }
 
 /// Fields of a response that another one took the place of.
@@ -435,11 +495,16 @@ fn may_be_conditional(head: http1::RequestView<'_>) -> bool {
 }
 
 /// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
+#[inline]
 fn check_conditions(request: &Request, reply: &mut Reply) {
-    let head = &request.head;
-    if !may_be_conditional(head.view()) {
-        return;
+    if may_be_conditional(request.head.view()) {
+        evaluate_conditions(request, reply);
     }
+}
+
+#[inline(never)]
+fn evaluate_conditions(request: &Request, reply: &mut Reply) {
+    let head = &request.head;
     let last_modified = last_modified(reply);
     let rule = match request.settings().files.if_modified_since {
         IfModifiedSince::Off => conditional::IfModifiedSince::Off,
@@ -447,7 +512,7 @@ fn check_conditions(request: &Request, reply: &mut Reply) {
         IfModifiedSince::Before => conditional::IfModifiedSince::Before,
     };
     let verdict = {
-        let etag = reply.head.field("etag");
+        let etag = reply.head.known(Known::ETag);
         if last_modified.is_none() && etag.is_none() {
             return;
         }
@@ -479,21 +544,20 @@ fn last_modified(reply: &Reply) -> Option<i64> {
     reply.head.last_modified.or_else(|| {
         reply
             .head
-            .field("last-modified")
+            .known(Known::LastModified)
             .and_then(http1::date::parse)
     })
 }
 
-fn framing(request: &Request, reply: &Reply) -> BodyFraming {
+fn framing(request: &Request, settings: &Settings, reply: &Reply) -> BodyFraming {
     match reply.head.status {
         100..=199 | 204 | 304 => return BodyFraming::None,
         _ => {}
     }
-    let settings = request.settings();
     let may_chunk =
         request.head.version() >= Version::Http11 && settings.connection.chunked_transfer_encoding;
     // Only chunks have room for trailers.
-    let has_trailers = may_chunk && !settings.headers.trailers.is_empty();
+    let has_trailers = !settings.headers.trailers.is_empty() && may_chunk;
     if let Some(length) = reply.head.content_length.filter(|_| !has_trailers) {
         return BodyFraming::Length(length);
     }
@@ -512,172 +576,6 @@ fn framing(request: &Request, reply: &Reply) -> BodyFraming {
     } else {
         BodyFraming::UntilClose
     }
-}
-
-const ACCEPT_RANGES: &[u8] = b"Accept-Ranges: bytes\r\n";
-const VARY: &[u8] = b"Vary: Accept-Encoding\r\n";
-
-fn write_head(request: &Request, reply: &ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
-    // Values with line breaks or NUL are refused by the writer and left out:
-    // they can only come from variables, and no response may be split by them.
-    let writer = HeadWriter::with_reason_or_usual(out, reply.status, reply.reason.as_deref());
-    let headers = &request.settings().headers;
-    let out = put_server(request, reply, &headers.server_tokens, writer);
-    if !reply.passes_date {
-        clock::put_date_line(request.now, out);
-    }
-    put_framing(reply, framing, out);
-    put_stored(reply, out);
-    if reply.says_accept_ranges {
-        out.extend_from_slice(ACCEPT_RANGES);
-    }
-    if reply.says_vary {
-        out.extend_from_slice(VARY);
-    }
-    if let Some(coding) = reply.coded {
-        out.extend_from_slice(content_encoding(coding));
-    }
-    let mut writer = HeadWriter::resume(out);
-    put_fields(reply, &mut writer);
-    if let Some(outcome) = &request.cache.outcome {
-        let out = writer.into_inner();
-        if let Some(age) = request.cache.age
-            && outcome.served != http_cache::Served::No
-        {
-            put_number_line(b"Age: ", age, out);
-        }
-        if headers.cache_status {
-            put_cache_status(outcome, out);
-        }
-        writer = HeadWriter::resume(out);
-    }
-    if let Some(lifetime) = request.cache.marks_writer {
-        let cookie = writer_cookie(request, lifetime);
-        let _ = writer.put_field("Set-Cookie", cookie);
-    }
-    writer.finish();
-}
-
-fn put_server<'a>(
-    request: &Request,
-    reply: &ReplyHead,
-    tokens: &ServerTokens,
-    mut writer: HeadWriter<'a>,
-) -> &'a mut Vec<u8> {
-    if reply.passes_server {
-        return writer.into_inner();
-    }
-    match tokens {
-        ServerTokens::Text(_) => {
-            if let Some(text) = &request.extras.server_text {
-                let _ = writer.put_field("Server", text);
-            }
-            writer.into_inner()
-        }
-        ServerTokens::On | ServerTokens::Build => {
-            let out = writer.into_inner();
-            let line = concat!("Server: mayfly/", env!("CARGO_PKG_VERSION"), "\r\n");
-            out.extend_from_slice(line.as_bytes());
-            out
-        }
-        ServerTokens::Off => {
-            let out = writer.into_inner();
-            out.extend_from_slice(b"Server: mayfly\r\n");
-            out
-        }
-    }
-}
-
-/// The stored fields, as they hold for the body that is sent.
-fn put_stored(reply: &ReplyHead, out: &mut Vec<u8>) {
-    let Some(stored) = &reply.stored else {
-        return;
-    };
-    match reply.coded {
-        _ if reply.lacks_body => stored.fields.put_without(describes_body, out),
-        Some(_) => stored.fields.put_recoded(out),
-        None => out.extend_from_slice(stored.fields.lines()),
-    }
-}
-
-fn content_encoding(coding: Coding) -> &'static [u8] {
-    match coding {
-        Coding::Brotli => b"Content-Encoding: br\r\n",
-        Coding::Zstd => b"Content-Encoding: zstd\r\n",
-        Coding::Gzip => b"Content-Encoding: gzip\r\n",
-    }
-}
-
-/// A field with a number for its value, and its line end.
-fn put_number_line(name: &[u8], value: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-    out.extend_from_slice(b"\r\n");
-}
-
-/// The fields for this connection alone (RFC 9110 §7.6.1), and the length.
-fn put_framing(reply: &ReplyHead, framing: BodyFraming, out: &mut Vec<u8>) {
-    match framing {
-        BodyFraming::Length(length) => put_number_line(b"Content-Length: ", length, out),
-        BodyFraming::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-        BodyFraming::None | BodyFraming::UntilClose => {}
-    }
-    match (reply.sent_connection, reply.sent_keep_alive) {
-        (SentConnection::KeepAlive, None) => {
-            out.extend_from_slice(b"Connection: keep-alive\r\n");
-        }
-        (connection, seconds) => {
-            out.extend_from_slice(b"Connection: ");
-            out.extend_from_slice(connection.option().as_bytes());
-            if let Some(seconds) = seconds {
-                out.extend_from_slice(b"\r\nKeep-Alive: timeout=");
-                out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
-            }
-            out.extend_from_slice(b"\r\n");
-        }
-    }
-}
-
-/// Writes the fields that are kept one by one.
-fn put_fields(reply: &ReplyHead, writer: &mut HeadWriter<'_>) {
-    for (name, value) in reply.fields.iter() {
-        if reply.weakens(name, value) {
-            let _ = writer.put_field(name, [b"W/", value].concat());
-        } else if reply.coded.is_none() || !http1::same_name(name, b"accept-ranges") {
-            let _ = writer.put_field(name, value);
-        }
-    }
-}
-
-/// Appends the `Cache-Status` field; the plain hit without the formatter.
-fn put_cache_status(outcome: &http_cache::Outcome, out: &mut Vec<u8>) {
-    use std::io::Write;
-    let plain_hit = http_cache::Outcome {
-        ttl_secs: outcome.ttl_secs,
-        ..http_cache::Outcome::hit(std::time::Duration::ZERO)
-    };
-    match outcome.ttl_secs {
-        Some(ttl) if *outcome == plain_hit => {
-            out.extend_from_slice(b"Cache-Status: mayfly; hit; ttl=");
-            out.extend_from_slice(itoa::Buffer::new().format(ttl).as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        _ => {
-            // Writing to a vector cannot fail.
-            let _ = write!(out, "Cache-Status: {}\r\n", outcome.cache_status("mayfly"));
-        }
-    }
-}
-
-/// The cookie by which a browser sees its own write past the cache.
-fn writer_cookie(request: &Request, lifetime: std::time::Duration) -> Bytes {
-    let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
-    let until = request.now.saturating_add(milliseconds);
-    let seconds = milliseconds.div_ceil(1000);
-    let name = String::from_utf8_lossy(crate::policy::WRITER_COOKIE);
-    Bytes::from(format!(
-        "{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax"
-    ))
 }
 
 /// The text of `server_tokens`, where it holds variables.

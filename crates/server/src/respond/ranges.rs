@@ -4,33 +4,42 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use http_cache::Known;
 use http1::conditional::{self, Validators};
 use http1::range::{self, Ranges};
+use site::Settings;
 
-use crate::reply::{Body, Reply, Segment};
+use crate::reply::{Body, Reply, ReplyHead, Segment};
 use crate::request::Request;
 
 /// Cuts the reply to what the client asked for.
-pub fn apply(request: &mut Request, reply: &mut Reply) {
-    let Some(length) = reply.head.content_length else {
+#[inline]
+pub fn apply(request: &Request, settings: &Settings, reply: &mut Reply) {
+    let max = settings.files.max_ranges;
+    let Some(length) = reply.head.content_length.filter(|_| max != Some(0)) else {
         return;
     };
-    let settings = &request.settings().files;
-    if settings.max_ranges == Some(0) {
-        return;
+    match request.head.field("range") {
+        None => promise(&mut reply.head),
+        Some(asked) => answer(request, reply, (asked, max), length),
     }
-    let asked = request
-        .head
-        .field("range")
-        .filter(|_| range_applies(request, reply));
-    let ranges = match asked {
-        Some(value) => range::parse_ranges(value, length, settings.max_ranges),
-        None => Ranges::Ignore,
+}
+
+/// Says that ranges may be asked for.
+#[inline]
+fn promise(head: &mut ReplyHead) {
+    head.says_accept_ranges = head.known(Known::AcceptRanges).is_none();
+}
+
+/// Answers the ranges `asked` for, of which there may be so many.
+#[inline(never)]
+fn answer(request: &Request, reply: &mut Reply, (asked, max): (&[u8], Option<usize>), length: u64) {
+    let ranges = match range_applies(request, reply) {
+        true => range::parse_ranges(asked, length, max),
+        false => Ranges::Ignore,
     };
     match ranges {
-        Ranges::Ignore => {
-            reply.head.says_accept_ranges = !reply.head.has("accept-ranges");
-        }
+        Ranges::Ignore => promise(&mut reply.head),
         Ranges::NotSatisfiable => {
             let mut page = super::status_page(request, 416);
             page.head
@@ -56,7 +65,7 @@ pub fn apply(request: &mut Request, reply: &mut Reply) {
 fn range_applies(request: &Request, reply: &Reply) -> bool {
     let last_modified = super::last_modified(reply);
     let validators = Validators {
-        etag: reply.head.field("etag"),
+        etag: reply.head.known(Known::ETag),
         last_modified,
     };
     conditional::range_applies(&request.head, validators)

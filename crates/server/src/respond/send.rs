@@ -17,6 +17,7 @@ use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
+use crate::place::Place;
 use crate::recode::Recoder;
 use crate::reply::{Body, Compressed};
 use crate::request::Request;
@@ -117,23 +118,27 @@ struct Pace {
 pub struct Begun {
     /// Bytes of head and body.
     written: usize,
+    /// Bytes of head, and of body.
+    head: usize,
+    body: usize,
     /// Bytes of body that were put behind the head.
     joined: usize,
 }
 
 impl Begun {
-    /// Has all gone out of a response with this head, the joined bytes
-    /// included, and this body?
-    pub fn is_all(&self, head: &[u8], chunks: &[Bytes]) -> bool {
-        let body: usize = chunks.iter().map(Bytes::len).sum();
-        self.written == head.len() + body - self.joined
+    /// Has all gone out?
+    pub fn is_all(&self) -> bool {
+        self.written == self.head + self.body
     }
 
     /// Bytes sent, and bytes of head among them.
-    pub fn counts(&self, head: &[u8]) -> (u64, u64) {
-        let head_len = head.len() - self.joined;
-        (self.written as u64, self.written.min(head_len) as u64)
+    pub fn counts(&self) -> (u64, u64) {
+        (self.written as u64, self.written.min(self.head) as u64)
     }
+}
+
+fn length_of(chunks: &[Bytes]) -> usize {
+    chunks.iter().map(Bytes::len).sum()
 }
 
 /// The hit: head and all pieces of the body in one system call, if the socket
@@ -153,6 +158,7 @@ pub fn write_at_once(
     if let Some(file) = file {
         return write_with_file(stream, head, chunks, file);
     }
+    let head_len = head.len();
     let mut joined = 0;
     if let [chunk] = chunks
         && chunk.len() <= JOINED_BYTES
@@ -162,22 +168,27 @@ pub fn write_at_once(
         head.extend_from_slice(chunk);
         chunks = &[];
     }
-    let written = if chunks.is_empty() {
-        stream.try_write(head)
-    } else {
-        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
-        slices[0] = IoSlice::new(head);
-        let mut used = 1;
-        for (slice, chunk) in slices[1..].iter_mut().zip(chunks) {
-            *slice = IoSlice::new(chunk);
-            used += 1;
-        }
-        stream.try_write_vectored(&slices[..used])
+    let written = match chunks {
+        [] => stream.try_write(head),
+        chunks => write_pieces(stream, head, chunks),
     };
     Ok(Begun {
         written: taken(written)?,
+        head: head_len,
+        body: joined + length_of(chunks),
         joined,
     })
+}
+
+fn write_pieces(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> io::Result<usize> {
+    let mut slices = [IoSlice::new(&[]); MAX_SLICES];
+    slices[0] = IoSlice::new(head);
+    let mut used = 1;
+    for (slice, chunk) in slices[1..].iter_mut().zip(chunks) {
+        *slice = IoSlice::new(chunk);
+        used += 1;
+    }
+    stream.try_write_vectored(&slices[..used])
 }
 
 /// The head, then the body from the file that holds the same bytes as `chunks`: the
@@ -188,12 +199,17 @@ fn write_with_file(
     chunks: &[Bytes],
     file: &MemoryFile,
 ) -> Result<Begun, SendError> {
+    let body = length_of(chunks);
     let mut written = taken(stream.try_write_head_of_file(head))?;
     if written == head.len() {
-        let length = chunks.iter().map(Bytes::len).sum();
-        written += taken(stream.try_sendfile(file, 0, length))?;
+        written += taken(stream.try_sendfile(file, 0, body))?;
     }
-    Ok(Begun { written, joined: 0 })
+    Ok(Begun {
+        written,
+        head: head.len(),
+        body,
+        joined: 0,
+    })
 }
 
 /// What the socket took, which may be nothing.
@@ -208,9 +224,11 @@ fn taken(written: io::Result<usize>) -> io::Result<usize> {
 /// from the way of those who wait for their answer.
 #[cold]
 fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Begun> {
-    let body: usize = chunks.iter().map(Bytes::len).sum();
+    let body = length_of(chunks);
     stream.gather(head, chunks).then_some(Begun {
         written: head.len() + body,
+        head: head.len(),
+        body,
         joined: 0,
     })
 }
@@ -226,8 +244,8 @@ pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendE
 }
 
 /// `limit_rate` or one of its kin may slow this response down.
-pub fn may_be_paced(request: &Request) -> bool {
-    request.limit_rate.is_some() || request.place().is_paced
+pub fn may_be_paced(request: &Request, place: &Place) -> bool {
+    request.limit_rate.is_some() || place.is_paced
 }
 
 /// May `limit_rate` slow a response down?
@@ -239,7 +257,7 @@ pub fn is_pace_configured(settings: &Settings) -> bool {
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
 fn pace(request: &mut Request) -> Option<Pace> {
     let rate = match request.limit_rate {
-        None if !may_be_paced(request) => return None,
+        None if !request.place().is_paced => return None,
         None => {
             let settings = request.settings_held();
             parse_rate(&variable::evaluate(request, &settings.limit_rate))

@@ -13,6 +13,7 @@ use http1::{Framing, Version, escape, same_name};
 use site::{Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::body::RequestBody;
+use crate::decimal;
 use crate::error_log;
 use crate::fetch::HttpAsking;
 use crate::request::Request;
@@ -261,7 +262,7 @@ fn put_framing(request: &Request, framing: BodyFraming, head: &mut Vec<u8>) {
     match framing {
         BodyFraming::Length(length) => {
             head.extend_from_slice(b"Content-Length: ");
-            head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            decimal::put(length, head);
             head.extend_from_slice(b"\r\n");
         }
         BodyFraming::Chunked => head.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),

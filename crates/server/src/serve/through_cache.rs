@@ -263,17 +263,7 @@ fn reply_from_memory(
         ..Outcome::hit(stored.head.fresh_for(now))
     });
     note_age(request, &stored.head, now);
-    let mut head = stored_reply_head(StoredFrom::Response(stored.clone()));
-    let length = stored.body.len();
-    head.content_length = Some(length);
-    head.accepts_ranges = true;
-    let body = Body::Stored {
-        response: stored,
-        start: 0,
-        end: length,
-    };
-    // Made where it stays: it is large.
-    Box::write(Box::new_uninit(), Reply { head, body })
+    Reply::of_stored(stored)
 }
 
 fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
@@ -283,24 +273,15 @@ fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
     }
 }
 
-fn stored_reply_head(stored: StoredFrom) -> ReplyHead {
-    ReplyHead {
-        status: stored.status,
-        reason: (!stored.reason.is_empty()).then(|| Bytes::copy_from_slice(&stored.reason)),
-        content_length: stored.declared_length,
-        stored: Some(stored),
-        ..ReplyHead::default()
-    }
-}
-
 /// A response that is arriving, read by this client like by all others.
 fn reading(request: &mut Request, reader: Reader) -> Handled {
     let stored = reader.head().clone();
-    let mut head = stored_reply_head(StoredFrom::Arriving(stored));
-    head.accepts_ranges = true;
     request.cache.age = Some(0);
     Handled::Reply(Box::new(Reply {
-        head,
+        head: ReplyHead {
+            content_length: stored.declared_length,
+            ..ReplyHead::of_stored(StoredFrom::Arriving(stored))
+        },
         body: Body::Filling(Box::new(reader)),
     }))
 }
