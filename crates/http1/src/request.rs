@@ -70,8 +70,7 @@ pub fn parse_request(
 }
 
 fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
-    let at = scan::find_far(buf.get(from..)?, |byte| byte == b'\n', scan::equal::<b'\n'>)?;
-    Some(from + at)
+    scan::find_far(buf, from, |byte| byte == b'\n', scan::equal::<b'\n'>)
 }
 
 /// Refuses early what can no longer become a request: a TLS hello on a plain
@@ -106,37 +105,44 @@ fn parse_fields(
     fields: &mut Vec<FieldSpan>,
 ) -> Result<Parsed, RequestError> {
     loop {
-        let rest = buf.get(at..).unwrap_or_default();
-        let field = match field_line::read(rest) {
-            Line::Field(field) => field,
-            Line::Empty(len) => {
-                take_room(room, rest, len, limits)?;
-                line.head_len = at + len;
-                return Ok(Parsed::Complete(*line));
-            }
-            Line::Partial => {
-                take_room(room, rest, rest.len(), limits)?;
-                // So that a full read buffer always comes with a verdict.
-                if buf.len() >= limits.max_head_bytes() {
-                    return Err(RequestError::HeadTooLarge);
+        let Some(rest) = buf.get(at..) else {
+            return Ok(Parsed::Partial);
+        };
+        if rest.starts_with(b"\r\n") {
+            take_room(room, rest, 2, limits)?;
+            line.head_len = at + 2;
+            return Ok(Parsed::Complete(*line));
+        }
+        let field = match field_line::read_usual(rest) {
+            Some(usual) => usual.into(),
+            None => match field_line::read_any(rest) {
+                Line::Field(field) => field,
+                Line::Empty(len) => {
+                    take_room(room, rest, len, limits)?;
+                    line.head_len = at + len;
+                    return Ok(Parsed::Complete(*line));
                 }
-                return Ok(Parsed::Partial);
-            }
-            Line::Refused => {
-                return Err(RequestError::InvalidField(Excerpt::of(field_line::text(
-                    rest,
-                ))));
-            }
+                Line::Partial => {
+                    take_room(room, rest, rest.len(), limits)?;
+                    // So that a full read buffer always comes with a verdict.
+                    if buf.len() >= limits.max_head_bytes() {
+                        return Err(RequestError::HeadTooLarge);
+                    }
+                    return Ok(Parsed::Partial);
+                }
+                Line::Refused => return Err(invalid_field(rest)),
+            },
         };
         take_room(room, rest, field.line_len, limits)?;
         if fields.len() + line.ignored_fields >= limits.max_fields {
             return Err(RequestError::TooManyFields);
         }
-        if is_left_out(field.kind, limits) {
+        if field.kind != NameKind::Plain && is_left_out(field.kind, limits) {
             line.ignored_fields += 1;
         } else {
-            line.presence
-                .note(rest.get(..field.name_end).unwrap_or_default());
+            if let Some(name) = rest.get(..field.name_end) {
+                line.presence.note(name);
+            }
             fields.push(FieldSpan {
                 name: Span::new(at, at + field.name_end),
                 value: Span::new(at + field.value_start, at + field.value_end),
@@ -146,21 +152,31 @@ fn parse_fields(
     }
 }
 
-#[inline]
+#[cold]
+#[inline(never)]
+fn invalid_field(line: &[u8]) -> RequestError {
+    RequestError::InvalidField(Excerpt::of(field_line::text(line)))
+}
+
+#[inline(always)]
 fn take_room(
     room: &mut BufferUse<'_>,
     line: &[u8],
     line_bytes: usize,
     limits: &HeadLimits,
 ) -> Result<(), RequestError> {
-    if room.take(line_bytes) {
-        Ok(())
-    } else if line_bytes > limits.large_buffer_bytes {
-        Err(RequestError::FieldTooLong(Excerpt::of(field_line::text(
-            line,
-        ))))
-    } else {
-        Err(RequestError::HeadTooLarge)
+    match room.take(line_bytes) {
+        true => Ok(()),
+        false => Err(without_room(line, line_bytes, limits)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn without_room(line: &[u8], line_bytes: usize, limits: &HeadLimits) -> RequestError {
+    match line_bytes > limits.large_buffer_bytes {
+        true => RequestError::FieldTooLong(Excerpt::of(field_line::text(line))),
+        false => RequestError::HeadTooLarge,
     }
 }
 
