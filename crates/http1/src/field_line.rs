@@ -10,9 +10,8 @@
 //! characters in the name (so also a space before the colon and obsolete line
 //! folding, RFC 9112 §5), and NUL or a bare CR in the value.
 
-use std::num::NonZeroU32;
-
 use crate::scan;
+use crate::span::{FieldSpan, Span};
 
 /// What the next line of a head is. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +35,17 @@ pub(crate) struct FieldLine {
     /// Line end included.
     pub(crate) line_len: usize,
     pub(crate) kind: NameKind,
+}
+
+impl FieldLine {
+    /// Its name and value, where the line begins at `at`.
+    #[inline]
+    pub(crate) fn spans(&self, at: usize) -> FieldSpan {
+        FieldSpan {
+            name: Span::new(at, at + self.name_end),
+            value: Span::new(at + self.value_start, at + self.value_end),
+        }
+    }
 }
 
 /// What a field name is made of.
@@ -75,53 +85,37 @@ static NAME_BYTES: [u8; 256] = {
 #[inline]
 pub(crate) fn read(buf: &[u8]) -> Line {
     match read_usual(buf) {
-        Some(usual) => Line::Field(usual.into()),
+        Some(field) => Line::Field(field),
         None => read_any(buf),
     }
 }
 
-/// A line as nearly every client sends them: a plain name, colon, one space, a value
-/// without control characters, CR LF.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UsualLine {
-    name_len: NonZeroU32,
-    value_len: u32,
-}
-
-impl From<UsualLine> for FieldLine {
-    #[inline(always)]
-    fn from(usual: UsualLine) -> FieldLine {
-        let name_end = usual.name_len.get() as usize;
-        let value_start = name_end + 2;
-        let value_end = value_start + usual.value_len as usize;
-        FieldLine {
-            name_end,
-            value_start,
-            value_end,
-            line_len: value_end + 2,
-            kind: NameKind::Plain,
-        }
+/// The line at the start of `buf`, where it is as nearly every client sends them: a plain
+/// name, colon, one space, a value without control characters, CR LF. `None` leaves the
+/// verdict to [`read_any`], which says the same of those.
+#[inline(always)]
+pub(crate) fn read_usual(buf: &[u8]) -> Option<FieldLine> {
+    if buf.first() == Some(&b'\r') {
+        return None;
     }
-}
-
-/// The line at the start of `buf`, where it is a usual one. `None` leaves the verdict to
-/// [`read_any`], which says the same of those.
-#[inline(never)]
-pub(crate) fn read_usual(buf: &[u8]) -> Option<UsualLine> {
-    let name_len = scan::find_in_words(buf, |word| {
+    let name_end = scan::find_in_words(buf, |word| {
         !(scan::letter(word) | scan::within::<b'-', b'-'>(word))
     })?;
-    let value_start = name_len + 2;
+    let value_start = name_end + 2;
     let value_end = scan::find_far(buf, value_start, |byte| byte < b' ', scan::below::<b' '>)?;
-    let [b':', b' ', value @ .., b'\r', b'\n'] = buf.get(name_len..value_end + 2)? else {
+    let line_len = value_end + 2;
+    let [b':', b' ', value @ .., b'\r', b'\n'] = buf.get(name_end..line_len)? else {
         return None;
     };
     let (Some(b'!'..=b'~'), Some(b'!'..=b'~')) = (value.first(), value.last()) else {
         return None;
     };
-    Some(UsualLine {
-        name_len: NonZeroU32::new(name_len as u32)?,
-        value_len: value.len() as u32,
+    (name_end > 0).then_some(FieldLine {
+        name_end,
+        value_start,
+        value_end,
+        line_len,
+        kind: NameKind::Plain,
     })
 }
 
@@ -229,7 +223,7 @@ mod tests {
         ) {
             let line = [name, colon, value, end].concat();
             if let Some(usual) = read_usual(line.as_bytes()) {
-                prop_assert_eq!(Line::Field(usual.into()), read_any(line.as_bytes()));
+                prop_assert_eq!(Line::Field(usual), read_any(line.as_bytes()));
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::limits::{BufferUse, HeadLimits};
 use crate::name::same_name;
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
 use crate::scan;
-use crate::span::{FieldSpan, Span};
+use crate::span::FieldSpan;
 
 /// What a buffer holds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,78 +105,85 @@ fn parse_fields(
     fields: &mut Vec<FieldSpan>,
 ) -> Result<Parsed, RequestError> {
     loop {
-        let Some(rest) = buf.get(at..) else {
-            return Ok(Parsed::Partial);
-        };
-        if rest.starts_with(b"\r\n") {
-            take_room(room, rest, 2, limits)?;
-            line.head_len = at + 2;
-            return Ok(Parsed::Complete(*line));
-        }
-        let field = match field_line::read_usual(rest) {
-            Some(usual) => usual.into(),
-            None => match field_line::read_any(rest) {
-                Line::Field(field) => field,
-                Line::Empty(len) => {
-                    take_room(room, rest, len, limits)?;
-                    line.head_len = at + len;
-                    return Ok(Parsed::Complete(*line));
+        at = parse_usual_fields(buf, at, limits, room, line, fields);
+        let rest = buf.get(at..).unwrap_or_default();
+        let field = match field_line::read_any(rest) {
+            Line::Field(field) => field,
+            Line::Empty(len) => {
+                take_room(room, rest, len, limits)?;
+                line.head_len = at + len;
+                return Ok(Parsed::Complete(*line));
+            }
+            Line::Partial => {
+                take_room(room, rest, rest.len(), limits)?;
+                // So that a full read buffer always comes with a verdict.
+                if buf.len() >= limits.max_head_bytes() {
+                    return Err(RequestError::HeadTooLarge);
                 }
-                Line::Partial => {
-                    take_room(room, rest, rest.len(), limits)?;
-                    // So that a full read buffer always comes with a verdict.
-                    if buf.len() >= limits.max_head_bytes() {
-                        return Err(RequestError::HeadTooLarge);
-                    }
-                    return Ok(Parsed::Partial);
-                }
-                Line::Refused => return Err(invalid_field(rest)),
-            },
+                return Ok(Parsed::Partial);
+            }
+            Line::Refused => {
+                return Err(RequestError::InvalidField(Excerpt::of(field_line::text(
+                    rest,
+                ))));
+            }
         };
         take_room(room, rest, field.line_len, limits)?;
         if fields.len() + line.ignored_fields >= limits.max_fields {
             return Err(RequestError::TooManyFields);
         }
-        if field.kind != NameKind::Plain && is_left_out(field.kind, limits) {
+        if is_left_out(field.kind, limits) {
             line.ignored_fields += 1;
         } else {
-            if let Some(name) = rest.get(..field.name_end) {
-                line.presence.note(name);
-            }
-            fields.push(FieldSpan {
-                name: Span::new(at, at + field.name_end),
-                value: Span::new(at + field.value_start, at + field.value_end),
-            });
+            line.presence
+                .note(rest.get(..field.name_end).unwrap_or_default());
+            fields.push(field.spans(at));
         }
         at += field.line_len;
     }
 }
 
-#[cold]
+/// Takes the lines at `at` while they are as usual and within all limits; answers where
+/// the first is that is not.
 #[inline(never)]
-fn invalid_field(line: &[u8]) -> RequestError {
-    RequestError::InvalidField(Excerpt::of(field_line::text(line)))
+fn parse_usual_fields(
+    buf: &[u8],
+    mut at: usize,
+    limits: &HeadLimits,
+    room: &mut BufferUse<'_>,
+    line: &mut RequestLine,
+    fields: &mut Vec<FieldSpan>,
+) -> usize {
+    let most = limits.max_fields.saturating_sub(line.ignored_fields);
+    let mut presence = line.presence;
+    while let Some(rest) = buf.get(at..)
+        && let Some(field) = field_line::read_usual(rest)
+        && let Some(name) = rest.get(..field.name_end)
+        && fields.len() < most
+        && room.take_here(field.line_len)
+    {
+        presence.note(name);
+        fields.push(field.spans(at));
+        at += field.line_len;
+    }
+    line.presence = presence;
+    at
 }
 
-#[inline(always)]
 fn take_room(
     room: &mut BufferUse<'_>,
     line: &[u8],
     line_bytes: usize,
     limits: &HeadLimits,
 ) -> Result<(), RequestError> {
-    match room.take(line_bytes) {
-        true => Ok(()),
-        false => Err(without_room(line, line_bytes, limits)),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn without_room(line: &[u8], line_bytes: usize, limits: &HeadLimits) -> RequestError {
-    match line_bytes > limits.large_buffer_bytes {
-        true => RequestError::FieldTooLong(Excerpt::of(field_line::text(line))),
-        false => RequestError::HeadTooLarge,
+    if room.take(line_bytes) {
+        Ok(())
+    } else if line_bytes > limits.large_buffer_bytes {
+        Err(RequestError::FieldTooLong(Excerpt::of(field_line::text(
+            line,
+        ))))
+    } else {
+        Err(RequestError::HeadTooLarge)
     }
 }
 

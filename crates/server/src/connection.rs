@@ -329,7 +329,6 @@ impl Connection {
     }
 
     /// The request that `head` is of, with the connection's part of it.
-    #[inline(always)]
     fn begin(
         &self,
         runtime: InForce,
@@ -656,7 +655,7 @@ fn understand(
     request.host_port = request.host.port();
     let framing = match head.version() {
         Version::Http09 => Framing::None,
-        _ => http1::body_framing(head)?,
+        _ => http1::framing_beside_host(head, field.is_some())?,
     };
     if target.form == TargetForm::Asterisk {
         return Err(RequestError::InvalidRequestLine);

@@ -378,8 +378,6 @@ impl Request {
         copy
     }
 
-    // Once per request: where it is made, what it is made of need not be moved there first.
-    #[inline(always)]
     pub fn new(
         runtime: InForce,
         connection: Arc<ConnectionFacts>,
