@@ -673,8 +673,7 @@ fn understand(
     let captures = route::may_capture(names);
     let own_merge = http.servers[server.0].merge_slashes;
     if own_merge != merge {
-        let target = Target::parse(request.head.target(), own_merge)?;
-        request.path = target.path.into_owned();
+        request.path = path_of(request.head.target(), own_merge)?;
     }
     if server != request.server {
         request.server = server;
@@ -686,6 +685,12 @@ fn understand(
     }
     access::apply_real_ip(request);
     Ok(framing)
+}
+
+/// The path once more, for a server that takes it otherwise than the default one.
+#[cold]
+fn path_of(target: &[u8], merge_slashes: bool) -> Result<Vec<u8>, RequestError> {
+    Ok(Target::parse(target, merge_slashes)?.path.into_owned())
 }
 
 /// The listener for a connection that came to `local` by the socket of `place`:

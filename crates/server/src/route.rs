@@ -101,7 +101,7 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
             is_slash_missing |= lacks_slash_for(server, candidate, path);
             continue;
         }
-        if path.starts_with(&candidate.prefix) {
+        if begins_with(path, &candidate.prefix) {
             patterns_allowed = !candidate.skips_patterns;
             let inner = &server.location(candidate.location).inner;
             found = match inner.is_empty() {
@@ -133,6 +133,13 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
         return Found::Final(location);
     }
     found
+}
+
+/// As `starts_with`; prefixes differ at their ends rather than at their beginnings.
+#[inline]
+fn begins_with(path: &[u8], prefix: &[u8]) -> bool {
+    let last = prefix.len().checked_sub(1).and_then(|at| path.get(at));
+    last == prefix.last() && path.starts_with(prefix)
 }
 
 /// Is `path` this location's, but for the slash at its end?
