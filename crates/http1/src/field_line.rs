@@ -11,6 +11,7 @@
 //! folding, RFC 9112 §5), and NUL or a bare CR in the value.
 
 use crate::scan;
+use crate::span::{FieldSpan, Span};
 
 /// What the next line of a head is. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,17 @@ pub(crate) struct FieldLine {
     /// Line end included.
     pub(crate) line_len: usize,
     pub(crate) kind: NameKind,
+}
+
+impl FieldLine {
+    /// Its name and value, where the line begins at `at`.
+    #[inline]
+    pub(crate) fn spans(&self, at: usize) -> FieldSpan {
+        FieldSpan {
+            name: Span::new(at, at + self.name_end),
+            value: Span::new(at + self.value_start, at + self.value_end),
+        }
+    }
 }
 
 /// What a field name is made of.
@@ -70,26 +82,52 @@ static NAME_BYTES: [u8; 256] = {
 
 /// Reads the line at the start of `buf`. A piece of a line is `Refused` only if
 /// the whole would be.
-#[inline(always)]
+#[inline]
 pub(crate) fn read(buf: &[u8]) -> Line {
-    if let [b'\r', b'\n', ..] = buf {
-        return Line::Empty(2);
+    match read_usual(buf) {
+        Some(field) => Line::Field(field),
+        None => read_any(buf),
     }
-    let name_end = scan::find(buf, |word| {
+}
+
+/// The line at the start of `buf`, where it is as nearly every client sends them: a plain
+/// name, colon, one space, a value without control characters, CR LF. `None` leaves the
+/// verdict to [`read_any`], which says the same of those.
+#[inline(always)]
+pub(crate) fn read_usual(buf: &[u8]) -> Option<FieldLine> {
+    if buf.first() == Some(&b'\r') {
+        return None;
+    }
+    let name_end = scan::find_in_words(buf, |word| {
         !(scan::letter(word) | scan::within::<b'-', b'-'>(word))
-    });
-    let (name_end, kind) = match name_end {
-        Some(end) if end > 0 && buf.get(end) == Some(&b':') => (end, NameKind::Plain),
-        _ => match read_name(buf) {
-            Ok(name) => name,
-            Err(line) => return line,
-        },
+    })?;
+    let value_start = name_end + 2;
+    let value_end = scan::find_far(buf, value_start, |byte| byte < b' ', scan::below::<b' '>)?;
+    let line_len = value_end + 2;
+    let [b':', b' ', value @ .., b'\r', b'\n'] = buf.get(name_end..line_len)? else {
+        return None;
+    };
+    let (Some(b'!'..=b'~'), Some(b'!'..=b'~')) = (value.first(), value.last()) else {
+        return None;
+    };
+    (name_end > 0).then_some(FieldLine {
+        name_end,
+        value_start,
+        value_end,
+        line_len,
+        kind: NameKind::Plain,
+    })
+}
+
+/// Reads whatever line is at the start of `buf`.
+#[inline(never)]
+pub(crate) fn read_any(buf: &[u8]) -> Line {
+    let (name_end, kind) = match read_name(buf) {
+        Ok(name) => name,
+        Err(line) => return line,
     };
     let after = buf.get(name_end + 1..).unwrap_or_default();
-    let leading = match after {
-        [b' ', b'!'..=b'~', ..] => 1,
-        _ => count_spaces(after.iter()),
-    };
+    let leading = count_spaces(after.iter());
     let value = after.get(leading..).unwrap_or_default();
     let Some(len) = find_stop(value) else {
         return Line::Partial;
@@ -101,10 +139,7 @@ pub(crate) fn read(buf: &[u8]) -> Line {
         [b'\r'] => return Line::Partial,
         _ => return Line::Refused,
     };
-    let trailing = match value {
-        [.., b'!'..=b'~'] => 0,
-        _ => count_spaces(value.iter().rev()),
-    };
+    let trailing = count_spaces(value.iter().rev());
     let value_start = name_end + 1 + leading;
     Line::Field(FieldLine {
         name_end,
@@ -115,8 +150,7 @@ pub(crate) fn read(buf: &[u8]) -> Line {
     })
 }
 
-/// The name at the start of `buf`, byte by byte; what the line is where it has none.
-#[cold]
+/// The name at the start of `buf`; what the line is where it has none.
 fn read_name(buf: &[u8]) -> Result<(usize, NameKind), Line> {
     let mut kind = 0;
     for (at, &byte) in buf.iter().enumerate() {
@@ -137,9 +171,10 @@ fn kind_of(classes: u8) -> NameKind {
     }
 }
 
-/// What a line is whose first bytes are no field name, nor CR LF.
+/// What a line is whose first bytes are no field name.
 fn without_name(buf: &[u8]) -> Line {
     match buf {
+        [b'\r', b'\n', ..] => Line::Empty(2),
         [b'\n', ..] => Line::Empty(1),
         [b'\r'] => Line::Partial,
         _ => Line::Refused,
@@ -147,18 +182,8 @@ fn without_name(buf: &[u8]) -> Line {
 }
 
 /// Where the first LF, CR or NUL is.
-#[inline(always)]
 fn find_stop(bytes: &[u8]) -> Option<usize> {
-    const NEAR: u8 = b'\r' + 1;
-    let mut at = 0;
-    loop {
-        let rest = bytes.get(at..)?;
-        at += scan::find_far(rest, |byte| byte < NEAR, scan::below::<NEAR>)?;
-        if matches!(bytes.get(at)?, b'\n' | b'\r' | 0) {
-            return Some(at);
-        }
-        at += 1;
-    }
+    memchr::memchr3(b'\n', b'\r', 0, bytes)
 }
 
 fn count_spaces<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
@@ -179,5 +204,38 @@ pub(crate) fn without_cr(buf: &[u8], start: usize, lf: usize) -> usize {
     match buf.get(start..lf) {
         Some([.., b'\r']) => lf - 1,
         _ => lf,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_usual_line_is_what_it_is_read_as_without_haste(
+            name in "[A-Za-z0-9_.:-]{0,12}",
+            colon in "(: |:|:  |\t| : )",
+            value in "[a-z ,\t\r\u{0}\u{7f}\u{e9}]{0,6}[a-z=]{0,60}",
+            end in "(\r\n|\n|\r|\r\n\r\n|\r\nMore: of it\r\n\r\n)",
+        ) {
+            let line = [name, colon, value, end].concat();
+            if let Some(usual) = read_usual(line.as_bytes()) {
+                prop_assert_eq!(Line::Field(usual), read_any(line.as_bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_clients_send_is_usual() {
+        for line in [
+            "Host: a\r\n\r\n",
+            "If-None-Match: \"a b\"\r\n",
+            "TE: t\r\n\r\n",
+        ] {
+            assert!(read_usual(line.as_bytes()).is_some(), "{line}");
+        }
     }
 }

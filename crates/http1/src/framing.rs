@@ -63,10 +63,18 @@ const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 /// length (400), a coding other than chunked (501), TRACE and CONNECT (405).
 pub fn body_framing<'a>(head: impl Into<RequestView<'a>>) -> Result<Framing, RequestError> {
     let head = head.into();
+    framing_beside_host(head, head.field(HOST).is_some())
+}
+
+/// As [`body_framing`] for those who have looked already whether there is a Host field.
+///
+/// # Errors
+/// The same.
+pub fn framing_beside_host(head: RequestView<'_>, has_host: bool) -> Result<Framing, RequestError> {
     if head.line.presence.may_repeat(SINGLE) {
         refuse_repeated(head)?;
     }
-    if head.field(HOST).is_none() && head.version() >= Version::Http11 {
+    if !has_host && head.version() >= Version::Http11 {
         return Err(RequestError::MissingHost);
     }
     let coding = head.field(TRANSFER_ENCODING);

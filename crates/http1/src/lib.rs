@@ -38,7 +38,8 @@ mod target;
 pub use error::{RequestError, ResponseError};
 pub use fields::Fields;
 pub use framing::{
-    Framing, ResponseFraming, body_framing, expects_continue, response_framing, wants_keep_alive,
+    Framing, ResponseFraming, body_framing, expects_continue, framing_beside_host,
+    response_framing, wants_keep_alive,
 };
 #[doc(hidden)]
 pub use fuzz::{fuzz_chunked, fuzz_request_head, fuzz_response_head};

@@ -68,6 +68,15 @@ impl<'a> BufferUse<'a> {
         }
     }
 
+    /// Takes room for a line in the buffer that the line before it landed in; false, and
+    /// nothing taken, when there is none.
+    #[inline]
+    pub(crate) fn take_here(&mut self, line_bytes: usize) -> bool {
+        let left = self.room_bytes.checked_sub(line_bytes);
+        self.room_bytes = left.unwrap_or(self.room_bytes);
+        left.is_some()
+    }
+
     /// Takes room for a line; false when the configuration has none.
     #[inline]
     pub(crate) fn take(&mut self, line_bytes: usize) -> bool {

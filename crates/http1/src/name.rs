@@ -14,16 +14,20 @@ pub fn same_name(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && same_of_length(one, other)
 }
 
+#[inline]
 fn same_of_length(one: &[u8], other: &[u8]) -> bool {
     let (Some(one_end), Some(other_end)) = (one.last_chunk::<8>(), other.last_chunk::<8>()) else {
         return match (short_word(one), short_word(other)) {
-            (Some(one), Some(other)) => lower(one) == lower(other),
+            (Some(one), Some(other)) => same_word(one, other),
             _ => one.eq_ignore_ascii_case(other),
         };
     };
+    let same = |one: &[u8; 8], other: &[u8; 8]| {
+        same_word(u64::from_le_bytes(*one), u64::from_le_bytes(*other))
+    };
     // The last word may have bytes of the one before it again.
     let words = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
-    same_word(one_end, other_end) && words.into_iter().all(|(one, other)| same_word(one, other))
+    same(one_end, other_end) && words.into_iter().all(|(one, other)| same(one, other))
 }
 
 /// Four to eight bytes in one word; some of them twice.
@@ -71,9 +75,12 @@ fn spelling(word: u64) -> u64 {
     lower(word) ^ ((dashes >> 7) * u64::from(b'-' ^ b'_'))
 }
 
+/// Whether two words of names are the same: they may differ in the bit that tells capitals
+/// from small letters, and that in letters.
 #[inline]
-fn same_word(one: &[u8; 8], other: &[u8; 8]) -> bool {
-    lower(u64::from_le_bytes(*one)) == lower(u64::from_le_bytes(*other))
+fn same_word(one: u64, other: u64) -> bool {
+    let different = one ^ other;
+    different == 0 || different & !((scan::letter(one) & scan::MARKS) >> 2) == 0
 }
 
 /// Eight bytes with their ASCII capitals made small.

@@ -18,7 +18,7 @@ use crate::limits::{BufferUse, HeadLimits};
 use crate::name::same_name;
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
 use crate::scan;
-use crate::span::{FieldSpan, Span};
+use crate::span::FieldSpan;
 
 /// What a buffer holds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +70,7 @@ pub fn parse_request(
 }
 
 fn find_lf(buf: &[u8], from: usize) -> Option<usize> {
-    let at = scan::find_far(buf.get(from..)?, |byte| byte == b'\n', scan::equal::<b'\n'>)?;
-    Some(from + at)
+    scan::find_far(buf, from, |byte| byte == b'\n', scan::equal::<b'\n'>)
 }
 
 /// Refuses early what can no longer become a request: a TLS hello on a plain
@@ -106,8 +105,9 @@ fn parse_fields(
     fields: &mut Vec<FieldSpan>,
 ) -> Result<Parsed, RequestError> {
     loop {
+        at = parse_usual_fields(buf, at, limits, room, line, fields);
         let rest = buf.get(at..).unwrap_or_default();
-        let field = match field_line::read(rest) {
+        let field = match field_line::read_any(rest) {
             Line::Field(field) => field,
             Line::Empty(len) => {
                 take_room(room, rest, len, limits)?;
@@ -137,16 +137,39 @@ fn parse_fields(
         } else {
             line.presence
                 .note(rest.get(..field.name_end).unwrap_or_default());
-            fields.push(FieldSpan {
-                name: Span::new(at, at + field.name_end),
-                value: Span::new(at + field.value_start, at + field.value_end),
-            });
+            fields.push(field.spans(at));
         }
         at += field.line_len;
     }
 }
 
-#[inline]
+/// Takes the lines at `at` while they are as usual and within all limits; answers where
+/// the first is that is not.
+#[inline(never)]
+fn parse_usual_fields(
+    buf: &[u8],
+    mut at: usize,
+    limits: &HeadLimits,
+    room: &mut BufferUse<'_>,
+    line: &mut RequestLine,
+    fields: &mut Vec<FieldSpan>,
+) -> usize {
+    let most = limits.max_fields.saturating_sub(line.ignored_fields);
+    let mut presence = line.presence;
+    while let Some(rest) = buf.get(at..)
+        && let Some(field) = field_line::read_usual(rest)
+        && let Some(name) = rest.get(..field.name_end)
+        && fields.len() < most
+        && room.take_here(field.line_len)
+    {
+        presence.note(name);
+        fields.push(field.spans(at));
+        at += field.line_len;
+    }
+    line.presence = presence;
+    at
+}
+
 fn take_room(
     room: &mut BufferUse<'_>,
     line: &[u8],

@@ -108,23 +108,16 @@ impl Parts {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn parts(line: &[u8]) -> Result<Parts, RequestError> {
-    let method_len = match line {
-        [b'G', b'E', b'T', b' ', ..] => 3,
-        _ => line
-            .iter()
-            .position(|&byte| !is_method_byte(byte))
-            .unwrap_or(line.len()),
+    let (method_len, target_start) = match line {
+        [b'G', b'E', b'T', b' ', b'/', ..] => (3, 4),
+        _ => method(line)?,
     };
-    if method_len == 0 || line.get(method_len) != Some(&b' ') {
-        return Err(RequestError::InvalidMethod);
-    }
-    let target_start = skip_spaces(line, method_len);
-    let target_len = scan::find(line.get(target_start..).unwrap_or_default(), |word| {
+    let target_end = scan::find(line, target_start, |word| {
         scan::below::<0x21>(word) | scan::equal::<0x7f>(word)
-    });
-    let target_end = target_len.map_or(line.len(), |len| target_start + len);
+    })
+    .unwrap_or(line.len());
     let method = line.get(..method_len).unwrap_or_default();
     let target = line.get(target_start..target_end).unwrap_or_default();
     if !is_delimited_target(method, target) {
@@ -134,6 +127,16 @@ fn parts(line: &[u8]) -> Result<Parts, RequestError> {
         method_len,
         target: target_start..target_end,
     })
+}
+
+/// The length of the method at the start of a line, and where the target begins.
+fn method(line: &[u8]) -> Result<(usize, usize), RequestError> {
+    let is_part = |&&byte: &&u8| is_method_byte(byte);
+    let len = line.iter().take_while(is_part).count();
+    if len == 0 || line.get(len) != Some(&b' ') {
+        return Err(RequestError::InvalidMethod);
+    }
+    Ok((len, skip_spaces(line, len)))
 }
 
 /// Of RFC 9112 §3.2's four forms: origin-form and absolute-form for any method,

@@ -5,32 +5,52 @@
 pub(crate) const MARKS: u64 = 0x80 * EACH;
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Where the first byte is that `marks`; below it in a word all marks are right,
-/// above it they need not be.
-#[inline]
-pub(crate) fn find(bytes: &[u8], marks: impl Fn(u64) -> u64) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let found = marks(u64::from_le_bytes(*word)) & MARKS;
-        if found != 0 {
-            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+/// Where the first byte from `from` on is that `marks`; below it in a word all marks are
+/// right, above it they need not be.
+#[inline(always)]
+pub(crate) fn find(bytes: &[u8], from: usize, mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
+    let mut rest = bytes.get(from..)?;
+    while let Some((word, after)) = rest.split_first_chunk::<8>() {
+        if let Some(at) = find_in(*word, &mut marks) {
+            return Some(bytes.len() - rest.len() + at);
         }
+        rest = after;
     }
-    if rest.is_empty() {
+    let len = rest.len();
+    if len == 0 {
         return None;
     }
-    // The last word may have bytes of the one before it again; those are shifted out.
+    // The last word may have bytes from before it; those are shifted out.
     let last = match bytes.last_chunk::<8>() {
-        Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
+        Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * len),
         None => short_word(rest),
     };
-    let at = (marks(last) & MARKS).trailing_zeros() as usize / 8;
-    (at < rest.len()).then_some(words.len() * 8 + at)
+    let at = first_of(marks(last) & MARKS);
+    (at < len).then_some(bytes.len() - len + at)
+}
+
+/// The same within the whole words at the start.
+#[inline(always)]
+pub(crate) fn find_in_words(bytes: &[u8], marks: impl Fn(u64) -> u64) -> Option<usize> {
+    let mut words = bytes.as_chunks::<8>().0.iter().enumerate();
+    words.find_map(|(nth, word)| find_in(*word, &marks).map(|at| nth * 8 + at))
+}
+
+#[inline(always)]
+fn find_in(word: [u8; 8], mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
+    let found = marks(u64::from_le_bytes(word)) & MARKS;
+    (found != 0).then(|| first_of(found))
+}
+
+/// Which byte of a word is the first that is marked; 8 where none is.
+#[inline(always)]
+fn first_of(marked: u64) -> usize {
+    marked.trailing_zeros() as usize / 8
 }
 
 /// One to seven bytes as a word, with zeros above them. Pieces that overlap agree where
 /// they do.
-#[inline]
+#[cold]
 fn short_word(bytes: &[u8]) -> u64 {
     let placed = |at: usize, piece: u64| piece << (8 * at);
     let len = bytes.len();
@@ -48,18 +68,24 @@ fn short_word(bytes: &[u8]) -> u64 {
 
 /// The same for what is often long: `is` tells of single bytes what `marks` does of
 /// words.
-#[inline]
+#[inline(always)]
 pub(crate) fn find_far(
     bytes: &[u8],
+    mut from: usize,
     is: impl Fn(u8) -> bool,
     marks: impl Fn(u64) -> u64,
 ) -> Option<usize> {
     const MANY: usize = 32;
-    let (chunks, _) = bytes.as_chunks::<MANY>();
-    // Without a way out of the inner loop, all bytes of a chunk are looked at together.
-    let without = |chunk: &&[u8; MANY]| !chunk.iter().fold(false, |found, &byte| found | is(byte));
-    let passed = chunks.iter().take_while(without).count() * MANY;
-    find(bytes.get(passed..)?, marks).map(|at| passed + at)
+    let mut rest = bytes.get(from..)?;
+    while let Some((chunk, after)) = rest.split_first_chunk::<MANY>() {
+        // Without a way out of the inner loop, all bytes of a chunk are looked at together.
+        if chunk.iter().fold(false, |found, &byte| found | is(byte)) {
+            return find_in_words(chunk, marks).map(|at| from + at);
+        }
+        from += MANY;
+        rest = after;
+    }
+    find(bytes, from, marks)
 }
 
 /// Marks bytes that are less than `LIMIT`, which is ASCII.
@@ -72,6 +98,18 @@ pub(crate) fn below<const LIMIT: u8>(word: u64) -> u64 {
 #[inline]
 pub(crate) fn equal<const BYTE: u8>(word: u64) -> u64 {
     below::<1>(word ^ (EACH * BYTE as u64))
+}
+
+/// Marks bytes that are `/` or `.` behind a `/`. `after` holds the mark of a `/` at the end
+/// of the word before.
+#[inline]
+pub(crate) fn dotted(word: u64, after: &mut u64) -> u64 {
+    // The two differ in their lowest bit; without it no byte beside one is taken for one.
+    let either = equal::<b'/'>(word | EACH) & MARKS;
+    let slashes = either & (word << 7);
+    let behind = slashes << 8 | *after;
+    *after = slashes >> 56;
+    either & behind
 }
 
 /// Marks bytes that are ASCII letters, exactly.
@@ -123,13 +161,13 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..80),
         ) {
             let first = |is: fn(u8) -> bool| bytes.iter().position(|&byte| is(byte));
-            prop_assert_eq!(find(&bytes, below::<0x21>), first(|byte| byte <= b' '));
+            prop_assert_eq!(find(&bytes, 0, below::<0x21>), first(|byte| byte <= b' '));
             prop_assert_eq!(
-                find_far(&bytes, |byte| byte == 3, equal::<3>),
+                find_far(&bytes, 0, |byte| byte == 3, equal::<3>),
                 first(|byte| byte == 3)
             );
-            prop_assert_eq!(find(&bytes, equal::<0x7f>), first(|byte| byte == 0x7f));
-            prop_assert_eq!(find(&bytes, |word| !letter(word)), first(|byte| !byte.is_ascii_alphabetic()));
+            prop_assert_eq!(find(&bytes, 0, equal::<0x7f>), first(|byte| byte == 0x7f));
+            prop_assert_eq!(find(&bytes, 0, |word| !letter(word)), first(|byte| !byte.is_ascii_alphabetic()));
         }
     }
 }

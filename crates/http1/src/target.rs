@@ -101,18 +101,15 @@ impl<'a> Target<'a> {
         }
     }
 
+    #[inline]
     fn of_path(
         form: TargetForm,
         authority: Option<&'a [u8]>,
         raw: &'a [u8],
         merge_slashes: bool,
     ) -> Result<Self, RequestError> {
-        let (path, query) = match plain_path_len(raw) {
-            Some(len) => {
-                let (path, rest) = raw.split_at(len);
-                let query = rest.get(1..).map(without_fragment);
-                (Cow::Borrowed(path), query)
-            }
+        let (path, query) = match split_plain(raw) {
+            Some((path, query)) => (Cow::Borrowed(path), query),
             None => {
                 let (path, query) =
                     normalise(raw, merge_slashes).ok_or(RequestError::InvalidTarget)?;
@@ -151,27 +148,36 @@ pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
 
 #[inline]
 fn without_fragment(query: &[u8]) -> &[u8] {
-    match scan::find_far(query, |byte| byte == b'#', scan::equal::<b'#'>) {
+    match find_fragment(query, 0) {
         Some(at) => query.get(..at).unwrap_or_default(),
         None => query,
     }
 }
 
-/// The length of a path in which nothing is to be decoded or resolved; `None`
+#[inline(always)]
+fn find_fragment(raw: &[u8], from: usize) -> Option<usize> {
+    scan::find_far(raw, from, |byte| byte == b'#', scan::equal::<b'#'>)
+}
+
+/// Path and query of a target in whose path nothing is to be decoded or resolved; `None`
 /// when `normalise` must look.
-fn plain_path_len(raw: &[u8]) -> Option<usize> {
-    let mut after_slash = false;
-    for (at, &byte) in raw.iter().enumerate() {
-        match byte {
-            // Letters, of which there are most.
-            b'@'.. => after_slash = false,
-            b'?' => return Some(at),
-            b'%' | b'#' => return None,
-            b'/' | b'.' if after_slash => return None,
-            _ => after_slash = byte == b'/',
-        }
-    }
-    Some(raw.len())
+#[inline(always)]
+fn split_plain(raw: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    let mut after_slash = 0;
+    let special = scan::find(raw, 0, |word| {
+        scan::equal::<b'?'>(word)
+            | scan::equal::<b'%'>(word)
+            | scan::equal::<b'#'>(word)
+            | scan::dotted(word, &mut after_slash)
+    });
+    let Some(mark) = special else {
+        return Some((raw, None));
+    };
+    let (path, [b'?', ..]) = raw.split_at_checked(mark)? else {
+        return None;
+    };
+    let end = find_fragment(raw, mark + 1).unwrap_or(raw.len());
+    Some((path, raw.get(mark + 1..end)))
 }
 
 /// Where in a segment the writing end of the path is.

@@ -94,6 +94,53 @@ async fn stub_status_tells_what_connections_are_doing() {
 }
 
 #[tokio::test]
+async fn each_request_of_a_connection_goes_to_the_server_that_it_names() {
+    let named = |name: &str, says: &str| {
+        format!("server {{ listen unix:%%/http; server_name {name}; return 200 {says}; }}\n")
+    };
+    let http = [
+        named("\"\"", "'nobody: $host'"),
+        named("one.test", "'one: $host$is_request_port$request_port'"),
+        named("*.wide.test", "'wide: $host'"),
+        named("~^(?<who>.+)\\.match\\.test$", "'matched: $who'"),
+    ]
+    .concat();
+    let server = Running::start(PROGRAM, "", &http).await;
+    let mut client = server.connect().await;
+    for (request, wanted) in [
+        ("GET / HTTP/1.1\r\nHost: one.test", "one: one.test"),
+        ("GET / HTTP/1.1\r\nHost: one.test", "one: one.test"),
+        ("GET / HTTP/1.1\r\nHost: ONE.test", "one: one.test"),
+        ("GET / HTTP/1.1\r\nHost: one.test", "one: one.test"),
+        ("GET / HTTP/1.1\r\nHost: one.test:81", "one: one.test:81"),
+        ("GET / HTTP/1.1\r\nHost: one.test:81", "one: one.test:81"),
+        ("GET / HTTP/1.1\r\nHost: one.test.", "one: one.test"),
+        ("GET / HTTP/1.1\r\nHost: one.test.", "one: one.test"),
+        ("GET / HTTP/1.1\r\nHost: a.match.test", "matched: a"),
+        ("GET / HTTP/1.1\r\nHost: a.match.test", "matched: a"),
+        (
+            "GET http://b.wide.test/ HTTP/1.1\r\nHost: a.match.test",
+            "wide: b.wide.test",
+        ),
+        ("GET / HTTP/1.1\r\nHost: a.match.test", "matched: a"),
+        ("GET / HTTP/1.1\r\nHost: b.wide.test", "wide: b.wide.test"),
+        (
+            "GET http://one.test/ HTTP/1.1\r\nHost: b.wide.test",
+            "one: one.test",
+        ),
+        ("GET / HTTP/1.0\r\nConnection: keep-alive", "nobody: "),
+        ("GET / HTTP/1.1\r\nHost: one.test", "one: one.test"),
+    ] {
+        client.send(format!("{request}\r\n\r\n")).await;
+        let reply = client.receive(false).await.expect("a response");
+        assert_eq!(reply.text(), wanted, "{request}");
+    }
+    client.send("GET / HTTP/1.1\r\nHost:\r\n\r\n").await;
+    let reply = client.receive(false).await.expect("a response");
+    assert_eq!(reply.status, 400);
+}
+
+#[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
     let server = plain("").await;
     let mut client = server.connect().await;

@@ -28,7 +28,7 @@ use crate::crew::Seat;
 use crate::in_force::InForce;
 use crate::patience::Patience;
 use crate::pipeline::Served;
-use crate::request::{ConnectionFacts, LocalAddress, Method, Request};
+use crate::request::{self, ConnectionFacts, HostName, LocalAddress, Method, Request};
 use crate::respond::{self, After, SendError, Sent};
 use crate::runtime::Runtime;
 use crate::stream::{ClientStream, Phase};
@@ -71,6 +71,7 @@ pub fn serve(
         place,
         found: None,
         spans: Vec::new(),
+        host: HostName::default(),
         requests: 0,
         idle: Duration::from_secs(60),
         patience: Patience::default(),
@@ -102,7 +103,10 @@ struct Connection {
     place: site::ListenAddress,
     /// The listener's place in the runtime of this serial number.
     found: Option<(u64, ListenerId)>,
+    /// Of the head that is being read.
     spans: Vec<FieldSpan>,
+    /// What the last request named.
+    host: HostName,
     requests: u64,
     /// How long the next request may let us wait.
     idle: Duration,
@@ -242,7 +246,7 @@ impl Connection {
                 self.count(&runtime);
                 let mut request = self.begin(runtime, server, head, started_at);
                 request.pipelined = pipelined;
-                let (framing, refused) = match understand(listener, &mut request) {
+                let (framing, refused) = match understand(listener, &mut request, &mut self.host) {
                     Ok(framing) => (framing, None),
                     Err(error) => (Framing::None, Some(error)),
                 };
@@ -280,6 +284,7 @@ impl Connection {
     async fn read_head(&mut self, limits: &HeadLimits, timeout: Duration) -> HeadRead {
         let mut parsed_len = 0;
         let mut deadline = None;
+        self.spans = request::spare_fields();
         loop {
             let Some(input) = self.client.input() else {
                 return HeadRead::Abandoned("client prematurely closed connection", 400);
@@ -424,7 +429,7 @@ impl Connection {
             // Whoever comes back at once shall find what it has caused.
             let _ = tokio::time::timeout(REFRESH_PATIENCE, refresh).await;
         }
-        self.spans = std::mem::take(&mut request.head.fields);
+        self.host = request.host.hand_on();
         let settings = request.settings();
         self.idle = settings.connection.keepalive_timeout;
         let gone = request.status == 499 || request.status == 444;
@@ -635,20 +640,31 @@ fn is_between_requests(buffer: &[u8]) -> bool {
     buffer.iter().all(|&byte| byte == b'\r' || byte == b'\n')
 }
 
-/// Host, target, framing: what must be beyond doubt before anything else.
-fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, RequestError> {
-    let http = &request.runtime.site.http;
+/// Host, target, framing: what must be beyond doubt before anything else. `last` is the
+/// host of the request before.
+fn understand(
+    listener: ListenerId,
+    request: &mut Request,
+    last: &mut HostName,
+) -> Result<Framing, RequestError> {
+    let runtime = &request.runtime;
+    let http = &runtime.site.http;
     let names = &http.listeners[listener.0];
     let merge = http.servers[request.server.0].merge_slashes;
     let head = request.head.view();
     let target = Target::parse(head.target(), merge)?;
-    if let Some(host) = http1::request_host(head, &target)? {
-        request.host.extend_from_slice(&host.name);
-        request.host_port = host.port;
+    let field = head.field(b"host");
+    if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
+        request.host = std::mem::take(last);
+    } else if let Some(host) = http1::request_host(head, &target)? {
+        let received = target.authority.or(field).unwrap_or_default();
+        request.host = std::mem::take(last);
+        request.host.set(received, &host);
     }
+    request.host_port = request.host.port();
     let framing = match head.version() {
         Version::Http09 => Framing::None,
-        _ => http1::body_framing(head)?,
+        _ => http1::framing_beside_host(head, field.is_some())?,
     };
     if target.form == TargetForm::Asterisk {
         return Err(RequestError::InvalidRequestLine);
@@ -657,15 +673,16 @@ fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, Re
     request
         .args
         .extend_from_slice(target.query.unwrap_or_default());
-    let server = match request.runtime.places.has_one_server(listener) {
+    let server = match runtime.places.has_one_server(listener) {
         true => names.default_server,
-        false => route::server_for(names, &request.host),
+        false => request
+            .host
+            .server_in(runtime.serial, |host| route::server_for(names, host)),
     };
     let captures = route::may_capture(names);
     let own_merge = http.servers[server.0].merge_slashes;
     if own_merge != merge {
-        let target = Target::parse(request.head.target(), own_merge)?;
-        request.path = target.path.into_owned();
+        request.path = path_of(request.head.target(), own_merge)?;
     }
     if server != request.server {
         request.server = server;
@@ -677,6 +694,12 @@ fn understand(listener: ListenerId, request: &mut Request) -> Result<Framing, Re
     }
     access::apply_real_ip(request);
     Ok(framing)
+}
+
+/// The path once more, for a server that takes it otherwise than the default one.
+#[cold]
+fn path_of(target: &[u8], merge_slashes: bool) -> Result<Vec<u8>, RequestError> {
+    Ok(Target::parse(target, merge_slashes)?.path.into_owned())
 }
 
 /// The listener for a connection that came to `local` by the socket of `place`:

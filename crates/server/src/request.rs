@@ -5,13 +5,13 @@
 //! change its path and location in place. Subrequests are further values made
 //! by [`Request::internal`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::RequestHead;
+use http1::{FieldSpan, RequestHead};
 use parking_lot::Mutex;
 use site::{LocationId, Server, ServerId, Settings};
 
@@ -52,6 +52,73 @@ pub struct ProxyAddresses {
     pub server: SocketAddr,
     /// What version 2 says beyond addresses: type, length and value, repeated.
     pub extras: Bytes,
+}
+
+/// The host that a request is for. Most requests of a connection name the one that the
+/// request before them did: it is handed on, so that what it comes to need not be found
+/// out again. Reads as the name without port, in lower case.
+#[derive(Debug, Clone, Default)]
+pub struct HostName {
+    /// In lower case; empty where the client named none.
+    received: Vec<u8>,
+    name_len: usize,
+    port: Option<u16>,
+    /// The server it leads to, in the configuration of a serial number.
+    server: Option<(u64, ServerId)>,
+}
+
+/// As long as a name of the DNS may be (RFC 1035 §2.3.4).
+const MOST_KEPT_HOST_BYTES: usize = 255;
+
+impl HostName {
+    /// `host` is what `received` says.
+    pub fn set(&mut self, received: &[u8], host: &http1::Host<'_>) {
+        self.received.clear();
+        self.received.extend_from_slice(received);
+        self.received.make_ascii_lowercase();
+        self.name_len = host.name.len();
+        self.port = host.port;
+        self.server = None;
+    }
+
+    /// Is this what `field` says, by its very bytes?
+    pub fn is_named_by(&self, field: &[u8]) -> bool {
+        !field.is_empty() && self.received == field
+    }
+
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// For the next request of the connection; nothing that is longer than names are, so
+    /// that a connection at rest stays small.
+    pub fn hand_on(&mut self) -> HostName {
+        match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
+            true => std::mem::take(self),
+            false => HostName::default(),
+        }
+    }
+
+    /// The server in the configuration of this number, of which the connection has one
+    /// listener; found the first time that it is asked for.
+    pub fn server_in(&mut self, serial: u64, find: impl FnOnce(&[u8]) -> ServerId) -> ServerId {
+        match self.server {
+            Some((known, server)) if known == serial => server,
+            _ => {
+                let server = find(self);
+                self.server = Some((serial, server));
+                server
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for HostName {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.received.get(..self.name_len).unwrap_or_default()
+    }
 }
 
 /// Methods that the server itself tells apart.
@@ -136,7 +203,7 @@ pub struct Request {
     /// Query string without `?`: `$args`.
     pub args: Vec<u8>,
     /// Host without port, lower case; empty where the client named none.
-    pub host: Vec<u8>,
+    pub host: HostName,
     pub host_port: Option<u16>,
     pub server: ServerId,
     pub location: LocationId,
@@ -343,7 +410,7 @@ impl Request {
                 method_override: None,
                 path: buffers.path,
                 args: buffers.args,
-                host: buffers.host,
+                host: HostName::default(),
                 host_port: None,
                 server,
                 location: Server::ROOT,
@@ -388,10 +455,10 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
+        let _ = FIELDS.try_with(|kept| kept.set(std::mem::take(&mut self.head.fields)));
         Buffers {
             path: std::mem::take(&mut self.path),
             args: std::mem::take(&mut self.args),
-            host: std::mem::take(&mut self.host),
             key: std::mem::take(&mut self.cache.key),
         }
         .give();
@@ -404,7 +471,6 @@ impl Drop for Request {
 struct Buffers {
     path: Vec<u8>,
     args: Vec<u8>,
-    host: Vec<u8>,
     key: Vec<u8>,
 }
 
@@ -417,6 +483,15 @@ thread_local! {
     static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
 }
 
+thread_local! {
+    static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };
+}
+
+/// Memory for the places of a head's fields, left by the thread's last request.
+pub fn spare_fields() -> Vec<FieldSpan> {
+    FIELDS.try_with(Cell::take).unwrap_or_default()
+}
+
 impl Buffers {
     fn take() -> Buffers {
         BUFFERS
@@ -427,12 +502,7 @@ impl Buffers {
     }
 
     fn give(mut self) {
-        let all = [
-            &mut self.path,
-            &mut self.args,
-            &mut self.host,
-            &mut self.key,
-        ];
+        let all = [&mut self.path, &mut self.args, &mut self.key];
         for buffer in all {
             if buffer.capacity() > KEPT_BUFFER_BYTES {
                 return;

@@ -2,7 +2,7 @@
 //! Both as nginx chooses (<https://nginx.org/en/docs/http/request_processing.html>,
 //! <https://nginx.org/en/docs/http/ngx_http_core_module.html#location>).
 
-use site::{Listener, LocationId, Locations, Server, ServerId};
+use site::{Listener, LocationId, Locations, PrefixLocation, Server, ServerId};
 
 use crate::pattern;
 use crate::request::Request;
@@ -49,7 +49,7 @@ pub fn capture_server_name(request: &mut Request, listener: &Listener) {
     if request.host.is_empty() {
         return;
     }
-    let host = request.host.clone();
+    let host = request.host.to_vec();
     for (candidate, server) in &listener.names.patterns {
         if *server == request.server && pattern::matches(request, candidate, &host) {
             return;
@@ -94,9 +94,14 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
     }
     let mut found = Found::None;
     let mut patterns_allowed = true;
+    let mut is_slash_missing = false;
+    // Longest first.
     for candidate in &level.prefixes {
-        let prefix = &candidate.prefix;
-        if path.starts_with(prefix) {
+        if candidate.prefix.len() > path.len() {
+            is_slash_missing |= lacks_slash_for(server, candidate, path);
+            continue;
+        }
+        if begins_with(path, &candidate.prefix) {
             patterns_allowed = !candidate.skips_patterns;
             let inner = &server.location(candidate.location).inner;
             found = match inner.is_empty() {
@@ -110,7 +115,7 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
             break;
         }
     }
-    if matches!(found, Found::None | Found::Prefix(_)) && is_slash_missing(server, level, path) {
+    if is_slash_missing {
         return Found::AddSlash;
     }
     if patterns_allowed {
@@ -130,11 +135,17 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
     found
 }
 
-fn is_slash_missing(server: &Server, level: &Locations, path: &[u8]) -> bool {
-    level.prefixes.iter().any(|candidate| {
-        candidate.prefix.len() == path.len() + 1
-            && candidate.prefix.starts_with(path)
-            && candidate.prefix.ends_with(b"/")
-            && server.location(candidate.location).auto_redirect
-    })
+/// As `starts_with`; prefixes differ at their ends rather than at their beginnings.
+#[inline]
+fn begins_with(path: &[u8], prefix: &[u8]) -> bool {
+    let last = prefix.len().checked_sub(1).and_then(|at| path.get(at));
+    last == prefix.last() && path.starts_with(prefix)
+}
+
+/// Is `path` this location's, but for the slash at its end?
+fn lacks_slash_for(server: &Server, candidate: &PrefixLocation, path: &[u8]) -> bool {
+    candidate.prefix.len() == path.len() + 1
+        && candidate.prefix.starts_with(path)
+        && candidate.prefix.ends_with(b"/")
+        && server.location(candidate.location).auto_redirect
 }
