@@ -287,6 +287,12 @@ mod tests {
     use crate::purge::Purges;
     use crate::testing::{T0, response, storable};
 
+    #[test]
+    fn a_stored_response_takes_four_lines_of_memory() {
+        // Beside the counts of those who share it.
+        assert!(size_of::<StoredResponse>() + 2 * size_of::<usize>() <= 256);
+    }
+
     /// The phrase and the fields of a proxied response are slices of what came in one read, with
     /// the beginning of the body. Kept as such, 1 KB of page took 3 KB.
     #[test]
