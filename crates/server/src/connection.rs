@@ -6,6 +6,8 @@
 //!                              ▲ idle: no buffer is held, a graceful stop closes
 //! ```
 
+mod understand;
+
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
@@ -16,8 +18,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http1::{
-    FieldSpan, Framing, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Target,
-    TargetForm, Version,
+    FieldSpan, Framing, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Version,
 };
 use site::{HeadSettings, LingeringClose, ListenerId, LogLevel, Server, ServerId, Settings};
 use tokio::time::Instant;
@@ -26,14 +27,16 @@ use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::crew::Seat;
 use crate::in_force::InForce;
+use crate::may_wait::MayWait;
 use crate::patience::Patience;
-use crate::pipeline::Served;
 use crate::request::{self, ConnectionFacts, HostName, LocalAddress, Method, Request};
-use crate::respond::{self, After, SendError, Sent};
+use crate::respond::{self, After, SendError};
 use crate::runtime::Runtime;
 use crate::stream::{ClientStream, Phase};
 use crate::worker::Shared;
-use crate::{access, access_log, clock, error_log, pipeline, proxy_protocol, route, tunnel};
+use crate::{access_log, clock, error_log, pipeline, proxy_protocol, tunnel};
+
+use understand::understand;
 
 /// How long the close of a connection waits for the refresh that its last request
 /// has begun; the response is out by then.
@@ -70,7 +73,6 @@ pub fn serve(
         facts: Arc::new(facts),
         place,
         found: None,
-        spans: Vec::new(),
         host: HostName::default(),
         requests: 0,
         idle: Duration::from_secs(60),
@@ -103,8 +105,6 @@ struct Connection {
     place: site::ListenAddress,
     /// The listener's place in the runtime of this serial number.
     found: Option<(u64, ListenerId)>,
-    /// Of the head that is being read.
-    spans: Vec<FieldSpan>,
     /// What the last request named.
     host: HostName,
     requests: u64,
@@ -124,7 +124,7 @@ enum Awaited {
 
 /// What reading a head came to.
 enum HeadRead {
-    Head(RequestLine),
+    Head(RequestLine, Vec<FieldSpan>),
     /// The client closed or stayed silent in the middle of it.
     Abandoned(&'static str, u16),
     Refused(RequestError),
@@ -233,7 +233,7 @@ impl Connection {
             HeadRead::Refused(error) => {
                 Box::pin(self.refuse(runtime, server, error, started_at)).await
             }
-            HeadRead::Head(line) => {
+            HeadRead::Head(line, fields) => {
                 let Some(input) = self.client.input() else {
                     return Next::Close;
                 };
@@ -241,7 +241,7 @@ impl Connection {
                 let head = RequestHead {
                     bytes,
                     line,
-                    fields: std::mem::take(&mut self.spans),
+                    fields,
                 };
                 self.count(&runtime);
                 let mut request = self.begin(runtime, server, head, started_at);
@@ -284,14 +284,14 @@ impl Connection {
     async fn read_head(&mut self, limits: &HeadLimits, timeout: Duration) -> HeadRead {
         let mut parsed_len = 0;
         let mut deadline = None;
-        self.spans = request::spare_fields();
+        let mut fields = request::spare_fields();
         loop {
             let Some(input) = self.client.input() else {
                 return HeadRead::Abandoned("client prematurely closed connection", 400);
             };
             if http1::worth_parsing(&input.buffer, parsed_len, limits) {
-                match http1::parse_request(&input.buffer, limits, &mut self.spans) {
-                    Ok(Parsed::Complete(line)) => return HeadRead::Head(line),
+                match http1::parse_request(&input.buffer, limits, &mut fields) {
+                    Ok(Parsed::Complete(line)) => return HeadRead::Head(line, fields),
                     Ok(Parsed::Partial) => {}
                     Err(error) => return HeadRead::Refused(error),
                 }
@@ -374,9 +374,10 @@ impl Connection {
                 let status = error.status();
                 Box::pin(pipeline::refuse(&mut request, client, &runtime, status)).await
             }
+            // Not by `end`, here and below: a future more on the way of each hit.
             None => match pipeline::serve(&mut request, client, &runtime) {
-                Served::Settled(reply) => reply,
-                Served::Rest(rest) => rest.await,
+                MayWait::Settled(reply) => reply,
+                MayWait::Rest(rest) => rest.await,
             },
         };
         let may_keep_alive = !is_refused
@@ -389,8 +390,8 @@ impl Connection {
                 let is_followed = self.is_followed();
                 let stream = &self.stream;
                 match respond::send(&mut request, reply, stream, may_keep_alive, is_followed) {
-                    Sent::Settled(after) => after,
-                    Sent::Rest(rest) => rest.await,
+                    MayWait::Settled(after) => after,
+                    MayWait::Rest(rest) => rest.await,
                 }
             }
             None if self.stream.has_gathered() => {
@@ -638,68 +639,6 @@ fn holds_head(buffer: &[u8]) -> bool {
 /// Nothing but line ends, which clients may send between requests (RFC 9112 §2.2).
 fn is_between_requests(buffer: &[u8]) -> bool {
     buffer.iter().all(|&byte| byte == b'\r' || byte == b'\n')
-}
-
-/// Host, target, framing: what must be beyond doubt before anything else. `last` is the
-/// host of the request before.
-fn understand(
-    listener: ListenerId,
-    request: &mut Request,
-    last: &mut HostName,
-) -> Result<Framing, RequestError> {
-    let runtime = &request.runtime;
-    let http = &runtime.site.http;
-    let names = &http.listeners[listener.0];
-    let merge = http.servers[request.server.0].merge_slashes;
-    let head = request.head.view();
-    let target = Target::parse(head.target(), merge)?;
-    let field = head.field(b"host");
-    if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
-        request.host = std::mem::take(last);
-    } else if let Some(host) = http1::request_host(head, &target)? {
-        let received = target.authority.or(field).unwrap_or_default();
-        request.host = std::mem::take(last);
-        request.host.set(received, &host);
-    }
-    request.host_port = request.host.port();
-    let framing = match head.version() {
-        Version::Http09 => Framing::None,
-        _ => http1::framing_beside_host(head, field.is_some())?,
-    };
-    if target.form == TargetForm::Asterisk {
-        return Err(RequestError::InvalidRequestLine);
-    }
-    request.path.extend_from_slice(&target.path);
-    request
-        .args
-        .extend_from_slice(target.query.unwrap_or_default());
-    let server = match runtime.places.has_one_server(listener) {
-        true => names.default_server,
-        false => request
-            .host
-            .server_in(runtime.serial, |host| route::server_for(names, host)),
-    };
-    let captures = route::may_capture(names);
-    let own_merge = http.servers[server.0].merge_slashes;
-    if own_merge != merge {
-        request.path = path_of(request.head.target(), own_merge)?;
-    }
-    if server != request.server {
-        request.server = server;
-        request.enter(Server::ROOT);
-    }
-    if captures {
-        let runtime = request.runtime.clone();
-        route::capture_server_name(request, &runtime.site.http.listeners[listener.0]);
-    }
-    access::apply_real_ip(request);
-    Ok(framing)
-}
-
-/// The path once more, for a server that takes it otherwise than the default one.
-#[cold]
-fn path_of(target: &[u8], merge_slashes: bool) -> Result<Vec<u8>, RequestError> {
-    Ok(Target::parse(target, merge_slashes)?.path.into_owned())
 }
 
 /// The listener for a connection that came to `local` by the socket of `place`:

@@ -31,6 +31,7 @@ pub mod in_force;
 pub mod limit_conn;
 pub mod limit_req;
 mod lru;
+mod may_wait;
 pub mod mirror;
 pub mod naming;
 pub mod open_file;

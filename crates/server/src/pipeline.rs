@@ -9,7 +9,6 @@
 //!                     └─ `last` ─┘
 //! ```
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,6 +16,7 @@ use http1::Fields;
 use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback, TryFiles};
 
 use crate::client::ClientSide;
+use crate::may_wait::MayWait;
 use crate::policy::CachePlan;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -59,35 +59,26 @@ enum Entry {
     Location(site::LocationId),
 }
 
-/// How far a request comes without waiting.
-pub enum Served<'a> {
-    /// There is a reply, or nothing to be sent.
-    Settled(Option<Box<Reply>>),
-    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in
-    /// that of its connection it would cost each of them, the idle ones too.
-    Rest(Pin<Box<dyn Future<Output = Option<Box<Reply>>> + Send + 'a>>),
-}
-
-/// Serves `request`, whose configuration `runtime` is.
+/// Serves `request`, whose configuration `runtime` is; `None` when nothing is to be sent.
 pub fn serve<'a>(
     request: &'a mut Request,
     client: &'a mut ClientSide,
     runtime: &'a Runtime,
-) -> Served<'a> {
+) -> MayWait<'a, Option<Box<Reply>>> {
     let settled = match begin(request, client, runtime, Entry::Server) {
         Round::Content(Begun::Handled(handled)) => settle(request, handled),
         round => {
-            return Served::Rest(Box::pin(async move {
+            return MayWait::rest(async move {
                 let handled = finish(request, round, client, runtime).await;
                 let settled = settle(request, handled);
                 walk(request, client, runtime, settled).await
-            }));
+            });
         }
     };
     match settled {
-        Settled::Reply(reply) => Served::Settled(Some(reply)),
-        Settled::Nothing => Served::Settled(None),
-        again => Served::Rest(Box::pin(walk(request, client, runtime, again))),
+        Settled::Reply(reply) => MayWait::Settled(Some(reply)),
+        Settled::Nothing => MayWait::Settled(None),
+        again => MayWait::rest(walk(request, client, runtime, again)),
     }
 }
 
@@ -95,10 +86,7 @@ pub fn serve<'a>(
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let runtime = request.runtime.clone();
     let mut nobody = ClientSide::none();
-    match serve(request, &mut nobody, &runtime) {
-        Served::Settled(reply) => reply,
-        Served::Rest(rest) => rest.await,
-    }
+    serve(request, &mut nobody, &runtime).end().await
 }
 
 /// As [`serve`] for a request that is wrong in itself: straight to its error page.

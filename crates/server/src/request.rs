@@ -204,7 +204,6 @@ pub struct Request {
     pub args: Vec<u8>,
     /// Host without port, lower case; empty where the client named none.
     pub host: HostName,
-    pub host_port: Option<u16>,
     pub server: ServerId,
     pub location: LocationId,
     place: PlaceId,
@@ -376,7 +375,6 @@ impl Request {
         copy.path = self.path.clone();
         copy.args = self.args.clone();
         copy.host = self.host.clone();
-        copy.host_port = self.host_port;
         copy.client = self.client;
         copy.enter(self.location);
         copy.extras = self.extras.inherited();
@@ -411,7 +409,6 @@ impl Request {
                 path: buffers.path,
                 args: buffers.args,
                 host: HostName::default(),
-                host_port: None,
                 server,
                 location: Server::ROOT,
                 place,

@@ -254,12 +254,12 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::Request | B::RequestMethod | B::Scheme | B::Uri | B::DocumentUri => false,
         B::Host => put(Some(request.server().name.as_bytes()), out),
         B::IsRequestPort => {
-            if request.host_port.is_some() {
+            if request.host.port().is_some() {
                 out.push(b':');
             }
             true
         }
-        B::RequestPort => match request.host_port {
+        B::RequestPort => match request.host.port() {
             Some(port) => put_number(port, out),
             None => true,
         },

@@ -10,8 +10,6 @@ mod pages;
 mod ranges;
 mod send;
 
-use std::pin::Pin;
-
 use bytes::Bytes;
 use http_cache::{Known, MemoryFile};
 use http1::Version;
@@ -19,6 +17,7 @@ use http1::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens, Settings};
 
 use crate::charset;
+use crate::may_wait::MayWait;
 use crate::place::Place;
 use crate::recode::{self, Recoder, Recoding, Wait};
 use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
@@ -60,15 +59,6 @@ fn is_closing(status: u16) -> bool {
     status >= 400 && CLOSING_STATUSES.contains(&status)
 }
 
-/// How far a response has come.
-pub enum Sent<'a> {
-    /// It is out, or cannot be.
-    Settled(Result<After, SendError>),
-    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in
-    /// that of its connection it would cost each of them, the idle ones too, a kilobyte.
-    Rest(Pin<Box<dyn Future<Output = Result<After, SendError>> + Send + 'a>>),
-}
-
 /// Sends `reply`; tells whether the connection may go on. The request's
 /// status and byte counts are filled in for the log. Where another request is
 /// here already (`is_followed`), the response may wait for that one's.
@@ -78,9 +68,9 @@ pub fn send<'a>(
     stream: &'a ClientStream,
     may_keep_alive: bool,
     is_followed: bool,
-) -> Sent<'a> {
+) -> MayWait<'a, Result<After, SendError>> {
     if request.head.version() == Version::Http09 {
-        return Sent::Rest(Box::pin(send_simple(request, reply, stream)));
+        return MayWait::rest(send_simple(request, reply, stream));
     }
     let prepared = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
@@ -90,14 +80,12 @@ pub fn send<'a>(
         Prepared::Ready(changes) => {
             send_prepared(request, reply, stream, changes, may_keep_alive, is_followed)
         }
-        Prepared::Wait(wait) => Sent::Rest(Box::pin(async move {
+        Prepared::Wait(wait) => MayWait::rest(async move {
             let recoder = wait.settle(&mut reply).await;
             let changes = Changes::of(recoder, None);
-            match send_prepared(request, reply, stream, changes, may_keep_alive, is_followed) {
-                Sent::Settled(after) => after,
-                Sent::Rest(rest) => rest.await,
-            }
-        })),
+            let sent = send_prepared(request, reply, stream, changes, may_keep_alive, is_followed);
+            sent.end().await
+        }),
     }
 }
 
@@ -109,7 +97,7 @@ fn send_prepared<'a>(
     changes: Option<Box<Changes>>,
     may_keep_alive: bool,
     is_followed: bool,
-) -> Sent<'a> {
+) -> MayWait<'a, Result<After, SendError>> {
     let place = request.place();
     let framing = framing(request, &place.settings, &reply);
     let closes = !may_keep_alive
@@ -155,12 +143,12 @@ fn send_prepared<'a>(
             }
             request.reply = Some(reply);
             request.is_complete = true;
-            return Sent::Settled(Ok(after));
+            return MayWait::Settled(Ok(after));
         }
         Ok(AtOnce::Part(head, begun)) => (head, begun),
         Err(error) => {
             request.reply = Some(reply);
-            return Sent::Settled(Err(error));
+            return MayWait::Settled(Err(error));
         }
     };
     let body = std::mem::replace(&mut reply.body, Body::Empty);
@@ -173,11 +161,11 @@ fn send_prepared<'a>(
         framing,
         has_body,
     };
-    Sent::Rest(Box::pin(async move {
+    MayWait::rest(async move {
         send_outgoing(request, stream, outgoing).await?;
         request.is_complete = true;
         Ok(after)
-    }))
+    })
 }
 
 /// How much of a response left in one system call.
@@ -398,7 +386,6 @@ enum Prepared {
 impl Prepared {
     fn of(recoding: Recoding, around: Option<Around>) -> Prepared {
         match recoding {
-            Recoding::AsIs if around.is_none() => Prepared::Ready(None),
             Recoding::AsIs => Prepared::Ready(Changes::of(None, around)),
             Recoding::OnTheWay(recoder) => Prepared::Ready(Changes::of(Some(recoder), around)),
             Recoding::Wait(wait) => Prepared::Wait(wait),
