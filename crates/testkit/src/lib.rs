@@ -1,4 +1,4 @@
-//! Helpers for tests only: a running server, a scripted client, a fake PHP, a fake
+//! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted client, a fake PHP, a fake
 //! HTTP server and a fake name server.
 
 pub mod client;
@@ -7,4 +7,5 @@ pub mod fake_http;
 pub mod fake_php;
 pub mod origin;
 pub mod running;
+pub mod serving;
 pub mod tls;

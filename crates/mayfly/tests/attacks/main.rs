@@ -1,0 +1,12 @@
+//! Attacks, each staged end to end on the program; one file for each family. What is
+//! promised about them is in docs/security.md.
+//!
+//! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
+//! attacks it withstands.
+
+mod unkeyed_input;
+
+/// The program under test.
+fn program() -> String {
+    std::env::var("MAYFLY_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_mayfly").to_owned())
+}
