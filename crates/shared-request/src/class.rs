@@ -1,0 +1,196 @@
+//! Kinds of visitors for whom applications make pages of their own, told apart by
+//! User-Agent. The field itself is chosen by the client, so the application is sent the same
+//! one for all visitors of a class.
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, Hasher};
+
+use memchr::memmem;
+
+/// What kind of visitor asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Desktop,
+    Mobile,
+    /// A program that indexes the web.
+    Crawler,
+}
+
+/// Programs that read much, and that nobody minds to see a page of a minute ago. Lower case.
+const CRAWLERS: [&str; 18] = [
+    "googlebot",
+    "bingbot",
+    "duckduckbot",
+    "baiduspider",
+    "yandexbot",
+    "yandeximages",
+    "applebot",
+    "amazonbot",
+    "gptbot",
+    "claudebot",
+    "ccbot",
+    "bytespider",
+    "petalbot",
+    "semrushbot",
+    "ahrefsbot",
+    "mj12bot",
+    "dotbot",
+    "facebookexternalhit",
+];
+
+/// What WordPress's `wp_is_mobile()` looks for, and most other applications with it. Lower
+/// case.
+const MOBILES: [&str; 9] = [
+    "mobile",
+    "android",
+    "iphone",
+    "ipad",
+    "silk/",
+    "kindle",
+    "blackberry",
+    "opera mini",
+    "opera mobi",
+];
+
+/// More of a User-Agent is not looked at.
+const MOST_BYTES: usize = 512;
+
+impl Class {
+    /// The class of who sends this User-Agent.
+    #[must_use]
+    pub fn of(user_agent: Option<&[u8]>) -> Class {
+        match user_agent {
+            None | Some([]) => Class::Desktop,
+            Some(text) => remembered(text.get(..MOST_BYTES).unwrap_or(text)),
+        }
+    }
+
+    /// Its letter in cache keys.
+    #[must_use]
+    pub fn letter(self) -> u8 {
+        match self {
+            Class::Desktop => b'd',
+            Class::Mobile => b'm',
+            Class::Crawler => b'c',
+        }
+    }
+
+    /// The User-Agent that the application is sent.
+    #[must_use]
+    pub fn user_agent(self) -> &'static str {
+        match self {
+            Class::Desktop => {
+                "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Mayfly"
+            }
+            Class::Mobile => {
+                "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36 Mayfly"
+            }
+            Class::Crawler => "Mozilla/5.0 (compatible; Mayflybot/1.0; crawler)",
+        }
+    }
+}
+
+/// Looks closely. A crawler may say that it is mobile as well.
+fn look(user_agent: &[u8]) -> Class {
+    let lower = user_agent.to_ascii_lowercase();
+    let names_any = |names: &[&str]| {
+        names
+            .iter()
+            .any(|name| memmem::find(&lower, name.as_bytes()).is_some())
+    };
+    if names_any(&CRAWLERS) {
+        Class::Crawler
+    } else if names_any(&MOBILES) {
+        Class::Mobile
+    } else {
+        Class::Desktop
+    }
+}
+
+/// User-Agents that a thread remembers; a page of browsers' names fits.
+const REMEMBERED: usize = 256;
+
+#[derive(Clone, Default)]
+struct Known {
+    text: Box<[u8]>,
+    class: Option<Class>,
+}
+
+thread_local! {
+    /// By hash; empty until the first question.
+    static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+}
+
+/// As [`look`], which costs a microsecond; browsers of one kind all send the same text.
+fn remembered(user_agent: &[u8]) -> Class {
+    let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
+    hasher.write(user_agent);
+    let place = (hasher.finish() % REMEMBERED as u64) as usize;
+    KNOWN.with_borrow_mut(|all| {
+        if all.is_empty() {
+            all.resize(REMEMBERED, Known::default());
+        }
+        let Some(known) = all.get_mut(place) else {
+            return look(user_agent);
+        };
+        if let Some(class) = known.class
+            && *known.text == *user_agent
+        {
+            return class;
+        }
+        let class = look(user_agent);
+        *known = Known {
+            text: user_agent.into(),
+            class: Some(class),
+        };
+        class
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visitors_fall_into_three_classes() {
+        let of = |text: &str| Class::of(Some(text.as_bytes()));
+        assert_eq!(Class::of(None), Class::Desktop);
+        for (text, wanted) in [
+            ("", Class::Desktop),
+            ("curl/8.0", Class::Desktop),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/140.0 Safari/537.36",
+                Class::Desktop,
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Mobile/15E148",
+                Class::Mobile,
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; K) Chrome/140.0 Mobile",
+                Class::Mobile,
+            ),
+            (
+                "Mozilla/5.0 (Android 14; MOBILE) (compatible; Googlebot/2.1)",
+                Class::Crawler,
+            ),
+            ("Mozilla/5.0 (compatible; bingbot/2.0)", Class::Crawler),
+        ] {
+            assert_eq!(of(text), wanted, "{text}");
+            assert_eq!(of(text), wanted, "{text}, remembered");
+        }
+        for class in [Class::Desktop, Class::Mobile] {
+            assert_eq!(of(class.user_agent()), class);
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_never_somebody_elses() {
+        for number in 0..5000 {
+            let mobile = format!("Browser/{number} Mobile");
+            let desktop = format!("Browser/{number}");
+            assert_eq!(Class::of(Some(mobile.as_bytes())), Class::Mobile);
+            assert_eq!(Class::of(Some(desktop.as_bytes())), Class::Desktop);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which cookies are personal, which are in the key, and which nobody is sent.
+
+use http1::RequestView;
+
+use crate::{Bypass, Rules, UnknownCookies, php};
+
+/// Appends the cookies that are sent, as one Cookie field holds them.
+///
+/// # Errors
+/// [`Bypass::Cookie`] where one of them makes the request personal.
+pub(crate) fn put_counted(
+    head: RequestView<'_>,
+    rules: &Rules,
+    out: &mut Vec<u8>,
+) -> Result<(), Bypass> {
+    let start = out.len();
+    for value in head.field_all(b"cookie") {
+        for cookie in value.split(|&byte| byte == b';') {
+            match kind(cookie, rules) {
+                Kind::Removed => {}
+                Kind::Personal => return Err(Bypass::Cookie),
+                Kind::InKey => {
+                    if out.len() > start {
+                        out.extend_from_slice(b"; ");
+                    }
+                    out.extend_from_slice(cookie.trim_ascii());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+enum Kind {
+    Personal,
+    InKey,
+    Removed,
+}
+
+/// A cookie without `=` has a name and no value. PHP reads it so, too.
+fn kind(cookie: &[u8], rules: &Rules) -> Kind {
+    let name = match memchr::memchr(b'=', cookie) {
+        Some(equals) => cookie.get(..equals).unwrap_or_default(),
+        None => cookie,
+    };
+    let name = name.trim_ascii_start();
+    if cookie.trim_ascii().is_empty() {
+        return Kind::Removed;
+    }
+    let is_in = |set: &crate::NameSet| !set.is_empty() && php::any_name(name, |name| set.has(name));
+    if is_in(&rules.personal_cookies) {
+        Kind::Personal
+    } else if is_in(&rules.key_cookies) {
+        Kind::InKey
+    } else if is_in(&rules.removed_cookies) {
+        Kind::Removed
+    } else {
+        match rules.unknown_cookies {
+            UnknownCookies::Bypass => Kind::Personal,
+            UnknownCookies::Remove => Kind::Removed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http1::{HeadLimits, RequestHead};
+
+    use super::*;
+    use crate::NameSet;
+
+    fn set(names: &[&str]) -> NameSet {
+        NameSet::new(names.iter().map(|name| name.as_bytes()))
+    }
+
+    fn counted(fields: &[&str], unknown_cookies: UnknownCookies) -> Result<String, Bypass> {
+        let rules = Rules {
+            personal_cookies: set(&["login_*", "SESS"]),
+            key_cookies: set(&["lang"]),
+            removed_cookies: set(&["_ga*"]),
+            unknown_cookies,
+            ..Rules::default()
+        };
+        let mut text = "GET / HTTP/1.1\r\nHost: a\r\n".to_owned();
+        for field in fields {
+            text.push_str(&format!("Cookie: {field}\r\n"));
+        }
+        text.push_str("\r\n");
+        let head = RequestHead::parse(text, &HeadLimits::default()).unwrap();
+        let mut out = Vec::new();
+        put_counted(head.view(), &rules, &mut out)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn cookies_are_personal_in_the_key_or_removed() {
+        use UnknownCookies::{Bypass as Goes, Remove};
+        let personal = Err(Bypass::Cookie);
+        let counts = |text: &str| Ok(text.to_owned());
+        for (fields, unknown, wanted) in [
+            (&[][..], Goes, counts("")),
+            (&["_ga=1; _gat=2"], Goes, counts("")),
+            (&["lang=de"], Goes, counts("lang=de")),
+            (
+                &["_ga=1; lang=de;;  ; lang=en"],
+                Goes,
+                counts("lang=de; lang=en"),
+            ),
+            (
+                &["lang=de", "_ga=1", "lang=fr"],
+                Goes,
+                counts("lang=de; lang=fr"),
+            ),
+            (&["other=1"], Goes, personal.clone()),
+            (&["other=1; lang=de"], Remove, counts("lang=de")),
+            (&["other"], Goes, personal.clone()),
+            (&["other"], Remove, counts("")),
+            (&["login_x=0"], Remove, personal.clone()),
+            (&["login_x="], Remove, personal.clone()),
+            (&["login_x"], Remove, personal.clone()),
+            (&["a=1;login.x=1"], Remove, personal.clone()),
+            (&["a=1;\tlogin x=1"], Remove, personal.clone()),
+            (&["login_x[1]=1"], Remove, personal.clone()),
+            (&["login%5Fx=1"], Remove, personal.clone()),
+            // PHP reads `SESS_`: more careful than it need be.
+            (&["SESS[=1"], Remove, personal.clone()),
+            (&["SESS =1"], Remove, personal.clone()),
+            (&["=SESS"], Remove, counts("")),
+            (&["lang[a]=de"], Goes, counts("lang[a]=de")),
+        ] {
+            assert_eq!(counted(fields, unknown), wanted, "{fields:?}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What of a visitor's request reaches the application when the answer may be shown to
+//! others.
+//!
+//! The rule of a shared cache: an answer may go to another visitor only if everything of the
+//! request that could have shaped it is in the cache key, was removed before the application
+//! saw it, or is known not to matter. A list of dangerous fields can never be complete, so
+//! the request is not filtered: it is written anew, from the parts that are in the key.
+//!
+//! ```text
+//!                  ┌─ personal ──────────────► Bypass: forwarded whole, never stored
+//!   Received ──────┤
+//!                  └─ like everybody else's ─► put_key    (what tells answers apart)
+//!                                              write_head (what the application is sent)
+//! ```
+//!
+//! Both functions read the same [`Received`] and nothing else. What `write_head` writes is
+//! made of what `put_key` wrote, of constants, and of the fields that a response has named
+//! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
+//! therefore not sent.
+//!
+//! Names of cookies and arguments are compared as PHP will see them ([`php`]). No I/O, no
+//! clock.
+
+pub mod arguments;
+mod class;
+mod cookies;
+mod fields;
+mod media;
+mod names;
+mod paths;
+pub mod php;
+pub mod varied;
+
+use http1::RequestView;
+use pcre2::bytes::Regex;
+
+pub use class::Class;
+pub use names::NameSet;
+
+/// What a site's administrator says of its cookies, arguments and paths.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// Cookies that make a request personal, whatever their value.
+    pub personal_cookies: NameSet,
+    /// Cookies that shape pages for many visitors (a language): sent, and in the key.
+    pub key_cookies: NameSet,
+    /// Cookies that no page depends on: not sent.
+    pub removed_cookies: NameSet,
+    /// All other cookies.
+    pub unknown_cookies: UnknownCookies,
+    /// Query arguments that make a request personal, whatever their value.
+    pub personal_arguments: NameSet,
+    /// The same by patterns of `name=value`, both decoded.
+    pub personal_argument_patterns: Vec<Regex>,
+    /// Query arguments that no page depends on: neither sent nor in the key.
+    pub removed_arguments: NameSet,
+    /// Patterns of paths that are personal, or that do something.
+    pub personal_paths: Vec<Regex>,
+}
+
+/// What a cookie does that no rule names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownCookies {
+    /// It may be a session: the request is personal.
+    #[default]
+    Bypass,
+    /// All cookies of the application that matter are named: it is not sent.
+    Remove,
+}
+
+/// All that the request for a page that may be shared is made of. The client's address and
+/// the time are not here: they are known not to matter.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    pub head: RequestView<'a>,
+    /// `http` or `https`.
+    pub scheme: &'a str,
+    /// Lower case, without port and trailing dot; empty where the client named none.
+    pub host: &'a [u8],
+    /// The port that the client named.
+    pub port: Option<u16>,
+    /// The port that accepted the connection; 0 for a unix socket.
+    pub server_port: u16,
+    /// Path and arguments, as received.
+    pub target: &'a [u8],
+    /// Path and arguments after rewriting, where they are others.
+    pub rewritten: Option<(&'a [u8], &'a [u8])>,
+}
+
+/// Why a request goes past the cache, forwarded whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bypass {
+    /// It does not accept HTML: a program that wants another format.
+    Accept,
+    /// A query argument is personal.
+    Argument,
+    /// A cookie is personal, or unknown.
+    Cookie,
+    /// A field carries credentials, or the identity that a proxy has established.
+    Credentials,
+    /// A field names another method or another path.
+    Override,
+    /// A script asks for a part of a page.
+    Partial,
+    /// The path is personal.
+    Path,
+    /// What would have to be in the key is too long.
+    TooLong,
+    /// It asks for another protocol.
+    Upgrade,
+}
+
+impl Bypass {
+    /// One word, for logs and for `$cache_reason`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Bypass::Accept => "accept",
+            Bypass::Argument => "argument",
+            Bypass::Cookie => "cookie",
+            Bypass::Credentials => "credentials",
+            Bypass::Override => "override",
+            Bypass::Partial => "partial",
+            Bypass::Path => "path",
+            Bypass::TooLong => "too-long",
+            Bypass::Upgrade => "upgrade",
+        }
+    }
+}
+
+/// Stands between the parts of a key: it can be in no field and in no target.
+const SEPARATOR: u8 = 0;
+
+/// Bound on the bytes of cookies that are in the key.
+const MAX_KEY_COOKIE_BYTES: usize = 1024;
+
+/// Appends the cache key of a request: first its URL (scheme, host, port, path and the
+/// arguments that count), as [`put_url`] writes it, then everything else that tells answers
+/// apart.
+///
+/// # Errors
+/// Why the request is personal; what was appended is to be thrown away.
+pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
+    let class = fields::examine(received.head)?;
+    paths::examine(received.target, rules)?;
+    arguments::examine(received.target, rules)?;
+    put_url(received, rules, key);
+    key.push(class.letter());
+    put_port(received.server_port, key);
+    if let Some((path, args)) = received.rewritten {
+        key.push(b' ');
+        key.extend_from_slice(path);
+        key.push(b'?');
+        arguments::put_counted(args, &rules.removed_arguments, key);
+    }
+    key.push(SEPARATOR);
+    let start = key.len();
+    cookies::put_counted(received.head, rules, key)?;
+    match key.len() - start > MAX_KEY_COOKIE_BYTES {
+        true => Err(Bypass::TooLong),
+        false => Ok(class),
+    }
+}
+
+/// Appends what the keys of all answers for one URL begin with: for any visitor's class and
+/// cookies. It ends with a byte that no URL holds.
+pub fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
+    key.extend_from_slice(received.scheme.as_bytes());
+    key.extend_from_slice(b"://");
+    put_host(received, key);
+    arguments::put_target(received.target, &rules.removed_arguments, key);
+    key.push(SEPARATOR);
+}
+
+/// Appends the head of the request that the application is sent. `varied` are the fields
+/// that responses for this key have named in `Vary`; those that may be sent are.
+pub fn write_head<'v>(
+    received: &Received<'_>,
+    rules: &Rules,
+    class: Class,
+    varied: impl Iterator<Item = &'v str>,
+    head: &mut Vec<u8>,
+) {
+    head.extend_from_slice(b"GET ");
+    arguments::put_target(received.target, &rules.removed_arguments, head);
+    head.extend_from_slice(b" HTTP/1.1\r\n");
+    if !received.host.is_empty() {
+        head.extend_from_slice(b"Host: ");
+        put_host(received, head);
+        head.extend_from_slice(b"\r\n");
+    }
+    put_field("User-Agent", class.user_agent(), head);
+    let mut accept = false;
+    for name in varied {
+        let start = head.len();
+        head.extend_from_slice(name.as_bytes());
+        head.extend_from_slice(b": ");
+        match varied::put_value(received.head, name, head) {
+            true => {
+                head.extend_from_slice(b"\r\n");
+                accept |= name == "accept";
+            }
+            false => head.truncate(start),
+        }
+    }
+    if !accept {
+        put_field("Accept", media::ACCEPT, head);
+    }
+    let start = head.len();
+    head.extend_from_slice(b"Cookie: ");
+    let value = head.len();
+    // It was examined for the key; a personal cookie would have ended the matter there.
+    let examined = cookies::put_counted(received.head, rules, head);
+    match examined.is_ok() && head.len() > value {
+        true => head.extend_from_slice(b"\r\n"),
+        false => head.truncate(start),
+    }
+    head.extend_from_slice(b"\r\n");
+}
+
+fn put_field(name: &str, value: &str, head: &mut Vec<u8>) {
+    head.extend_from_slice(name.as_bytes());
+    head.extend_from_slice(b": ");
+    head.extend_from_slice(value.as_bytes());
+    head.extend_from_slice(b"\r\n");
+}
+
+fn put_host(received: &Received<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(received.host);
+    if let Some(port) = received.port {
+        out.push(b':');
+        put_port(port, out);
+    }
+}
+
+fn put_port(port: u16, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 5];
+    let mut rest = port;
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
