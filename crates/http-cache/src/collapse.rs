@@ -263,6 +263,13 @@ impl Leader {
         self.stale.as_ref()
     }
 
+    /// What responses for the key vary on, where that is known.
+    #[must_use]
+    pub fn varies_on(&self) -> Option<Arc<VarySpec>> {
+        let expected = self.duty.flight.expected.as_ref()?;
+        Some(Arc::clone(expected.spec()))
+    }
+
     /// Where the fetch says how it gets on.
     #[must_use]
     pub fn progress(&self) -> Progress {

@@ -18,7 +18,7 @@ use crate::limits::{BufferUse, HeadLimits};
 use crate::name::same_name;
 use crate::request_line::{self, RequestLine, Version, is_method_byte};
 use crate::scan;
-use crate::span::FieldSpan;
+use crate::span::{FieldSpan, Span};
 
 /// What a buffer holds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,6 +254,36 @@ impl RequestHead {
             }),
             Parsed::Partial => Err(RequestError::InvalidRequestLine),
         }
+    }
+
+    /// Makes `host` the value of the one Host field there is from here on.
+    pub fn set_host(&mut self, host: &[u8]) {
+        let place = self.append(host);
+        let (bytes, mut is_set) = (&self.bytes, false);
+        self.fields.retain_mut(|field| {
+            if !same_name(field.name.of(bytes), b"host") {
+                return true;
+            }
+            field.value = place;
+            !std::mem::replace(&mut is_set, true)
+        });
+        if !is_set {
+            let name = self.append(b"Host");
+            self.line.presence.note(b"Host");
+            self.fields.push(FieldSpan { name, value: place });
+        }
+    }
+
+    /// Makes `target` the request target; the request line stays as it was sent.
+    pub fn set_target(&mut self, target: &[u8]) {
+        self.line.target = self.append(target);
+    }
+
+    /// Adds bytes behind the head, for spans to point at.
+    fn append(&mut self, text: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes = [&self.bytes, text].concat().into();
+        Span::new(start, start + text.len())
     }
 
     /// The method, as sent (methods are case-sensitive).

@@ -427,3 +427,18 @@ fn log_sentences_are_nginx_words_and_one_line() {
         "client sent HTTP/1.1 request without \"Host\" header"
     );
 }
+
+#[test]
+fn host_and_target_of_a_head_can_be_replaced() {
+    for fields in ["", "Host: a\r\n", "host: a\r\nX: y\r\nHOST: b\r\n"] {
+        let text = format!("GET http://c:81?x=1 HTTP/1.1\r\n{fields}Accept: d\r\n\r\n");
+        let mut head = RequestHead::parse(text, &HeadLimits::default()).unwrap();
+        head.set_host(b"c:81");
+        head.set_target(b"/?x=1");
+        let hosts: Vec<_> = head.field_all(b"host").collect();
+        assert_eq!(hosts, [b"c:81"], "{fields}");
+        assert_eq!(head.field("accept"), Some(&b"d"[..]));
+        assert_eq!(head.target(), b"/?x=1");
+        assert_eq!(head.request_line(), b"GET http://c:81?x=1 HTTP/1.1");
+    }
+}

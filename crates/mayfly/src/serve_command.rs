@@ -68,6 +68,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         php: args.php.clone().map(paths::from_here),
         user,
         access_log: None,
+        behind: args.behind.clone(),
     };
     if found.kind != Kind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
@@ -120,6 +121,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         listen: listen.clone(),
         ttl: args.ttl,
         user,
+        behind: args.behind.clone(),
         ..ServeOptions::default()
     };
     let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
@@ -208,6 +210,7 @@ mod tests {
             ttl: std::time::Duration::from_secs(1),
             workers: Workers::Auto,
             php: None,
+            behind: Vec::new(),
             print_config: true,
         };
         let says_so = |args| {

@@ -63,6 +63,34 @@ pub fn apply_real_ip(request: &mut Request) {
     }
 }
 
+/// What a trusted proxy says of the request that it forwards (`trusted_proxy`).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Forwarded {
+    pub scheme: &'static str,
+    /// Host and perhaps port, as the proxy wrote them.
+    pub host: Option<Vec<u8>>,
+}
+
+/// The same for `request`; `None` where its peer is not trusted. Of several values the last
+/// counts: the proxy itself has added it.
+pub fn forwarded(request: &Request) -> Option<Forwarded> {
+    let rules = &request.settings().real_ip;
+    let peer = request.connection.peer.map(|peer| peer.ip());
+    if !rules.believes_forwarded || !is_trusted(peer, &rules.from) {
+        return None;
+    }
+    let last = |name: &'static [u8]| {
+        let value = request.head.field_all(name).last()?;
+        let value = value.rsplit(|&byte| byte == b',').next()?.trim_ascii();
+        (!value.is_empty()).then_some(value)
+    };
+    let is_https = last(b"x-forwarded-proto").is_some_and(|it| it.eq_ignore_ascii_case(b"https"));
+    Some(Forwarded {
+        scheme: if is_https { "https" } else { "http" },
+        host: last(b"x-forwarded-host").map(<[u8]>::to_vec),
+    })
+}
+
 /// The address that `chain` (the values of X-Forwarded-For, in order) gives for
 /// a peer at `address`: the last one, or with `recursive` the last that is not
 /// trusted itself. `address` again where it is not trusted or nothing is said.

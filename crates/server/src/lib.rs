@@ -50,6 +50,7 @@ pub mod rewrite;
 pub mod route;
 pub mod runtime;
 pub mod serve;
+mod shared;
 pub mod spool;
 pub mod ssi;
 pub mod stats;

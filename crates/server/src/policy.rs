@@ -3,16 +3,20 @@
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_cache::{
-    IgnoreFields, Methods, Policy, RequestFields, StatusSet, UseStale, ValidRule, VaryRules, Zone,
+    IgnoreFields, KeyRef, Methods, Millis, Policy, PurgeMode, PurgeTarget, StatusSet, UseStale,
+    ValidRule, VaryRules, Zone,
 };
 use http1::RequestHead;
-use site::{CacheRules, CacheZoneChoice, Pass};
+use shared_request::Class;
+use site::{CacheRules, CacheZoneChoice, CookieInKey, Pass, SharedRules};
 
 use crate::body::RequestBody;
 use crate::request::{Method, Request, View};
 use crate::runtime::Runtime;
+use crate::shared::{self, Fields};
 use crate::variable;
 
 /// Carries until when (unix milliseconds) its browser sees past the cache.
@@ -22,20 +26,61 @@ pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 pub enum CachePlan<'a> {
     /// The cache has no part in it.
     Off,
-    /// Remove what is stored under the key.
+    /// Remove what is stored under these keys.
     Purge {
         zone: &'a Arc<Zone>,
-        key: Vec<u8>,
+        keys: PurgedKeys,
     },
     /// It changes something: what is stored for the same target goes once the
     /// origin server agreed to it (RFC 9111 §4.4).
-    Invalidate {
-        zone: &'a Arc<Zone>,
-        key: Vec<u8>,
-    },
+    Invalidate(Invalidation<'a>),
     Use(Plan<'a>),
     /// `*_cache` with variables came to the name of no zone.
     UnknownZone(String),
+}
+
+/// What a request to purge is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PurgedKeys {
+    One(Vec<u8>),
+    /// All that begin so.
+    Prefix(Vec<u8>),
+}
+
+impl PurgedKeys {
+    /// A key that ends in `*` means all that begin with what stands before.
+    fn of(mut key: Vec<u8>) -> PurgedKeys {
+        match key.pop_if(|last| *last == b'*') {
+            Some(_) => PurgedKeys::Prefix(key),
+            None => PurgedKeys::One(key),
+        }
+    }
+
+    /// For people: without what stands behind the address in keys of several parts.
+    pub fn shown(&self) -> Vec<u8> {
+        match self {
+            PurgedKeys::One(key) => key.clone(),
+            PurgedKeys::Prefix(start) => match start.strip_suffix(b"\0") {
+                Some(url) => url.to_vec(),
+                None => [start, &b"*"[..]].concat(),
+            },
+        }
+    }
+
+    pub fn target(&self) -> PurgeTarget<'_> {
+        match self {
+            PurgedKeys::One(key) => PurgeTarget::Key(KeyRef::new(key)),
+            PurgedKeys::Prefix(start) => PurgeTarget::Prefix(start),
+        }
+    }
+}
+
+/// What a write removes once it has succeeded.
+pub struct Invalidation<'a> {
+    pub zone: &'a Arc<Zone>,
+    pub keys: Vec<Vec<u8>>,
+    /// How often anybody's write may do so; `None`: always.
+    pub pause: Option<Duration>,
 }
 
 /// Look up, and store what comes.
@@ -51,6 +96,19 @@ pub struct Plan<'a> {
     pub session: Option<u64>,
     /// How often the key was asked for; counted only where that matters.
     pub uses: u32,
+    /// With `cache_shared`: the visitor's class. The request is written anew.
+    pub shared: Option<Class>,
+}
+
+impl Plan<'_> {
+    /// The fields of `request` by which the cache tells variants apart.
+    #[inline]
+    pub fn fields<'r>(&self, request: &'r Request) -> Fields<'r> {
+        match self.shared {
+            None => Fields::Received(&request.head),
+            Some(_) => Fields::Shared(&request.head),
+        }
+    }
 }
 
 /// Decides what the cache may do. A purge condition needs no cacheable method.
@@ -93,18 +151,16 @@ fn plan_with<'a>(
     zone: &'a Arc<Zone>,
 ) -> CachePlan<'a> {
     if is_any_true(request, &rules.purge) {
-        return CachePlan::Purge {
-            zone,
-            key: variable::evaluate(request, &rules.key),
+        let keys = match &rules.shared {
+            Some(shared) => url_keys(request, shared),
+            None => PurgedKeys::of(variable::evaluate(request, &rules.key)),
         };
+        return CachePlan::Purge { zone, keys };
     }
     if !is_cacheable(request.method, rules) {
         request.cache.reason = Some("method");
         if request.method.is_write() {
-            return CachePlan::Invalidate {
-                zone,
-                key: key_of_get(request, rules),
-            };
+            return CachePlan::Invalidate(invalidation(request, rules, zone));
         }
         return CachePlan::Off;
     }
@@ -118,12 +174,22 @@ fn plan_with<'a>(
     // Its memory is used again and again.
     let mut key = std::mem::take(&mut request.cache.key);
     key.clear();
-    variable::append(request, &rules.key, &mut key);
+    let mut class = None;
+    let mut personal = None;
+    match &rules.shared {
+        None => variable::append(request, &rules.key, &mut key),
+        Some(shared) => match put_shared_key(request, shared, &mut key) {
+            Ok(of) => class = Some(of),
+            Err(why) => personal = Some(why),
+        },
+    }
     let session = session_of(request, rules, &mut key);
     let writer = rules
         .read_your_writes
         .is_some_and(|lifetime| is_writer(request, lifetime));
-    let bypass = if writer {
+    let bypass = if personal.is_some() {
+        personal
+    } else if writer {
         Some("own-write")
     } else if is_any_true(request, &rules.bypass) {
         Some("bypass")
@@ -135,10 +201,86 @@ fn plan_with<'a>(
         rules,
         key,
         bypass,
-        never_store: writer,
+        // What is forwarded whole was made for one visitor.
+        never_store: writer || rules.shared.is_some() && bypass.is_some(),
         session,
         uses: 1,
+        shared: class,
     })
+}
+
+/// Appends the key of a request whose answer may be shared, or says in one word why it goes
+/// past the cache.
+fn put_shared_key(
+    request: &mut Request,
+    rules: &SharedRules,
+    key: &mut Vec<u8>,
+) -> Result<Class, &'static str> {
+    if !matches!(request.body, RequestBody::None) {
+        return Err("body");
+    }
+    let class = shared::put_key(request, rules, key).map_err(|why| why.word())?;
+    if let Some(own) = &rules.key {
+        key.push(0);
+        variable::append(request, own, key);
+    }
+    Ok(class)
+}
+
+/// The keys of all that is stored for a URL, whatever the visitor's class and cookies. As
+/// elsewhere, `*` at the end of the address means all that begin so.
+fn url_keys(request: &Request, rules: &SharedRules) -> PurgedKeys {
+    let mut start = Vec::new();
+    shared::put_url(request, rules, &mut start);
+    if start.ends_with(b"*\0") {
+        start.truncate(start.len() - 2);
+    }
+    PurgedKeys::Prefix(start)
+}
+
+/// Nobody's writes remove a page more often than this, even if it is fresh for longer.
+const LONGEST_INVALIDATION_PAUSE: Duration = Duration::from_secs(10);
+
+/// What a write removes: what GET has stored for its target. Where anybody may write and
+/// pages are shared (`cache_shared`), once in a page's lifetime: a flood of writes would
+/// otherwise keep the page out of the cache.
+fn invalidation<'a>(
+    request: &mut Request,
+    rules: &CacheRules,
+    zone: &'a Arc<Zone>,
+) -> Invalidation<'a> {
+    let Some(shared) = &rules.shared else {
+        return Invalidation {
+            zone,
+            keys: vec![key_of_get(request, rules)],
+            pause: None,
+        };
+    };
+    let lifetime = rules
+        .valid
+        .iter()
+        .find(|rule| rule.statuses.is_empty() || rule.statuses.contains(&200))
+        .map_or(LONGEST_INVALIDATION_PAUSE, |rule| rule.lifetime);
+    Invalidation {
+        zone,
+        keys: shared::keys_of_classes(request, shared),
+        pause: Some(lifetime.min(LONGEST_INVALIDATION_PAUSE)),
+    }
+}
+
+impl Invalidation<'_> {
+    /// Removes it.
+    pub fn carry_out(&self, now: Millis) {
+        for key in &self.keys {
+            let key = KeyRef::new(key);
+            let may = self
+                .pause
+                .is_none_or(|pause| self.zone.may_invalidate(&key, now, pause));
+            if may {
+                self.zone.purge(PurgeTarget::Key(key), PurgeMode::Hard, now);
+            }
+        }
+    }
 }
 
 /// The key that a GET for the same target has.
@@ -189,7 +331,7 @@ pub fn is_any_true(request: &mut Request, conditions: &[site::Template]) -> bool
 }
 
 /// Is this the browser of somebody who wrote something a moment ago?
-fn is_writer(request: &Request, lifetime: std::time::Duration) -> bool {
+fn is_writer(request: &Request, lifetime: Duration) -> bool {
     let Some(value) = http1::cookie::find(&request.head, WRITER_COOKIE) else {
         return false;
     };
@@ -235,26 +377,51 @@ pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
         })
 }
 
+/// Has the request cookies that count and that its key does not hold?
+pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
+    let rules = plan.rules;
+    let in_key = &rules.cookies_in_key;
+    let is_ignored = |name: &[u8]| {
+        let ignored = rules.ignored_cookies.iter();
+        let named = in_key.iter().filter_map(|part| match part {
+            CookieInKey::Named(named) => Some(named),
+            _ => None,
+        });
+        ignored.clone().any(|glob| matches_glob(glob, name))
+            || named.clone().any(|named| named.eq_ignore_ascii_case(name))
+            || name == WRITER_COOKIE
+    };
+    let fields = request.head.field_all(b"cookie");
+    let has_none = fields
+        .flat_map(|value| value.split(|&byte| byte == b';'))
+        .map(|pair| pair.split(|&byte| byte == b'=').next().unwrap_or_default())
+        .map(<[u8]>::trim_ascii)
+        .all(|name| name.is_empty() || is_ignored(name));
+    // A session's copies are told apart by its cookies.
+    if plan.session.is_some() || has_none {
+        return false;
+    }
+    !in_key.iter().any(|part| match part {
+        CookieInKey::All => true,
+        CookieInKey::Named(_) => false,
+        CookieInKey::Slot(slot) => {
+            let value = request.extras.slots.get(slot.0);
+            value.is_some_and(|value| value.as_ref().is_some_and(|value| !value.is_empty()))
+        }
+        CookieInKey::Map(id) => {
+            let value = variable::evaluate_map(request, *id);
+            let runtime = request.runtime.clone();
+            let default = &runtime.site.http.maps[id.0].default;
+            !value.is_empty() && value != variable::evaluate(request, default)
+        }
+    })
+}
+
 /// `*` at the end stands for anything.
 pub fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
     match glob.strip_suffix(b"*") {
         Some(prefix) => name.starts_with(prefix),
         None => glob == name,
-    }
-}
-
-/// Appends `args` without the arguments that `cache_ignore_args` names.
-pub fn put_counted_args(args: &[u8], ignored: &[Box<[u8]>], out: &mut Vec<u8>) {
-    let start = out.len();
-    for pair in args.split(|&byte| byte == b'&') {
-        let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default();
-        if pair.is_empty() || ignored.iter().any(|glob| matches_glob(glob, name)) {
-            continue;
-        }
-        if out.len() > start {
-            out.push(b'&');
-        }
-        out.extend_from_slice(pair);
     }
 }
 
@@ -275,20 +442,14 @@ pub fn put_counted_cookies(head: &RequestHead, ignored: &[Box<[u8]>], out: &mut 
     out.len() > start
 }
 
-/// A request's fields as the cache asks for them.
-pub struct Fields<'a>(pub &'a RequestHead);
-
-impl RequestFields for Fields<'_> {
-    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
-        for value in self.0.field_all(name.as_bytes()) {
-            visit(value);
-        }
-    }
-}
-
-/// The storing policy that `rules` and the upstream's settings add up to.
-pub fn storing_policy(rules: &CacheRules, exchange: &site::Exchange) -> Policy {
+/// The storing policy that a plan's rules and the upstream's settings add up to.
+pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
+    let rules = plan.rules;
     let ignored = exchange.ignored_fields;
+    let at_least = match (&rules.shared, plan.shared) {
+        (Some(shared), Some(Class::Crawler)) => shared.crawler_lifetime.unwrap_or_default(),
+        _ => Duration::ZERO,
+    };
     let cookies = rules.ignored_cookies.iter();
     Policy {
         methods: Methods {
@@ -299,7 +460,8 @@ pub fn storing_policy(rules: &CacheRules, exchange: &site::Exchange) -> Policy {
             accel_expires: ignored.x_accel_expires,
             cache_control: ignored.cache_control,
             expires: ignored.expires,
-            set_cookie: ignored.set_cookie || rules.stores_set_cookie,
+            // Not what `*_ignore_headers` says: it would hand one visitor's session to all.
+            set_cookie: rules.stores_set_cookie,
             vary: ignored.vary,
         },
         valid: rules
@@ -310,7 +472,7 @@ pub fn storing_policy(rules: &CacheRules, exchange: &site::Exchange) -> Policy {
                     [] => StatusSet::Any,
                     statuses => StatusSet::Of(statuses.to_vec()),
                 },
-                lifetime: rule.lifetime,
+                lifetime: rule.lifetime.max(at_least),
             })
             .collect(),
         store_authorized: rules.stores_authorized,
@@ -339,26 +501,5 @@ pub fn use_stale(rules: &CacheRules) -> UseStale {
             .collect(),
         // nginx's directive is the operator's word by name; it wins there too.
         override_must_revalidate: true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ignored_arguments_leave_no_trace_in_the_key() {
-        let ignored: Vec<Box<[u8]>> = vec![(*b"utm_*").into(), (*b"gclid").into()];
-        for (args, wanted) in [
-            ("a=1&utm_source=x&b=2", "a=1&b=2"),
-            ("utm_source=x", ""),
-            ("gclid=1&gclidx=2", "gclidx=2"),
-            ("", ""),
-            ("a&b=&&c", "a&b=&c"),
-        ] {
-            let mut out = Vec::new();
-            put_counted_args(args.as_bytes(), &ignored, &mut out);
-            assert_eq!(String::from_utf8_lossy(&out), wanted, "{args}");
-        }
     }
 }

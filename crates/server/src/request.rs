@@ -8,11 +8,12 @@
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use http1::{FieldSpan, RequestHead};
 use parking_lot::Mutex;
+use shared_request::NameSet;
 use site::{LocationId, Server, ServerId, Settings};
 
 use crate::body::RequestBody;
@@ -182,9 +183,10 @@ pub enum View {
 
 impl View {
     /// The arguments that do not count.
-    pub fn ignored_arguments(&self) -> &[Box<[u8]>] {
+    pub fn ignored_arguments(&self) -> &NameSet {
+        static NONE: LazyLock<NameSet> = LazyLock::new(NameSet::default);
         match self {
-            View::Plain => &[],
+            View::Plain => &NONE,
             View::Cache(rules) => &rules.ignored_arguments,
         }
     }
@@ -207,6 +209,8 @@ pub struct Request {
     pub server: ServerId,
     pub location: LocationId,
     place: PlaceId,
+    /// `http` or `https`: that of the connection, or what a trusted proxy says.
+    pub scheme: &'static str,
     /// Client address: the peer's, or what a trusted proxy says.
     pub client: Option<SocketAddr>,
     /// Unix milliseconds of the first byte.
@@ -294,11 +298,7 @@ impl Request {
     /// Path and query as the client sent them: `$request_uri`. Of a target with
     /// scheme and authority (RFC 9112 §3.2.2) what follows these, as in nginx.
     pub fn received_target(&self) -> &[u8] {
-        let target = self.head.target();
-        if target.first() == Some(&b'/') {
-            return target;
-        }
-        http1::Target::parse(target, false).map_or(target, |target| target.raw)
+        self.head.target()
     }
 
     pub fn client_ip(&self) -> Option<IpAddr> {
@@ -375,6 +375,7 @@ impl Request {
         copy.path = self.path.clone();
         copy.args = self.args.clone();
         copy.host = self.host.clone();
+        copy.scheme = self.scheme;
         copy.client = self.client;
         copy.enter(self.location);
         copy.extras = self.extras.inherited();
@@ -412,6 +413,7 @@ impl Request {
                 server,
                 location: Server::ROOT,
                 place,
+                scheme: "http",
                 client,
                 started_at: now,
                 now,

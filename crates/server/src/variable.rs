@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bytes::Bytes;
 use http1::is_spelt;
+use shared_request::arguments;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::clock;
@@ -48,6 +49,13 @@ pub fn append(request: &mut Request, template: &Template, out: &mut Vec<u8>) {
             }
         }
     }
+}
+
+/// The value of a `map`.
+pub fn evaluate_map(request: &mut Request, id: site::MapId) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(request, &Variable::Map(id), &mut out);
+    out
 }
 
 /// Neither empty nor `0`: how nginx reads conditions.
@@ -118,7 +126,7 @@ fn at_hand<'r>(request: &'r Request, variable: &Variable) -> Option<&'r [u8]> {
         B::Request => request.head.request_line(),
         B::RequestMethod => request.method_name(),
         B::RequestUri if request.view.ignored_arguments().is_empty() => request.received_target(),
-        B::Scheme => b"http",
+        B::Scheme => request.scheme.as_bytes(),
         B::Uri | B::DocumentUri => &request.path,
         _ => return None,
     })
@@ -237,7 +245,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::Args | B::QueryString => put_args(request, &request.args, out),
         B::RequestUri => {
             let target = request.received_target();
-            put_counted_target(target, request.view.ignored_arguments(), out);
+            arguments::put_target(target, request.view.ignored_arguments(), out);
             true
         }
         B::IsArgs => {
@@ -249,7 +257,12 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             true
         }
         B::ServerProtocol => put(Some(request.head.version().as_str().as_bytes()), out),
-        B::Https => true,
+        B::Https => {
+            if request.scheme == "https" {
+                out.extend_from_slice(b"on");
+            }
+            true
+        }
         // These are always at hand.
         B::Request | B::RequestMethod | B::Scheme | B::Uri | B::DocumentUri => false,
         B::Host => put(Some(request.server().name.as_bytes()), out),
@@ -449,26 +462,8 @@ fn date_local() -> String {
 
 /// Appends a query string, for the cache without what does not count.
 fn put_args(request: &Request, args: &[u8], out: &mut Vec<u8>) -> bool {
-    match request.view.ignored_arguments() {
-        [] => out.extend_from_slice(args),
-        ignored => policy::put_counted_args(args, ignored, out),
-    }
+    arguments::put_counted(args, request.view.ignored_arguments(), out);
     true
-}
-
-/// A target without the arguments that do not count, and without `?` where none is left.
-fn put_counted_target(target: &[u8], ignored: &[Box<[u8]>], out: &mut Vec<u8>) {
-    let (path, args) = http1::split_query(target);
-    out.extend_from_slice(path);
-    let Some(args) = args else {
-        return;
-    };
-    let end = out.len();
-    out.push(b'?');
-    policy::put_counted_args(args, ignored, out);
-    if out.len() == end + 1 {
-        out.truncate(end);
-    }
 }
 
 /// A request field by the name a variable gives it: lower case, `_` for `-`.

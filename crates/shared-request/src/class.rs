@@ -56,6 +56,8 @@ const MOBILES: [&str; 9] = [
 const MOST_BYTES: usize = 512;
 
 impl Class {
+    pub const ALL: [Class; 3] = [Class::Desktop, Class::Mobile, Class::Crawler];
+
     /// The class of who sends this User-Agent.
     #[must_use]
     pub fn of(user_agent: Option<&[u8]>) -> Class {

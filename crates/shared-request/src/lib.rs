@@ -144,6 +144,22 @@ pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Res
     let class = fields::examine(received.head)?;
     paths::examine(received.target, rules)?;
     arguments::examine(received.target, rules)?;
+    put_key_of(received, rules, class, true, key)?;
+    Ok(class)
+}
+
+/// As [`put_key`] for a visitor of this class who asks for the same URL, with or without the
+/// same cookies.
+///
+/// # Errors
+/// The cookies are personal, or too long.
+pub fn put_key_of(
+    received: &Received<'_>,
+    rules: &Rules,
+    class: Class,
+    with_cookies: bool,
+    key: &mut Vec<u8>,
+) -> Result<(), Bypass> {
     put_url(received, rules, key);
     key.push(class.letter());
     put_port(received.server_port, key);
@@ -154,11 +170,14 @@ pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Res
         arguments::put_counted(args, &rules.removed_arguments, key);
     }
     key.push(SEPARATOR);
+    if !with_cookies {
+        return Ok(());
+    }
     let start = key.len();
     cookies::put_counted(received.head, rules, key)?;
     match key.len() - start > MAX_KEY_COOKIE_BYTES {
         true => Err(Bypass::TooLong),
-        false => Ok(class),
+        false => Ok(()),
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Flight {
     /// The purge clock when the fetch began.
     pub(super) stamp: Stamp,
     /// The variant it is expected to fetch, where the key is known to vary.
-    expected: Option<VaryKey>,
+    pub(super) expected: Option<VaryKey>,
     state: Mutex<State>,
     /// There is something new for followers and readers.
     pub(super) changed: Notify,

@@ -293,7 +293,8 @@ impl Zone {
     }
 
     /// What the key's stored responses vary on.
-    pub(crate) fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
+    #[must_use]
+    pub fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
         self.cell(key.hash()).shard.read().vary_spec(key)
     }
 
@@ -306,6 +307,16 @@ impl Zone {
             .notes
             .lock()
             .count_use(key.hash(), horizon, now)
+    }
+
+    /// May a write that anybody may send remove what is stored for `key`? Not twice within
+    /// `pause`. (A key that was forgotten under pressure counts as one that was not written to.)
+    #[must_use]
+    pub fn may_invalidate(&self, key: &KeyRef<'_>, now: Millis, pause: Duration) -> bool {
+        let notes = &self.cell(key.hash()).notes;
+        notes
+            .lock()
+            .may_invalidate(key.hash(), now, now.plus(pause))
     }
 
     /// The purge clock: take it before a fetch begins whose response goes to [`Zone::insert`].

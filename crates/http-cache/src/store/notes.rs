@@ -1,7 +1,7 @@
-//! What a zone remembers about keys it has nothing stored for: that their responses cannot be
-//! shared, and how often they were asked for.
+//! What a zone remembers about keys beside what is stored: that their responses cannot be
+//! shared, how often they were asked for, and that a write has removed them a moment ago.
 //!
-//! Both are tables of fixed size where a key has one place: a newcomer takes it over. Memory is
+//! All are tables of fixed size where a key has one place: a newcomer takes it over. Memory is
 //! bounded whatever the clients ask, and what is forgotten costs a fetch, never a wrong answer.
 //! The hash stands for the key: two keys with one hash could at worst be fetched without waiting
 //! for each other.
@@ -9,18 +9,25 @@
 use crate::storability::NoStore;
 use crate::time::Millis;
 
-/// Both tables. Each takes its memory with its first note: a server at rest stays small.
+/// The tables. Each takes its memory with its first note: a server at rest stays small.
 #[derive(Default)]
 pub(super) struct Notes {
     places: usize,
     refused: Box<[Option<Refused>]>,
     uses: Box<[Uses]>,
+    invalidated: Box<[Option<Invalidated>]>,
 }
 
 #[derive(Clone, Copy)]
 struct Refused {
     hash: u64,
     why: NoStore,
+    until: Millis,
+}
+
+#[derive(Clone, Copy)]
+struct Invalidated {
+    hash: u64,
     until: Millis,
 }
 
@@ -42,7 +49,8 @@ impl Notes {
 
     /// Memory for `places` keys of each kind.
     pub(super) const fn size_bytes(places: usize) -> usize {
-        places * (size_of::<Option<Refused>>() + size_of::<Uses>())
+        places
+            * (size_of::<Option<Refused>>() + size_of::<Uses>() + size_of::<Option<Invalidated>>())
     }
 
     pub(super) fn refused(&self, hash: u64, now: Millis) -> Option<NoStore> {
@@ -63,6 +71,22 @@ impl Notes {
         if let Some(note) = self.refused.get_mut(place(hash, self.refused.len())) {
             note.take_if(|note| note.hash == hash);
         }
+    }
+
+    /// True once for a key until the time is over.
+    pub(super) fn may_invalidate(&mut self, hash: u64, now: Millis, until: Millis) -> bool {
+        if self.invalidated.is_empty() {
+            self.invalidated = vec![None; self.places].into();
+        }
+        let at = place(hash, self.invalidated.len());
+        let Some(note) = self.invalidated.get_mut(at) else {
+            return true;
+        };
+        if note.is_some_and(|note| note.hash == hash && now < note.until) {
+            return false;
+        }
+        *note = Some(Invalidated { hash, until });
+        true
     }
 
     /// Counts a use; those before `horizon` are forgotten.
@@ -106,5 +130,18 @@ mod tests {
         assert_eq!(notes.refused(1, Millis(4)), Some(NoStore::Private));
         assert_eq!(notes.count_use(1, Millis(0), Millis(1)), 1);
         assert_eq!((notes.refused.len(), notes.uses.len()), (8, 8));
+        assert_eq!(notes.invalidated.len(), 0);
+    }
+
+    #[test]
+    fn a_key_is_invalidated_once_in_a_while() {
+        let mut notes = Notes::new(8);
+        let mut may = |hash, now| notes.may_invalidate(hash, Millis(now), Millis(now + 10));
+        assert_eq!(
+            [may(1, 0), may(1, 9), may(1, 10), may(1, 19)],
+            [true, false, true, false]
+        );
+        // Another key of the same place takes it over.
+        assert_eq!([may(9, 19), may(9, 20), may(1, 20)], [true, false, true]);
     }
 }

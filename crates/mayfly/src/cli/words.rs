@@ -49,6 +49,10 @@ pub struct ServeArgs {
     /// The php-fpm to run; found on the machine unless given
     #[arg(long, value_name = "BINARY")]
     pub php: Option<PathBuf>,
+    /// A proxy in front whose word on visitors counts (address, network, unix:);
+    /// may be given more than once
+    #[arg(long, value_name = "ADDRESS")]
+    pub behind: Vec<String>,
     /// Print the configuration that does the same with -c, and exit
     #[arg(long)]
     pub print_config: bool,

@@ -13,9 +13,9 @@ use super::detect::Kind;
 pub(super) struct Rules {
     /// Cookies that make a page personal.
     pub(super) cookies: Cookies,
-    /// Paths never kept in memory, each a whole path segment or several.
+    /// Patterns of paths never kept in memory, each of a whole path segment or several.
     pub(super) paths: &'static [&'static str],
-    /// Patterns of query arguments that are never kept in memory.
+    /// Query arguments of pages never kept in memory: names, and patterns behind `~`.
     pub(super) arguments: &'static [&'static str],
     /// What nobody may fetch: why, and the pattern of the path.
     pub(super) refused: &'static [(&'static str, &'static str)],
@@ -23,13 +23,15 @@ pub(super) struct Rules {
     pub(super) scripts: Scripts,
 }
 
-/// Which cookies make a page personal.
-pub(super) enum Cookies {
-    /// Those whose name matches one of the patterns, which the application
-    /// documents.
-    Named(&'static [&'static str]),
-    /// All but analytics: we do not know the application.
-    Any,
+/// What cookies say of a request. Those of [`HARMLESS_COOKIES`] say nothing.
+pub(super) struct Cookies {
+    /// They make a page personal.
+    pub(super) personal: &'static [&'static str],
+    /// They shape a page that many visitors see, such as the choice of a language.
+    pub(super) key: &'static [&'static str],
+    /// The application's cookies are all listed: others shape nothing. Without it, any other
+    /// cookie may be a session.
+    pub(super) are_all_known: bool,
 }
 
 /// Which scripts visitors may run.
@@ -41,25 +43,78 @@ pub(super) enum Scripts {
     Only(&'static str),
 }
 
-/// Cookies that browsers carry for analytics and consent; no page depends on
-/// them. For `cache_ignore_cookies` and, as patterns, for `map`.
-pub(super) const ANALYTICS_COOKIES: [&str; 16] = [
+/// Cookies that browsers carry for analytics, advertisements, consent and protection against
+/// robots, and those that only an administrator's own pages read; no page depends on them.
+/// For `cache_ignore_cookies`.
+pub(super) const HARMLESS_COOKIES: [&str; 64] = [
+    // Google, Meta, Matomo, Hotjar, Microsoft, Yandex and other analytics.
     "_ga",
     "_ga_*",
     "_gid",
     "_gat*",
+    "_gac_*",
     "_gcl_*",
+    "_dc_gtm_*",
+    "__utm*",
+    "__gads",
+    "__gpi",
+    "__eoi",
     "_fbp",
     "_fbc",
     "_pk_*",
+    "mtm_*",
     "_hj*",
     "_uet*",
     "_clck",
     "_clsk",
-    "__utm*",
     "_ym_*",
-    "_dc_gtm_*",
     "mp_*",
+    "ajs_*",
+    "amp_*",
+    "ph_*_posthog",
+    "__hs*",
+    "hubspotutk",
+    "_mkto_trk",
+    "_pin_unauth",
+    "_scid*",
+    "_tt_*",
+    "_ttp",
+    "li_gc",
+    "li_sugr",
+    "li_fat_id",
+    "_lfa",
+    "_vwo*",
+    "__qca",
+    "sbjs_*",
+    "tk_ai",
+    "tk_qs",
+    // Consent.
+    "borlabs-cookie",
+    "catAccCookies",
+    "cmplz_*",
+    "cookie_consent*",
+    "cookie_notice_accepted",
+    "cookieconsent_*",
+    "CookieConsent",
+    "cookielawinfo-*",
+    "cookieyes-consent",
+    "euconsent*",
+    "moove_gdpr_*",
+    "Optanon*",
+    "real_cookie_banner*",
+    "viewed_cookie_policy",
+    // Protection against robots.
+    "__cf_bm",
+    "__cflb",
+    "__cfruid",
+    "__cfduid",
+    "cf_clearance",
+    "_cfuvid",
+    "incap_ses_*",
+    "visid_incap_*",
+    // WordPress's choices for its administration.
+    "wp-settings-*",
+    "wordpress_test_cookie",
 ];
 
 /// Query arguments that mark where a visitor came from; no page depends on
@@ -67,27 +122,6 @@ pub(super) const ANALYTICS_COOKIES: [&str; 16] = [
 pub(super) const ANALYTICS_ARGUMENTS: [&str; 13] = [
     "utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid",
     "ttclid", "twclid", "mc_cid", "mc_eid",
-];
-
-/// Programs that index the web: they read much, and nobody minds if they read
-/// a page of a minute ago.
-pub(super) const CRAWLERS: [&str; 16] = [
-    "googlebot",
-    "bingbot",
-    "duckduckbot",
-    "baiduspider",
-    "yandex(?:bot|images)",
-    "applebot",
-    "amazonbot",
-    "gptbot",
-    "claudebot",
-    "ccbot",
-    "bytespider",
-    "petalbot",
-    "semrushbot",
-    "ahrefsbot",
-    "mj12bot",
-    "facebookexternalhit",
 ];
 
 /// Extensions of files that hold secrets or sources, whatever the application.
@@ -146,8 +180,15 @@ pub(super) fn rules(kind: Kind) -> Option<Rules> {
     }
 }
 
+/// Any cookie may be a session.
+const UNKNOWN_COOKIES: Cookies = Cookies {
+    personal: &[],
+    key: &[],
+    are_all_known: false,
+};
+
 const GENERIC: Rules = Rules {
-    cookies: Cookies::Any,
+    cookies: UNKNOWN_COOKIES,
     paths: GENERIC_PATHS,
     arguments: &[],
     refused: &[UPLOADS, LIBRARIES],
@@ -157,17 +198,40 @@ const GENERIC: Rules = Rules {
 /// Its logged-in pages say neither `private` nor `Vary`: only the request's
 /// cookies tell them apart.
 const WORDPRESS: Rules = Rules {
-    cookies: Cookies::Named(&[
-        "wordpress_logged_in_[^=;]*",
-        "wordpress_sec_[^=;]*",
-        "wp-postpass_[^=;]*",
-        "comment_author_[^=;]*",
-        "woocommerce_items_in_cart",
-        "woocommerce_cart_hash",
-        "wp_woocommerce_session_[^=;]*",
-        "edd_[^=;]*",
-        "PHPSESSID",
-    ]),
+    cookies: Cookies {
+        personal: &[
+            "wordpress_logged_in_*",
+            "wordpress_sec_*",
+            "wordpress_no_cache",
+            "wp-postpass_*",
+            "comment_author_*",
+            "woocommerce_items_in_cart",
+            "woocommerce_cart_hash",
+            "wp_woocommerce_session_*",
+            "edd_*",
+            "_wp_session*",
+            "swpm_*",
+            "PHPSESSID",
+        ],
+        // Polylang, WPML, TranslatePress, qTranslate, GTranslate; currencies of WooCommerce
+        // Multilingual, Multi Currency, Aelia, YayCurrency.
+        key: &[
+            "pll_language",
+            "wp-wpml_current_language",
+            "_icl_current_language",
+            "trp_language",
+            "qtrans_front_language",
+            "googtrans",
+            "wcml_client_currency",
+            "wcml_client_country",
+            "wmc_current_currency",
+            "wmc_current_currency_old",
+            "aelia_cs_selected_currency",
+            "aelia_customer_country",
+            "yay_currency_widget",
+        ],
+        are_all_known: true,
+    },
     paths: &[
         "wp-admin",
         "wp-login\\.php",
@@ -208,7 +272,20 @@ const WORDPRESS: Rules = Rules {
 
 /// Says itself what may be kept (`s-maxage`, `Vary: Cookie`).
 const MEDIAWIKI: Rules = Rules {
-    cookies: Cookies::Named(&["[^=;]*(?:UserID|UserName|Token|_session)"]),
+    cookies: Cookies {
+        personal: &[
+            "*UserID",
+            "*UserName",
+            "*Token",
+            "*_session",
+            // After an edit: past the cache for a while.
+            "UseCDNCache",
+            "UseDC",
+        ],
+        // The mobile view.
+        key: &["mf_useformat", "stopMobileRedirect"],
+        are_all_known: true,
+    },
     paths: &[
         "mw-config",
         "Special:User[Ll]ogin",
@@ -216,10 +293,11 @@ const MEDIAWIKI: Rules = Rules {
         "Special:CreateAccount",
     ],
     arguments: &[
-        "action=(?!(?:view|raw|history|render|info)(?:&|$))[^&]*",
+        "~^action=(?!(?:view|raw|history|render|info)$)",
+        "~*^title=Special:(?:User_?Log|CreateAccount|Preferences|Watchlist)",
         "veaction",
         "returnto",
-        "wpLogin[^=&]*",
+        "wpLogin*",
     ],
     refused: &[
         (
@@ -240,19 +318,16 @@ const MEDIAWIKI: Rules = Rules {
 
 /// Gives every visitor a session and says `no-store` on every page, because
 /// PHP's sessions do: see `write_config` for what is done about it. Only an
-/// ordinary look at a page is shared, and only without any cookie.
+/// ordinary look at a page is shared, and only without a cookie that may be a session.
 const DOKUWIKI: Rules = Rules {
-    cookies: Cookies::Any,
+    cookies: UNKNOWN_COOKIES,
     paths: &["lib", "install\\.php", "_media", "_detail", "_export"],
     arguments: &[
-        "do=(?!(?:show|recent|backlink|index|revisions|diff|search)?(?:&|$))[^&]*",
-        "do(?:\\[|%5B)[^&]*",
+        "~^do=(?!(?:show|recent|backlink|index|revisions|diff|search)?$)",
         "u",
         "p",
         "sectok",
         "purge",
-        // A name in disguise.
-        "[^=&]*%[^&]*",
     ],
     refused: &[(
         "Pages, settings with passwords, programs and sources.",
@@ -263,7 +338,11 @@ const DOKUWIKI: Rules = Rules {
 
 /// Says itself what may be kept.
 const DRUPAL: Rules = Rules {
-    cookies: Cookies::Named(&["S?SESS[0-9a-f]{32,64}", "NO_CACHE"]),
+    cookies: Cookies {
+        personal: &["SESS*", "SSESS*", "NO_CACHE", "Drupal.visitor.*"],
+        key: &[],
+        are_all_known: true,
+    },
     paths: &[
         "admin",
         "user",

@@ -7,14 +7,11 @@
 use super::applications::rules;
 use super::conf_text::{CannotWrite, Conf, word};
 use super::detect::Kind;
-use super::write_config::{
-    CRAWLER_TTL, KEY, ServeOptions, Spelling, cache_rules, cache_zone, log, maps, valid,
-};
+use super::write_config::{ServeOptions, Spelling, cache_rules, cache_zone, log, trusted_proxies};
 
 const PROXY: Spelling = Spelling {
     prefix: "proxy",
     maker: "the upstream",
-    exempts: " $websocket",
     failures: "error timeout invalid_header http_500 http_502 http_503 http_504",
 };
 
@@ -103,16 +100,9 @@ pub fn write_upstream_config(
     conf.gap();
     conf.open("http");
     log(&mut conf, options)?;
-    if let Some(rules) = &rules {
+    if rules.is_some() {
         cache_zone(&mut conf, PROXY, upstream.text.as_bytes());
-        maps(&mut conf, Kind::PlainPhp, rules);
     }
-    conf.note("A server in front that speaks TLS says so.");
-    let given = "$http_x_forwarded_proto";
-    conf.map(
-        "$http_x_forwarded_proto $forwarded_proto",
-        &[("default", given), ("''", "$scheme")],
-    );
     conf.note("WebSocket goes through; other connections are kept.");
     conf.map(
         "$http_upgrade $websocket",
@@ -132,6 +122,7 @@ pub fn write_upstream_config(
         conf.line(&format!("listen {} default_server;", word(listen)?));
     }
     conf.line("server_name _;");
+    trusted_proxies(&mut conf, options)?;
     conf.line("client_max_body_size 64m;");
     conf.gap();
     for (name, value) in FIELDS {
@@ -141,36 +132,33 @@ pub fn write_upstream_config(
     conf.line("proxy_read_timeout 300s;");
     conf.line("proxy_buffers 16 16k;");
     conf.line("proxy_buffer_size 32k;");
-    if rules.is_some() {
-        cache_rules(&mut conf, PROXY, Kind::PlainPhp, options);
+    if let Some(rules) = &rules {
+        cache_rules(&mut conf, PROXY, rules, options);
     }
     conf.gap();
     conf.open("location /");
-    if rules.is_some() {
-        conf.line("error_page 419 = @crawler;");
-        conf.line("if ($is_crawler) { return 419; }");
-    }
     conf.line("proxy_pass http://site;");
     conf.close();
-    conf.gap();
-    if rules.is_some() {
-        conf.open("location @crawler");
-        conf.line("proxy_pass http://site;");
-        conf.line(&format!("proxy_cache_key \"crawler {KEY}\";"));
-        conf.line(&valid(PROXY, options.ttl.max(CRAWLER_TTL)));
-        conf.close();
-    }
     conf.close();
     conf.close();
     Ok(conf.text)
 }
 
 /// What the upstream is told about the visitor.
-const FIELDS: [(&str, &str); 6] = [
+///
+/// What the visitor, or a proxy in front that is not trusted, says of itself is replaced.
+const FIELDS: [(&str, &str); 13] = [
     ("Host", "$host$is_request_port$request_port"),
     ("X-Real-IP", "$remote_addr"),
-    ("X-Forwarded-For", "$proxy_add_x_forwarded_for"),
-    ("X-Forwarded-Proto", "$forwarded_proto"),
+    ("X-Forwarded-For", "$remote_addr"),
+    ("X-Forwarded-Host", "$host$is_request_port$request_port"),
+    ("X-Forwarded-Proto", "$scheme"),
+    ("Forwarded", "''"),
+    ("X-Forwarded", "''"),
+    ("X-Forwarded-Port", "''"),
+    ("X-Forwarded-Prefix", "''"),
+    ("X-Forwarded-Server", "''"),
+    ("X-Forwarded-Ssl", "''"),
     ("Upgrade", "$websocket"),
     ("Connection", "$to_upstream"),
 ];

@@ -2,20 +2,17 @@
 //! pure. The text is for reading: an administrator copies it and goes on from
 //! there, so each part says why it is there.
 //!
-//! Two shapes of caching. Most applications set cookies only when they mean
-//! it: one location runs PHP, looks up what is not personal and bypasses the
-//! rest. DokuWiki starts a session for everybody, which makes PHP say
-//! `no-store` on every page: there PHP runs uncached unless the request is an
-//! ordinary look without any cookie, and such looks go to a location that
-//! disregards what the session did. Crawlers get a location of their own in
-//! both shapes, as a lifetime cannot be a variable.
+//! A page is shared by `cache_shared`: see there for what a visitor's request may shape. The
+//! tables of [`super::applications`] tell which requests are personal. DokuWiki starts a
+//! session for everybody, which makes PHP say `no-store` on every page: what it says there is
+//! disregarded, for pages that were made without any cookie.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::applications::{
-    ANALYTICS_ARGUMENTS, ANALYTICS_COOKIES, CRAWLERS, Cookies, PHP, Rules, SECRET_EXTENSIONS,
-    SECRET_NAMES, Scripts, rules,
+    ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, PHP, Rules, SECRET_EXTENSIONS, SECRET_NAMES, Scripts,
+    rules,
 };
 use super::conf_text::{CannotWrite, Conf, path, time, word};
 use super::detect::{Found, Kind};
@@ -35,6 +32,8 @@ pub struct ServeOptions {
     pub user: Option<String>,
     /// Where requests are logged; `None` logs none.
     pub access_log: Option<PathBuf>,
+    /// Addresses of proxies in front, whose word on visitors counts.
+    pub behind: Vec<String>,
 }
 
 impl Default for ServeOptions {
@@ -46,6 +45,7 @@ impl Default for ServeOptions {
             php: None,
             user: None,
             access_log: None,
+            behind: Vec::new(),
         }
     }
 }
@@ -70,23 +70,30 @@ pub fn write_config(
     conf.open("http");
     log(&mut conf, options)?;
     types(&mut conf);
-    if let Some(rules) = caching {
+    if caching.is_some() {
         cache_zone(&mut conf, FASTCGI, dir.as_os_str().as_encoded_bytes());
-        maps(&mut conf, found.kind, rules);
+    }
+    if rules.is_some() && !options.behind.is_empty() {
+        conf.note("The port that visitors see is the one of the proxy in front.");
+        conf.map(
+            "$scheme:$request_port $visitor_port",
+            &[
+                ("default", "$request_port"),
+                ("http:", "80"),
+                ("https:", "443"),
+            ],
+        );
     }
     conf.open("server");
     server(&mut conf, found, dir, options)?;
     if rules.is_some() {
-        php_params(&mut conf);
+        php_params(&mut conf, options);
     }
-    if caching.is_some() {
-        cache_rules(&mut conf, FASTCGI, found.kind, options);
+    if let Some(rules) = caching {
+        cache_rules(&mut conf, FASTCGI, rules, options);
     }
     conf.gap();
     locations(&mut conf, found, rules.as_ref(), caching.is_some());
-    if caching.is_some() {
-        page_locations(&mut conf, found.kind, options);
-    }
     conf.close();
     conf.close();
     Ok(conf.text)
@@ -204,8 +211,6 @@ fn types(conf: &mut Conf) {
 pub(super) struct Spelling {
     pub(super) prefix: &'static str,
     pub(super) maker: &'static str,
-    /// What else makes a request one of its own.
-    pub(super) exempts: &'static str,
     /// Failures of the maker's that the last copy stands in for.
     pub(super) failures: &'static str,
 }
@@ -213,7 +218,6 @@ pub(super) struct Spelling {
 const FASTCGI: Spelling = Spelling {
     prefix: "fastcgi",
     maker: "PHP",
-    exempts: "",
     failures: "error timeout invalid_header http_500 http_503",
 };
 
@@ -237,58 +241,6 @@ fn digest(name: &[u8]) -> u64 {
     })
 }
 
-pub(super) fn maps(conf: &mut Conf, kind: Kind, rules: &Rules) {
-    conf.note("Only looking at a page is shared, never an action.");
-    conf.map(
-        "$request_method $is_action",
-        &[("default", "1"), ("GET", "0"), ("HEAD", "0")],
-    );
-    conf.note("Cookies that make a page personal.");
-    match rules.cookies {
-        Cookies::Named(names) => {
-            let pattern = format!("~(?:^|;\\s*)(?:{})=", names.join("|"));
-            conf.map(
-                "$http_cookie $is_personal",
-                &[("default", "0"), (&pattern, "1")],
-            );
-        }
-        Cookies::Any => {
-            let names: Vec<String> = ANALYTICS_COOKIES
-                .iter()
-                .map(|name| name.replace('*', "[^=;]*"))
-                .collect();
-            let pattern = format!("~^(?:\\s*(?:{})=[^;]*(?:;|$))+$", names.join("|"));
-            conf.map(
-                "$http_cookie $is_personal",
-                &[("default", "1"), ("''", "0"), (&pattern, "0")],
-            );
-        }
-    }
-    conf.note("Addresses that are personal or do something.");
-    let paths = format!("~*^[^?]*/(?:{})(?:[/?]|$)", rules.paths.join("|"));
-    let arguments = format!(
-        "~*^[^?]*\\?(?:.*&)?(?:{})(?:=|&|$)",
-        rules.arguments.join("|")
-    );
-    let mut cases = vec![("default", "0"), (&*paths, "1")];
-    if !rules.arguments.is_empty() {
-        cases.push((&*arguments, "1"));
-    }
-    conf.map("$request_uri $is_exempt", &cases);
-    conf.note("Crawlers read everything and may get pages that are a little older.");
-    let crawlers = format!("~*(?:{})", CRAWLERS.join("|"));
-    conf.map(
-        "$http_user_agent $is_crawler",
-        &[("default", "0"), (&crawlers, "1")],
-    );
-    if kind == Kind::DokuWiki {
-        conf.note("An ordinary look at a page: none of the above, no password, no script.");
-        let all = "\"$is_action$is_personal$is_exempt$http_authorization$http_x_requested_with/$is_crawler\" $look";
-        let nobody = ("default", "''");
-        conf.map(all, &[nobody, ("000/0", "visitor"), ("000/1", "crawler")]);
-    }
-}
-
 fn server(
     conf: &mut Conf,
     found: &Found,
@@ -299,6 +251,7 @@ fn server(
         conf.line(&format!("listen {} default_server;", word(listen)?));
     }
     conf.line("server_name _;");
+    trusted_proxies(conf, options)?;
     let root = match found.document_root {
         "" => dir.to_owned(),
         below => dir.join(below),
@@ -314,10 +267,18 @@ fn server(
     Ok(())
 }
 
+/// Who is believed about a visitor's address, scheme and host.
+pub(super) fn trusted_proxies(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+    for proxy in &options.behind {
+        conf.line(&format!("trusted_proxy {};", word(proxy)?));
+    }
+    Ok(())
+}
+
 /// Debian's fastcgi.conf, with the folder's real path so that a link to the
 /// current release may change, and without a field that scripts take for the
 /// environment variable.
-const PARAMS: [(&str, &str); 21] = [
+const PARAMS: [(&str, &str); 20] = [
     ("SCRIPT_FILENAME", "$realpath_root$fastcgi_script_name"),
     ("SCRIPT_NAME", "$fastcgi_script_name"),
     ("PATH_INFO", "$fastcgi_path_info"),
@@ -335,35 +296,64 @@ const PARAMS: [(&str, &str); 21] = [
     ("SERVER_SOFTWARE", "mayfly"),
     ("REMOTE_ADDR", "$remote_addr"),
     ("REMOTE_PORT", "$remote_port"),
-    ("REMOTE_USER", "$remote_user"),
     ("SERVER_ADDR", "$server_addr"),
     ("SERVER_PORT", "$server_port"),
     ("SERVER_NAME", "$host"),
 ];
 
-fn php_params(conf: &mut Conf) {
+/// What proxies in front tell; nobody else is believed.
+const FORWARDED: [(&str, &str); 4] = [
+    ("HTTP_X_FORWARDED_FOR", "$remote_addr"),
+    ("HTTP_X_FORWARDED_HOST", "$http_host"),
+    ("HTTP_X_FORWARDED_PROTO", "$scheme"),
+    ("HTTP_X_REAL_IP", "$remote_addr"),
+];
+
+/// Further fields of that kind, which no script needs to see.
+const NOT_FORWARDED: [&str; 6] = [
+    "HTTP_FORWARDED",
+    "HTTP_X_FORWARDED",
+    "HTTP_X_FORWARDED_PORT",
+    "HTTP_X_FORWARDED_PREFIX",
+    "HTTP_X_FORWARDED_SERVER",
+    "HTTP_X_FORWARDED_SSL",
+];
+
+fn php_params(conf: &mut Conf, options: &ServeOptions) {
     conf.gap();
-    for (name, value) in PARAMS {
+    for (name, mut value) in PARAMS {
+        if name == "SERVER_PORT" && !options.behind.is_empty() {
+            value = "$visitor_port";
+        }
         conf.line(&format!("fastcgi_param {name} {value};"));
     }
     conf.line("fastcgi_param REDIRECT_STATUS 200;");
     conf.line("fastcgi_param HTTP_PROXY '';");
+    conf.note("What a visitor says of proxies is not passed on; scripts would believe it.");
+    for (name, value) in FORWARDED {
+        match options.behind.is_empty() {
+            true => conf.line(&format!("fastcgi_param {name} '' if_not_empty;")),
+            false => conf.line(&format!("fastcgi_param {name} {value};")),
+        }
+    }
+    for name in NOT_FORWARDED {
+        conf.line(&format!("fastcgi_param {name} '' if_not_empty;"));
+    }
     conf.line("fastcgi_keep_conn on;");
     conf.line("fastcgi_read_timeout 300s;");
     conf.line("fastcgi_buffers 16 16k;");
     conf.line("fastcgi_buffer_size 32k;");
 }
 
-/// Everything that applications build links and redirects from: a visitor who
-/// lies about one of them gets a page of their own, and nobody else does.
-pub(super) const KEY: &str =
-    "$scheme://$http_host$request_uri $host $http_x_forwarded_proto $http_x_forwarded_host";
-
-pub(super) fn cache_rules(conf: &mut Conf, spelling: Spelling, kind: Kind, options: &ServeOptions) {
+pub(super) fn cache_rules(
+    conf: &mut Conf,
+    spelling: Spelling,
+    rules: &Rules,
+    options: &ServeOptions,
+) {
     let Spelling {
         prefix,
         maker,
-        exempts,
         failures,
     } = spelling;
     conf.gap();
@@ -371,30 +361,71 @@ pub(super) fn cache_rules(conf: &mut Conf, spelling: Spelling, kind: Kind, optio
         "One request per page and lifetime reaches {maker}; while it is renewed or {maker}"
     ));
     conf.note("fails, the last copy is shown.");
-    if kind != Kind::DokuWiki {
-        conf.line(&format!("{prefix}_cache pages;"));
-        let reasons =
-            "$is_action $is_personal $is_exempt $http_authorization $http_x_requested_with";
-        conf.line(&format!("{prefix}_cache_bypass {reasons}{exempts};"));
-        conf.line(&format!("{prefix}_no_cache {reasons}{exempts};"));
-    }
-    conf.line(&format!("{prefix}_cache_key \"{KEY}\";"));
+    conf.line(&format!("{prefix}_cache pages;"));
     conf.line(&valid(spelling, options.ttl));
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
     conf.line(&format!("{prefix}_cache_lock on;"));
+    conf.note(&format!(
+        "A page that many may see is made for a request that Mayfly writes: {maker} sees"
+    ));
+    conf.note("nothing of a visitor that is not in the cache key. All other requests are");
+    conf.note("forwarded as they are, and what comes of them is never stored.");
+    conf.line("cache_shared on;");
+    let cookies = &rules.cookies;
+    list(conf, "cache_personal_cookies", cookies.personal);
+    list(conf, "cache_key_cookies", cookies.key);
+    if cookies.are_all_known {
+        conf.line("cache_unknown_cookies remove;");
+    }
+    if !rules.paths.is_empty() {
+        let pattern = format!("~*/(?:{})(?:/|$)", rules.paths.join("|"));
+        conf.line(&format!("cache_personal_paths {};", quoted(&pattern)));
+    }
+    list(conf, "cache_personal_args", rules.arguments);
+    conf.note("Crawlers read everything and may get pages that are a little older.");
+    if options.ttl < CRAWLER_TTL {
+        conf.line(&format!("cache_crawler_valid {};", time(CRAWLER_TTL)));
+    }
     conf.note("Who has just written something sees it.");
     conf.line("cache_read_your_writes 2s;");
     conf.note("What only statistics read makes no page of its own.");
-    conf.line(&format!(
-        "cache_ignore_args {};",
-        ANALYTICS_ARGUMENTS.join(" ")
-    ));
-    conf.line(&format!(
-        "cache_ignore_cookies {};",
-        ANALYTICS_COOKIES.join(" ")
-    ));
+    list(conf, "cache_ignore_args", &ANALYTICS_ARGUMENTS);
+    list(conf, "cache_ignore_cookies", &HARMLESS_COOKIES);
     conf.line("add_header X-Cache $upstream_cache_status always;");
+}
+
+/// A directive with words; nothing where there are none.
+fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
+    if words.is_empty() {
+        return;
+    }
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let mut line = directive.to_owned();
+    let mut lines = Vec::new();
+    for word in words {
+        if line.len() + word.len() > MAX_LINE_BYTES {
+            lines.push(std::mem::replace(&mut line, "   ".to_owned()));
+        }
+        line.push(' ');
+        line.push_str(&word);
+    }
+    lines.push(line + ";");
+    for line in lines {
+        conf.line(&line);
+    }
+}
+
+/// Long lists go on in a line of their own.
+const MAX_LINE_BYTES: usize = 90;
+
+/// A word of ours, in quotes where the syntax wants them.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.*/=".contains(&byte);
+    match word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("\"{word}\""),
+    }
 }
 
 pub(super) fn valid(spelling: Spelling, lifetime: Duration) -> String {
@@ -444,7 +475,7 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
     if kind == Kind::DokuWiki && is_caching {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");
         conf.open("location ~ ^/lib/exe/(?:css|js|jquery|manifest|opensearch)\\.php$");
-        conf.line("fastcgi_cache pages;");
+        conf.line("cache_personal_paths off;");
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -463,15 +494,12 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
     }
     conf.line(SPLIT);
     conf.line("if (!-f $document_root$fastcgi_script_name) { return 404; }");
-    if is_caching {
-        conf.line("error_page 419 = @crawler;");
-        if kind == Kind::DokuWiki {
-            conf.line("error_page 418 = @visitor;");
-            conf.line("if ($look = visitor) { return 418; }");
-            conf.line("if ($look = crawler) { return 419; }");
-        } else {
-            conf.line("if ($is_crawler) { return 419; }");
-        }
+    if kind == Kind::DokuWiki && is_caching {
+        conf.note("DokuWiki starts a session for everybody, so PHP says no-store and sets a");
+        conf.note("cookie on every page. A shared page was made without a cookie: it is the same");
+        conf.note("for all who ask so, and the session is of no use to them.");
+        conf.line("fastcgi_ignore_headers Cache-Control Expires Set-Cookie;");
+        conf.line("cache_store_set_cookie on;");
     }
     conf.line("fastcgi_pass php:site;");
     conf.close();
@@ -483,39 +511,6 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
 }
 
 const SPLIT: &str = "fastcgi_split_path_info ^(.+?\\.php)(/.*)?$;";
-
-/// The locations that only the one above leads to.
-fn page_locations(conf: &mut Conf, kind: Kind, options: &ServeOptions) {
-    let is_dokuwiki = kind == Kind::DokuWiki;
-    if is_dokuwiki {
-        conf.note("DokuWiki starts a session for everybody, so PHP says no-store and sets a");
-        conf.note("cookie on every page. These requests came without a cookie: the page is the");
-        conf.note("same for all who ask so, and the session is of no use to them.");
-        conf.open("location @visitor");
-        look(conf);
-        conf.close();
-        conf.gap();
-    }
-    conf.open("location @crawler");
-    if is_dokuwiki {
-        look(conf);
-    } else {
-        conf.line(SPLIT);
-        conf.line("fastcgi_pass php:site;");
-    }
-    conf.line(&format!("fastcgi_cache_key \"crawler {KEY}\";"));
-    conf.line(&valid(FASTCGI, options.ttl.max(CRAWLER_TTL)));
-    conf.close();
-}
-
-fn look(conf: &mut Conf) {
-    conf.line(SPLIT);
-    conf.line("fastcgi_pass php:site;");
-    conf.line("fastcgi_cache pages;");
-    conf.line("fastcgi_ignore_headers Cache-Control Expires Set-Cookie;");
-    conf.line("fastcgi_hide_header Set-Cookie;");
-    conf.line("cache_store_set_cookie on;");
-}
 
 /// Debian's WordPress keeps themes, plugins and uploads elsewhere.
 fn debian_wp_content(conf: &mut Conf, parent: &str) {
@@ -600,6 +595,7 @@ mod tests {
             php: Some("/opt/php 8/php-fpm".into()),
             user: Some("www-data".into()),
             access_log: Some("/var/log/mayfly.log".into()),
+            behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
         };
         let uncached = ServeOptions {
             ttl: Duration::ZERO,

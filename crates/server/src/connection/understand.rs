@@ -15,7 +15,6 @@ pub fn understand(
 ) -> Result<Framing, RequestError> {
     let runtime = &request.runtime;
     let http = &runtime.site.http;
-    let names = &http.listeners[listener.0];
     let merge = http.servers[request.server.0].merge_slashes;
     let head = request.head.view();
     let target = Target::parse(head.target(), merge)?;
@@ -31,6 +30,10 @@ pub fn understand(
         Version::Http09 => Framing::None,
         _ => http1::framing_beside_host(head, field.is_some())?,
     };
+    let authority = target
+        .authority
+        .filter(|_| target.form == TargetForm::Absolute);
+    let replaced = authority.map(|authority| (authority.to_vec(), origin_form(target.raw)));
     if target.form == TargetForm::Asterisk {
         return Err(RequestError::InvalidRequestLine);
     }
@@ -38,6 +41,18 @@ pub fn understand(
     request
         .args
         .extend_from_slice(target.query.unwrap_or_default());
+    if let Some((authority, target)) = replaced {
+        // The Host field that came along is not to be believed (RFC 9112 §3.2.2): everything
+        // that asks for it or for the target, the application too, finds what counts.
+        request.head.set_host(&authority);
+        request.head.set_target(&target);
+    }
+    if request.settings().real_ip.believes_forwarded {
+        take_forwarded(request)?;
+    }
+    let runtime = &request.runtime;
+    let http = &runtime.site.http;
+    let names = &http.listeners[listener.0];
     let server = match runtime.places.has_one_server(listener) {
         true => names.default_server,
         false => request
@@ -59,6 +74,28 @@ pub fn understand(
     }
     access::apply_real_ip(request);
     Ok(framing)
+}
+
+/// Scheme and host as a trusted proxy says them.
+fn take_forwarded(request: &mut Request) -> Result<(), RequestError> {
+    let Some(forwarded) = access::forwarded(request) else {
+        return Ok(());
+    };
+    request.scheme = forwarded.scheme;
+    if let Some(received) = forwarded.host {
+        let host = http1::parse_host(&received).ok_or(RequestError::InvalidHost)?;
+        request.host.set(&received, &host);
+        request.head.set_host(&received);
+    }
+    Ok(())
+}
+
+/// What follows scheme and authority; an empty path is `/` (RFC 9110 §4.2.3).
+fn origin_form(raw: &[u8]) -> Vec<u8> {
+    match raw.first() {
+        Some(b'/') => raw.to_vec(),
+        _ => [b"/", raw].concat(),
+    }
 }
 
 /// The path once more, for a server that takes it otherwise than the default one.

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget, StoredResponse};
+use http_cache::{Millis, PurgeMode, StoredResponse};
 use http1::{Fields, same_name};
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
 use upstream::{Group, LocalEnd};
@@ -19,7 +19,7 @@ use crate::fetch::{self, Asking, FetchContext, FetchError, FetchSpec, Fetched};
 use crate::naming::Lookup;
 use crate::patience::SharedPatience;
 use crate::pipeline::Handled;
-use crate::policy::{self, CachePlan};
+use crate::policy::{self, CachePlan, PurgedKeys};
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
 use crate::runtime::{NameError, Runtime};
@@ -45,7 +45,7 @@ pub fn at_once<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) 
         Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }
     match policy::plan(request, runtime, pass) {
-        CachePlan::Purge { zone, key } => AtOnce::Handled(purge(request, zone, &key)),
+        CachePlan::Purge { zone, keys } => AtOnce::Handled(purge(request, zone, &keys)),
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
@@ -72,14 +72,13 @@ pub async fn serve(
     match plan {
         CachePlan::Off => direct(request, pass, client).await,
         CachePlan::UnknownZone(_) => Handled::Status(500),
-        CachePlan::Purge { zone, key } => purge(request, zone, &key),
-        CachePlan::Invalidate { zone, key } => {
+        CachePlan::Purge { zone, keys } => purge(request, zone, &keys),
+        CachePlan::Invalidate(invalidation) => {
             let handled = direct(request, pass, client).await;
             if let Handled::Reply(reply) = &handled
                 && (200..400).contains(&reply.head.status)
             {
-                let now = Millis(crate::clock::now());
-                zone.purge(PurgeTarget::Key(KeyRef::new(&key)), PurgeMode::Hard, now);
+                invalidation.carry_out(Millis(crate::clock::now()));
             }
             handled
         }
@@ -126,19 +125,15 @@ fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
     Handled::StatusWith(status, kept)
 }
 
-fn purge(request: &Request, zone: &http_cache::Zone, key: &[u8]) -> Handled {
-    let target = match key.strip_suffix(b"*") {
-        Some(prefix) => PurgeTarget::Prefix(prefix),
-        None => PurgeTarget::Key(KeyRef::new(key)),
-    };
-    let purged = zone.purge(target, PurgeMode::Hard, Millis(request.now));
+fn purge(request: &Request, zone: &http_cache::Zone, keys: &PurgedKeys) -> Handled {
+    let purged = zone.purge(keys.target(), PurgeMode::Hard, Millis(request.now));
     if purged.responses == 0 {
         return Handled::Status(404);
     }
     let body = format!(
         "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
          <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
-        String::from_utf8_lossy(&http1::escape::escape_html(key))
+        String::from_utf8_lossy(&http1::escape::escape_html(&keys.shown()))
     );
     Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
 }

@@ -23,7 +23,7 @@ use http_cache::{
     Alone, Followed, Forward, Join, JoinRequest, KeyRef, Leader, Lookup, Millis, NoStore, Outcome,
     Reader, Served, StaleInfo, StaleReason, StoredHead, StoredResponse, may_serve_stale,
 };
-use site::{CacheRules, Pass};
+use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
@@ -31,7 +31,7 @@ use crate::client::{ClientSide, unless_gone};
 use crate::clock;
 use crate::fetch::FetchError;
 use crate::pipeline::Handled;
-use crate::policy::{self, Fields, Plan};
+use crate::policy::{self, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::Request;
 use crate::serve::early_hints::EarlyHints;
@@ -89,7 +89,7 @@ pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Box<Reply>> {
     let key = KeyRef::new(&plan.key);
     match plan
         .zone
-        .lookup(&key, &Fields(&request.head), Millis(request.now))
+        .lookup(&key, &plan.fields(request), Millis(request.now))
     {
         Lookup::Fresh(stored) => Some(reply_from_memory(request, stored, Served::Fresh)),
         _ => None,
@@ -99,7 +99,7 @@ pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Box<Reply>> {
 /// Is nothing stored under the key?
 fn is_unknown(request: &Request, plan: &Plan<'_>) -> bool {
     let (key, now) = (KeyRef::new(&plan.key), Millis(request.now));
-    let found = plan.zone.lookup(&key, &Fields(&request.head), now);
+    let found = plan.zone.lookup(&key, &plan.fields(request), now);
     matches!(found, Lookup::Miss | Lookup::VaryMiss)
 }
 
@@ -140,7 +140,7 @@ async fn round(
     let key = KeyRef::new(&plan.key);
     let mut stale = None;
     let mut reason = Forward::UriMiss;
-    match plan.zone.lookup(&key, &Fields(&request.head), now) {
+    match plan.zone.lookup(&key, &plan.fields(request), now) {
         Lookup::Fresh(stored) => return Round::Done(hit(request, stored)),
         Lookup::Stale(stored, info) => {
             if let Some(handled) = serve_while_refreshing(request, pass, plan, &stored, &info) {
@@ -155,7 +155,7 @@ async fn round(
                 no_store: Some(why),
                 ..forwarded(Forward::Miss)
             });
-            return Round::Done(go_alone(request, pass, plan, client).await);
+            return Round::Done(ask_for_oneself(request, pass, plan, client).await);
         }
         Lookup::VaryMiss => reason = Forward::VaryMiss,
         Lookup::Miss => {}
@@ -166,7 +166,7 @@ async fn round(
     }
     let joined = plan.zone.join(&JoinRequest {
         key,
-        fields: &Fields(&request.head),
+        fields: &plan.fields(request),
         now,
         lock_age: Some(plan.rules.lock_age),
         group: plan.session,
@@ -175,7 +175,7 @@ async fn round(
         Join::Fresh(stored) => Round::Done(hit(request, stored)),
         Join::Alone(Alone::NotShareable(why)) => {
             request.cache.reason = Some(why.word());
-            Round::Done(go_alone(request, pass, plan, client).await)
+            Round::Done(ask_for_oneself(request, pass, plan, client).await)
         }
         Join::Alone(Alone::TooManyFlights) => {
             Round::Done(go_alone(request, pass, plan, client).await)
@@ -212,14 +212,14 @@ fn serve_while_refreshing(
     }
     let leader = plan.zone.begin_refresh(&JoinRequest {
         key: KeyRef::new(&plan.key),
-        fields: &Fields(&request.head),
+        fields: &plan.fields(request),
         now: Millis(request.now),
         lock_age: Some(plan.rules.lock_age),
         group: plan.session,
     });
     let served = match leader {
         Some(leader) => {
-            if let Ok((spec, store)) = prepare(request, pass, plan, leader.stale()) {
+            if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
                 request.extras.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
             }
             Served::StaleRefreshing
@@ -297,7 +297,7 @@ async fn lead_for(
     if let Err(status) = passed::take_body(request, pass, client).await {
         return Handled::Status(status);
     }
-    let (mut spec, store) = match prepare(request, pass, plan, leader.stale()) {
+    let (mut spec, store) = match prepare(request, pass, plan, &leader) {
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
     };
@@ -387,7 +387,7 @@ async fn follow(
     {
         return Round::Done(from_memory(request, stored.clone(), Served::StaleUpdating));
     }
-    let followed = wait(request, plan.rules, &mut follower, began).await;
+    let followed = wait(request, plan, &mut follower, began).await;
     drop(follower);
     request.now = clock::now();
     if let Some(outcome) = &mut request.cache.outcome {
@@ -403,7 +403,7 @@ async fn follow(
         Ok(Followed::Complete(stored)) => Round::Done(hit(request, stored)),
         Ok(Followed::NotShareable(why)) => {
             note_not_stored(request, why);
-            Round::Done(go_alone(request, pass, plan, client).await)
+            Round::Done(ask_for_oneself(request, pass, plan, client).await)
         }
         Ok(Followed::VaryMismatch) => Round::Again,
         Ok(Followed::Failed(status)) => match stale {
@@ -432,11 +432,12 @@ enum OutOfPatience {
 /// still: to fetch for oneself would be to stand further back in the same line.
 async fn wait(
     request: &Request,
-    rules: &CacheRules,
+    plan: &Plan<'_>,
     follower: &mut http_cache::Follower,
     began: Instant,
 ) -> Result<Followed, OutOfPatience> {
-    let fields = Fields(&request.head);
+    let fields = plan.fields(request);
+    let rules = plan.rules;
     loop {
         let progress = follower.last_progress();
         let sent = progress.map_or_else(Instant::now, clock::instant_of);
@@ -456,6 +457,20 @@ async fn wait(
     }
 }
 
+/// Fetches what is known not to be shared. With `cache_shared` the visitor's own request is
+/// forwarded then, whole: what comes of it is stored for nobody.
+async fn ask_for_oneself(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    match plan.shared {
+        None => go_alone(request, pass, plan, client).await,
+        Some(_) => passed::direct(request, pass, client).await,
+    }
+}
+
 /// Fetches without waiting for others; what may be shared is stored.
 async fn go_alone(
     request: &mut Request,
@@ -465,7 +480,7 @@ async fn go_alone(
 ) -> Handled {
     let leader = plan.zone.detached(&JoinRequest {
         key: KeyRef::new(&plan.key),
-        fields: &Fields(&request.head),
+        fields: &plan.fields(request),
         now: Millis(request.now),
         lock_age: None,
         group: plan.session,

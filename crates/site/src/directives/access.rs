@@ -76,6 +76,11 @@ pub(super) const TABLE: &[Directive] = &[
         .short("a proxy that is believed")
         .long("Requests from this address or network have their client's address in a field that the proxy writes (`real_ip_header`). A host name stands for all its addresses.")
         .example("set_real_ip_from 10.0.0.0/8;"),
+    Directive::new("trusted_proxy", &[Context::Http, Context::Server])
+        .takes(1, usize::MAX, "ADDRESS | NETWORK | unix: ...").inherited_as_a_whole().repeats()
+        .short("proxies in front whose word counts")
+        .long("Requests from one of these addresses come through a proxy in front. It is believed in what it says of the visitor: the client's address in `X-Forwarded-For` (the last one that is not a trusted proxy itself), the scheme in `X-Forwarded-Proto` (`https`; anything else is http), the host in `X-Forwarded-Host`. `$remote_addr`, `$scheme`, `$https`, `$host` and `$http_host` tell what it says. From anybody else these fields mean nothing. It takes the place of `set_real_ip_from`, `real_ip_header` and `real_ip_recursive`. Where servers share a listener, what the default server of the listener says decides about host and scheme.")
+        .example("trusted_proxy 127.0.0.1 10.0.0.0/8;"),
     Directive::new("valid_referers", &[Context::Server, Context::Location])
         .takes(1, usize::MAX, "none | blocked | server_names | NAME ...").inherited_as_a_whole().repeats()
         .short("pages that may link here")

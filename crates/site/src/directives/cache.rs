@@ -100,18 +100,48 @@ pub(super) const TABLE: &[Directive] = &[
         .short("when not to store a response")
         .long("Where any of the values is neither empty nor 0, the response is not stored. Usually it has the same values as `fastcgi_cache_bypass`.")
         .example("fastcgi_no_cache $cookie_session;"),
+    Directive::new("cache_crawler_valid", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TIME | off").inherited()
+        .default("off")
+        .short("how long pages for crawlers are fresh")
+        .long("With `cache_shared on`, programs that index the web (known by their User-Agent) have copies of their own. Where `*_cache_valid` would give such a copy a shorter lifetime, it is fresh for this time.")
+        .example("cache_crawler_valid 60s;"),
     Directive::new("cache_ignore_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
         .short("query arguments that do not count")
-        .long("The arguments named (`*` at the end stands for anything) are left out of the key, so that a link from a newsletter finds the page that is stored. Scripts still see them.")
+        .long("The arguments named (`*` stands for anything) are left out of the key, so that a link from a newsletter finds the page that is stored. They are removed from a request whose response is for the cache: a script that shows them would show one visitor's to all. Names are compared as PHP reads them, so `utm%5Fsource` and `utm_source[]` count as `utm_source`.")
         .example("cache_ignore_args utm_* gclid fbclid;"),
     Directive::new("cache_ignore_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
         .short("cookies that do not count")
-        .long("The cookies named (`*` at the end stands for anything) neither make a variant under `Vary: Cookie` nor make a condition true. Analytics cookies belong here. Scripts still see them.")
+        .long("The cookies named (`*` at the end stands for anything) neither make a variant under `Vary: Cookie` nor make a condition true. They are removed from a request whose response is for the cache. Analytics cookies belong here.")
         .example("cache_ignore_cookies _ga* _pk_*;"),
+    Directive::new("cache_key_cookies", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
+        .default("off")
+        .short("cookies that shape pages for many visitors")
+        .long("With `cache_shared on`: the cookies named (`*` stands for anything), such as the choice of a language, are sent to the application, and pages are stored for each of their values. At most 1,024 bytes of them; a request with more goes past the cache.")
+        .example("cache_key_cookies pll_language;"),
+    Directive::new("cache_personal_args", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "NAME | ~PATTERN ... | off").inherited_as_a_whole().repeats()
+        .default("off")
+        .short("query arguments of personal pages")
+        .long("With `cache_shared on`: a request with one of the arguments named (`*` stands for anything), or with one whose decoded `name=value` a pattern matches (`~`, or `~*` for any case), goes past the cache. Names are compared as PHP reads them.")
+        .example(r#"cache_personal_args preview "~^action=(?!view$)";"#),
+    Directive::new("cache_personal_cookies", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
+        .default("off")
+        .short("cookies of visitors who have pages of their own")
+        .long("With `cache_shared on`: a request with one of the cookies named (`*` stands for anything), whatever its value, goes past the cache. Names are compared as PHP reads them: `wordpress.logged_in` counts as `wordpress_logged_in`.")
+        .example("cache_personal_cookies wordpress_logged_in_* PHPSESSID;"),
+    Directive::new("cache_personal_paths", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "PATH | ~PATTERN ... | off").inherited_as_a_whole().repeats()
+        .default("off")
+        .short("addresses of personal pages")
+        .long("With `cache_shared on`: a request whose path is one of those named, or below it, or is matched by a pattern (`~`, or `~*` for any case), goes past the cache. The path is tried as received, decoded, and with its dot segments resolved.")
+        .example(r#"cache_personal_paths /cart "~*/wp-admin(?:/|$)";"#),
     Directive::new("cache_private", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "COOKIE ... [copies=NUMBER] [size=SIZE] | off").inherited()
         .default("off")
@@ -130,6 +160,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("visitors see what they have just written")
         .long("A visitor who sent POST, PUT, PATCH or DELETE is served past the cache for this time, so that a comment or a basket is there at once. A cookie carries it, in their browser alone; everybody else goes on being served from memory.")
         .example("cache_read_your_writes 10s;"),
+    Directive::new("cache_shared", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("write requests for shared pages anew")
+        .long("With `on`, nothing of a visitor's request that is not in the cache key reaches the application when the answer may be shown to others. Such a request is written by the server: GET, the address without ignored arguments, the host, the scheme, one User-Agent for each class of visitors (desktop, mobile, crawler), one Accept field, the cookies of `cache_key_cookies`, and fields of preference (`Accept`, `Accept-Language`, `Origin`, client hints) once a response for this key has named them in `Vary`. All of it is in the key; `*_cache_key` adds to it. A field that nobody has heard of yet is not sent. Requests that are for one visitor alone go past the cache, are forwarded whole and never stored: those with a body, with credentials in any of many well-known fields, with a personal cookie (`cache_personal_cookies`), argument or path, with a cookie that no directive names (`cache_unknown_cookies`), those that do not accept HTML, scripts that ask for parts of pages, and upgrades to other protocols. The client's address and the time are sent as they are. A write (POST and the like) removes what is stored for its own address at most once in a lifetime, or in ten seconds. Variables made by `set` and by captures are in the key.")
+        .example("cache_shared on;"),
     Directive::new("cache_status_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
@@ -148,6 +184,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("store responses that set a cookie")
         .long("With `on`, such responses are stored without the field `Set-Cookie`. It is right only where no page depends on who asks.")
         .example("cache_store_set_cookie on;"),
+    Directive::new("cache_unknown_cookies", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "bypass | remove").inherited()
+        .default("bypass")
+        .short("what a cookie does that no directive names")
+        .long("With `cache_shared on`: `bypass` lets a request with any cookie that no directive names go past the cache, as it may be a session. `remove` is for applications whose cookies are all named: others are not sent when the answer may be shared.")
+        .example("cache_unknown_cookies remove;"),
     Directive::new("slice", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("0")

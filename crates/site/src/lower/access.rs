@@ -83,6 +83,9 @@ impl Lowering<'_> {
     }
 
     pub fn real_ip(&mut self, level: &Level<'_>) -> RealIp {
+        if let Some(trusted) = self.trusted_proxy(level) {
+            return trusted;
+        }
         let nodes = level.all("set_real_ip_from").to_vec();
         let mut from = Vec::new();
         for node in nodes {
@@ -109,7 +112,39 @@ impl Lowering<'_> {
             from,
             header,
             recursive: self.flag(level, "real_ip_recursive", false),
+            believes_forwarded: false,
         }
+    }
+
+    fn trusted_proxy(&mut self, level: &Level<'_>) -> Option<RealIp> {
+        let nodes = level.all("trusted_proxy").to_vec();
+        if nodes.is_empty() {
+            return None;
+        }
+        let others = ["set_real_ip_from", "real_ip_header", "real_ip_recursive"];
+        for node in others.iter().filter_map(|name| level.find(name)) {
+            self.report(
+                Diagnostic::error(
+                    node.span(),
+                    format!("\"{}\" cannot stand beside \"trusted_proxy\"", node.name()),
+                )
+                .label("trusted_proxy says whose addresses are taken from where")
+                .hint("keep one of the two"),
+            );
+        }
+        let mut from = Vec::new();
+        for word in nodes.iter().flat_map(|node| node.args()) {
+            match word.text.as_str() {
+                "all" => self.invalid(word, "parameter", "expected an address, a network or unix:"),
+                _ => from.extend(self.network(word)),
+            }
+        }
+        Some(RealIp {
+            from,
+            header: RealIpHeader::Field(bytes("x-forwarded-for")),
+            recursive: true,
+            believes_forwarded: true,
+        })
     }
 
     pub fn valid_referers(&mut self, level: &Level<'_>) -> Option<ValidReferers> {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nginx_conf::{Diagnostic, Word};
+use shared_request::NameSet;
 
 use super::Lowering;
 use super::exchange::Prefix;
@@ -149,8 +150,10 @@ impl Lowering<'_> {
             purge: Vec::new(),
             read_your_writes: self.read_your_writes(level),
             private: self.private_rule(level),
-            ignored_arguments: names(level, "cache_ignore_args"),
+            ignored_arguments: name_set(&names(level, "cache_ignore_args")),
             ignored_cookies: names(level, "cache_ignore_cookies"),
+            cookies_in_key: Vec::new(),
+            shared: None,
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
@@ -166,8 +169,11 @@ impl Lowering<'_> {
             }
         }
         rules.zone = zone?;
+        rules.shared = self.shared_rules(level, &rules, level.find(&name("_cache_key")).is_some());
+        rules.cookies_in_key = self.cookies_in_key(&rules.key);
         if is_handled {
-            self.refuse_storing_every_cookie(level, protocol, exchange, &rules);
+            self.warn_of_shared_rules_without_effect(level, &rules);
+            self.warn_of_ignored_fields(level, protocol, exchange, &rules);
         }
         Some(rules)
     }
@@ -194,38 +200,38 @@ impl Lowering<'_> {
         self.zone_index(word, word, &names, by).map(CacheZoneId)
     }
 
-    /// A cache that ignores `Set-Cookie` and knows no condition would hand one
-    /// visitor's session to everybody.
-    fn refuse_storing_every_cookie(
+    /// What protects visitors from each other is switched off: says what is done instead.
+    fn warn_of_ignored_fields(
         &mut self,
         level: &Level<'_>,
         protocol: &Prefix,
         exchange: &Exchange,
         rules: &CacheRules,
     ) {
-        let is_spelled_out = level.find("cache_store_set_cookie").is_some();
-        if !exchange.ignored_fields.set_cookie
-            || !rules.bypass.is_empty()
-            || !rules.no_cache.is_empty()
-            || is_spelled_out
+        let nodes = level.all(&protocol.name("_ignore_headers")).to_vec();
+        let words: Vec<&Word> = nodes.iter().flat_map(|node| node.args()).collect();
+        let named = |name: &str| words.iter().find(|word| word.eq_ignore_ascii_case(name));
+        let ignored = &exchange.ignored_fields;
+        if let Some(word) = named("set-cookie").filter(|_| ignored.set_cookie)
+            && level.find("cache_store_set_cookie").is_none()
+            && self.warned.insert(word.span)
         {
-            return;
+            self.report(
+                Diagnostic::warning(word.span, "responses that set a cookie are not stored all the same")
+                    .label("nginx would hand one visitor's session to everybody")
+                    .hint("where no page depends on who asks, write cache_store_set_cookie on; such responses are then stored without the cookie"),
+            );
         }
-        let nodes = level.all(&protocol.name("_ignore_headers"));
-        let word = nodes
-            .iter()
-            .flat_map(|node| node.args())
-            .find(|word| word.eq_ignore_ascii_case("set-cookie"));
-        let Some(word) = word else { return };
-        let prefix = protocol.prefix;
-        self.report(
-            Diagnostic::error(word.span, "this cache would store every response that sets a cookie")
-                .label("the field is ignored and no condition keeps any visitor out")
-                .note("the page made for one visitor, perhaps while logging in, would be shown to everybody")
-                .hint(format!(
-                    "add {prefix}_cache_bypass and {prefix}_no_cache with the session's cookies, or take Set-Cookie out, or write cache_store_set_cookie on; if no page depends on who asks"
-                )),
-        );
+        if let Some(word) = named("cache-control").filter(|_| ignored.cache_control)
+            && rules.shared.is_none()
+            && self.warned.insert(word.span)
+        {
+            self.report(
+                Diagnostic::warning(word.span, "private and no-store still count for a visitor whose cookies are not in the cache key")
+                    .label("nginx would show such a page to everybody")
+                    .hint("write cache_shared on; then visitors with cookies of their own go past the cache"),
+            );
+        }
     }
 
     fn valid_rules(&mut self, level: &Level<'_>, name: &str) -> Vec<ValidRule> {
@@ -432,21 +438,25 @@ impl Lowering<'_> {
 /// What a page differs by: `$scheme$proxy_host$request_uri` for `proxy_pass`, as
 /// nginx has it, and `$scheme$host$request_uri` for `fastcgi_pass`, where nginx
 /// demands the directive.
+/// The host is what the upstream sees: for PHP what the client wrote, port and all.
 fn default_key(protocol: &Prefix) -> Template {
     let host = match protocol.prefix {
-        "proxy" => Builtin::ProxyHost,
-        _ => Builtin::Host,
+        "proxy" => Variable::Builtin(Builtin::ProxyHost),
+        _ => Variable::RequestField(bytes("host")),
     };
-    let builtins = [Builtin::Scheme, host, Builtin::RequestUri];
+    let scheme = Variable::Builtin(Builtin::Scheme);
+    let target = Variable::Builtin(Builtin::RequestUri);
     Template {
-        parts: builtins
-            .map(|it| Part::Variable(Variable::Builtin(it)))
-            .into(),
+        parts: [scheme, host, target].map(Part::Variable).into(),
     }
 }
 
+pub(super) fn name_set(names: &[Box<[u8]>]) -> NameSet {
+    NameSet::new(names.iter().map(|name| &**name))
+}
+
 /// The names of a list that `off` empties.
-fn names(level: &Level<'_>, name: &str) -> Vec<Box<[u8]>> {
+pub(super) fn names(level: &Level<'_>, name: &str) -> Vec<Box<[u8]>> {
     let words = level.all(name).iter().flat_map(|node| node.args());
     words
         .filter(|word| word.text != "off")

@@ -11,6 +11,7 @@
 
 mod access;
 mod cache;
+mod cache_shared;
 mod compression;
 mod exchange;
 mod fastcgi;
@@ -43,7 +44,7 @@ mod upstream;
 mod values;
 mod variables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -124,6 +125,8 @@ pub(crate) struct Lowering<'a> {
     health_checks: Vec<HealthCheck>,
     matches: Vec<MatchRules>,
     cache_zones: Vec<CacheZone>,
+    /// Places that a warning has been given for: many levels may inherit one line.
+    warned: HashSet<Span>,
     limit_req_zones: Vec<LimitReqZone>,
     limit_conn_zones: Vec<LimitConnZone>,
     log_formats: Vec<LogFormat>,
@@ -158,6 +161,7 @@ impl<'a> Lowering<'a> {
             health_checks: Vec::new(),
             matches: Vec::new(),
             cache_zones: Vec::new(),
+            warned: HashSet::new(),
             limit_req_zones: Vec::new(),
             limit_conn_zones: Vec::new(),
             log_formats: Vec::new(),

@@ -1,9 +1,12 @@
 //! Cache rules: `*_cache_*` and our own `cache_*`, whatever made the response.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CacheZoneId, Failures, Template};
+use shared_request::{NameSet, Rules};
+
+use super::{CacheZoneId, Failures, MapId, SlotId, Template};
 
 /// `*_cache_path PATH keys_zone=NAME:SIZE ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub struct CacheZone {
 }
 
 /// Everything that steers one location's use of a cache zone.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct CacheRules {
     pub zone: CacheZoneChoice,
     pub key: Template,
@@ -42,8 +45,9 @@ pub struct CacheRules {
     pub read_your_writes: Option<Duration>,
     /// `cache_private`
     pub private: Option<PrivateRule>,
-    /// `cache_ignore_args`: globs of argument names left out of the key.
-    pub ignored_arguments: Vec<Box<[u8]>>,
+    /// `cache_ignore_args`: arguments that are not in the key, and not sent by a fetch whose
+    /// response is for the cache.
+    pub ignored_arguments: NameSet,
     /// `cache_ignore_cookies`: globs of cookie names that do not count.
     pub ignored_cookies: Vec<Box<[u8]>>,
     /// `cache_store_set_cookie`: store responses although they carry Set-Cookie
@@ -51,6 +55,10 @@ pub struct CacheRules {
     pub stores_set_cookie: bool,
     /// `cache_store_authorized`: store responses to requests with Authorization.
     pub stores_authorized: bool,
+    /// Parts of the key that are made from cookies.
+    pub cookies_in_key: Vec<CookieInKey>,
+    /// `cache_shared`
+    pub shared: Option<Box<SharedRules>>,
     /// `cache_queue_stale N`: serve stale when so many requests wait for PHP.
     pub queue_stale: Option<usize>,
 }
@@ -60,6 +68,30 @@ impl CacheRules {
     pub fn overlooks_something(&self) -> bool {
         !self.ignored_arguments.is_empty() || !self.ignored_cookies.is_empty()
     }
+}
+
+/// A part of a cache key that tells visitors with different cookies apart.
+#[derive(Debug, Clone)]
+pub enum CookieInKey {
+    /// `$http_cookie`: all of them.
+    All,
+    /// `$cookie_NAME`, or a `map` of nothing else.
+    Named(Box<[u8]>),
+    /// A `map` of all cookies: it picks one, and has its default where that is missing.
+    Map(MapId),
+    /// A variable that `set` or a named group has filled, perhaps from a cookie.
+    Slot(SlotId),
+}
+
+/// `cache_shared` and the directives that go with it: a request whose answer may be shared is
+/// written by the server itself.
+#[derive(Debug, Clone)]
+pub struct SharedRules {
+    pub request: Arc<Rules>,
+    /// `*_cache_key`, where it is given: in the key beside what is always there.
+    pub key: Option<Template>,
+    /// `cache_crawler_valid`: pages for crawlers are fresh for as long at least.
+    pub crawler_lifetime: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]

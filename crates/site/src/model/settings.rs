@@ -481,6 +481,9 @@ pub struct RealIp {
     pub from: Vec<Network>,
     pub header: RealIpHeader,
     pub recursive: bool,
+    /// `trusted_proxy`: scheme and host are taken from X-Forwarded-Proto and
+    /// X-Forwarded-Host as well.
+    pub believes_forwarded: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

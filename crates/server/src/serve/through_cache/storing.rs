@@ -10,15 +10,18 @@ use http_cache::{
     CacheKey, KeyRef, Leader, Millis, NoStore, Policy, PurgeMode, PurgeTarget, Pushed, Reader,
     RequestFacts, ResponseFacts, ResponseHead, Storable, StoredResponse, Zone,
 };
-use site::{LogLevel, Pass};
+use site::{LogLevel, Pass, Protocol};
 use tokio::sync::oneshot;
 
 use crate::clock;
+use crate::error_log::Origin;
 use crate::fetch::{self, FetchError, FetchSpec, Fetched};
-use crate::policy::{self, Fields, Plan};
+use crate::policy::{self, Plan};
 use crate::request::{Method, Request};
 use crate::serve::pass::{self as passed, Asked};
+use crate::serve::proxy;
 use crate::serve::slice::Wanted;
+use crate::shared::{self, Fields};
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -43,7 +46,12 @@ pub struct StorePlan {
     zone: Arc<Zone>,
     key: CacheKey,
     policy: Policy,
+    /// The head that the upstream is sent, or that was received where fields go as they are.
     head: http1::RequestHead,
+    /// With `cache_shared`: the fields in it that tell variants apart.
+    varied: Option<Vec<String>>,
+    /// `private` and `no-store` count although `Cache-Control` is to be ignored.
+    minds_private: bool,
     method: &'static [u8],
     uses: u32,
     pass: Arc<Pass>,
@@ -60,6 +68,13 @@ pub struct StorePlan {
 }
 
 impl StorePlan {
+    fn fields(&self) -> Fields<'_> {
+        match &self.varied {
+            None => Fields::Received(&self.head),
+            Some(varied) => Fields::Sent(&self.head, varied),
+        }
+    }
+
     /// Does a response that may not be stored say that the stale copy is no longer
     /// what this page is? A page that is gone, moved or private now must not be
     /// shown for as long as somebody asks for it. Server errors say nothing of the
@@ -97,9 +112,10 @@ pub fn prepare(
     request: &mut Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
-    stale: Option<&Arc<StoredResponse>>,
+    leader: &Leader,
 ) -> Result<(FetchSpec, StorePlan), u16> {
-    let validating = stale
+    let validating = leader
+        .stale()
         .filter(|_| plan.rules.revalidate)
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
@@ -109,11 +125,23 @@ pub fn prepare(
         validating: validating.map(|stored| &**stored),
         patience: None,
     };
-    let spec = passed::spec(request, pass, &asked)?;
+    let varied = plan.shared.map(|_| varied_fields(plan, leader));
+    let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
+    let sent = made.as_deref_mut().unwrap_or(request);
+    let mut spec = passed::spec(sent, pass, &asked)?;
+    let head = sent.head.clone();
+    if let (Some(_), Some(context)) = (&made, Arc::get_mut(&mut spec.context)) {
+        // The log tells of the visitor's request.
+        context.origin = Origin::of(request);
+    }
+    drop(made);
     // What is asked once the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
     let slice = Wanted::by(request);
+    let minds_private = pass.exchange.ignored_fields.cache_control
+        && plan.shared.is_none()
+        && policy::has_cookie_outside_key(request, plan);
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
@@ -126,9 +154,11 @@ pub fn prepare(
             key: KeyRef::new(&plan.key).to_owned(),
             policy: Policy {
                 stores_partial: slice.is_some(),
-                ..policy::storing_policy(plan.rules, &pass.exchange)
+                ..policy::storing_policy(plan, &pass.exchange)
             },
-            head: request.head.clone(),
+            head,
+            varied,
+            minds_private,
             method: if request.method == Method::Post {
                 b"POST"
             } else {
@@ -145,6 +175,42 @@ pub fn prepare(
             request: conditions,
         },
     ))
+}
+
+/// The fields that responses for the plan's key have named in `Vary`, as far as they may be
+/// sent: by those that are stored, or by one that is arriving.
+fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
+    let spec = leader
+        .varies_on()
+        .or_else(|| plan.zone.vary_spec(&KeyRef::new(&plan.key)));
+    let names = spec.iter().flat_map(|spec| spec.names());
+    names
+        .filter(|name| shared_request::varied::may_be_sent(name))
+        .cloned()
+        .collect()
+}
+
+/// The request that is sent in the place of the visitor's, where it is another one.
+fn request_for_cache(
+    request: &Request,
+    pass: &Pass,
+    plan: &Plan<'_>,
+    varied: Option<&[String]>,
+) -> Result<Option<Box<Request>>, u16> {
+    let made = match (&plan.rules.shared, plan.shared, varied) {
+        (Some(rules), Some(class), Some(varied)) => {
+            shared::request_for(request, rules, class, varied)
+        }
+        _ if plan.rules.overlooks_something() => {
+            shared::without_what_does_not_count(request, plan.rules)
+        }
+        _ => return Ok(None),
+    };
+    let mut made = made.ok_or(500u16)?;
+    if let Protocol::Http(proxy) = &pass.protocol {
+        proxy::settle_url(&mut made, &pass.target, proxy);
+    }
+    Ok(Some(made))
 }
 
 /// Fetches, decides what may be done with the response, and stores it while
@@ -269,7 +335,7 @@ fn freshen(
         declared_length: None,
     };
     let decided = http_cache::decide(
-        &request_facts(store, &Fields(&store.head), false),
+        &request_facts(store, &store.fields(), false),
         &facts,
         &store.policy,
         now,
@@ -324,6 +390,11 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
     if passed::accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(NoStore::Condition);
     }
+    if store.minds_private
+        && let Some(why) = refuses_sharing(&fetched.fields)
+    {
+        return Err(why);
+    }
     let condition = match (&mut store.request, &store.pass.cache) {
         (Some(request), Some(rules)) => {
             let rules = rules.clone();
@@ -345,11 +416,25 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
         declared_length: fetched.content_length,
     };
     http_cache::decide(
-        &request_facts(store, &Fields(&store.head), condition),
+        &request_facts(store, &store.fields(), condition),
         &facts,
         &store.policy,
         now,
     )
+}
+
+/// Does Cache-Control say that the response is for one visitor?
+fn refuses_sharing(fields: &[(Bytes, Bytes)]) -> Option<NoStore> {
+    let values = fields
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"cache-control"))
+        .map(|(_, value)| &value[..]);
+    let said = http_cache::CacheControl::parse(values);
+    match (said.private, said.no_store) {
+        (true, _) => Some(NoStore::Private),
+        (false, true) => Some(NoStore::NoStoreDirective),
+        (false, false) => None,
+    }
 }
 
 /// A copy for one session may be kept although it is `private`.

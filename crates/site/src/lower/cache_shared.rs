@@ -1,0 +1,182 @@
+//! `cache_shared` and the directives that go with it, and which cookies a key holds.
+
+use std::sync::Arc;
+
+use nginx_conf::{Diagnostic, Word};
+use pcre2::bytes::{Regex, RegexBuilder};
+use shared_request::{NameSet, Rules, UnknownCookies};
+
+use super::Lowering;
+use super::cache::{name_set, names};
+use super::level::Level;
+use crate::model::*;
+
+/// What `cache_read_your_writes` leaves in browsers: no page depends on it.
+const WRITER_COOKIE: &[u8] = b"mayfly_writer";
+
+/// How deep maps of maps are followed.
+const MAX_MAP_DEPTH: usize = 8;
+
+/// Directives that mean nothing without `cache_shared on`.
+const COMPANIONS: [&str; 6] = [
+    "cache_crawler_valid",
+    "cache_key_cookies",
+    "cache_personal_args",
+    "cache_personal_cookies",
+    "cache_personal_paths",
+    "cache_unknown_cookies",
+];
+
+impl Lowering<'_> {
+    /// The rules for requests whose answers may be shared, where `cache_shared` is on.
+    pub(super) fn shared_rules(
+        &mut self,
+        level: &Level<'_>,
+        rules: &CacheRules,
+        has_key: bool,
+    ) -> Option<Box<SharedRules>> {
+        if !self.flag(level, "cache_shared", false) {
+            return None;
+        }
+        let (personal_arguments, personal_argument_patterns) =
+            self.names_and_patterns(level, "cache_personal_args");
+        let unknown_cookies = self.choice(
+            level,
+            "cache_unknown_cookies",
+            &[
+                ("bypass", UnknownCookies::Bypass),
+                ("remove", UnknownCookies::Remove),
+            ],
+            UnknownCookies::Bypass,
+        );
+        let mut key_cookies = names(level, "cache_key_cookies");
+        if let Some(private) = &rules.private {
+            // They tell sessions' copies apart, and the application has to see them.
+            key_cookies.extend(private.cookies.iter().cloned());
+        }
+        let removed_cookies = rules.ignored_cookies.iter().map(|name| &**name);
+        Some(Box::new(SharedRules {
+            request: Arc::new(Rules {
+                personal_cookies: name_set(&names(level, "cache_personal_cookies")),
+                key_cookies: name_set(&key_cookies),
+                removed_cookies: NameSet::new(removed_cookies.chain([WRITER_COOKIE])),
+                unknown_cookies,
+                personal_arguments,
+                personal_argument_patterns,
+                removed_arguments: name_set(&names(level, "cache_ignore_args")),
+                personal_paths: self.personal_paths(level),
+            }),
+            key: has_key.then(|| rules.key.clone()),
+            crawler_lifetime: match level.find("cache_crawler_valid") {
+                Some(node) if node.arg(0).text != "off" => self.duration_of(node.arg(0)),
+                _ => None,
+            },
+        }))
+    }
+
+    /// Words, and what stands behind `~` and `~*`.
+    fn names_and_patterns(&mut self, level: &Level<'_>, name: &str) -> (NameSet, Vec<Regex>) {
+        let nodes = level.all(name).to_vec();
+        let words = nodes.iter().flat_map(|node| node.args());
+        let (patterns, words): (Vec<&Word>, Vec<&Word>) =
+            words.partition(|word| word.starts_with('~'));
+        let words = words.iter().filter(|word| word.text != "off");
+        let set = NameSet::new(words.map(|word| word.as_bytes()));
+        let patterns = patterns
+            .into_iter()
+            .filter_map(|word| self.regex(word))
+            .collect();
+        (set, patterns)
+    }
+
+    fn regex(&mut self, word: &Word) -> Option<Regex> {
+        let text = word.strip_prefix('~')?;
+        let (text, caseless) = match text.strip_prefix('*') {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
+        Some(self.pattern(word, text, caseless)?.regex.clone())
+    }
+
+    fn personal_paths(&mut self, level: &Level<'_>) -> Vec<Regex> {
+        let nodes = level.all("cache_personal_paths").to_vec();
+        let mut found = Vec::new();
+        for word in nodes.iter().flat_map(|node| node.args()) {
+            if word.text == "off" {
+                continue;
+            }
+            if word.starts_with('~') {
+                found.extend(self.regex(word));
+                continue;
+            }
+            if !word.starts_with('/') {
+                self.invalid(
+                    word,
+                    "path",
+                    "expected a path that begins with /, or ~ and a pattern",
+                );
+                continue;
+            }
+            let path = word.trim_end_matches('/');
+            let text = format!("^\\Q{}\\E(?:/|$)", path.replace("\\E", ""));
+            match RegexBuilder::new().jit_if_available(true).build(&text) {
+                Ok(regex) => found.push(regex),
+                Err(_) => self.invalid(word, "path", "expected a path that begins with /"),
+            }
+        }
+        found
+    }
+
+    /// Nothing is read and ignored: says so where a directive has no effect.
+    pub(super) fn warn_of_shared_rules_without_effect(
+        &mut self,
+        level: &Level<'_>,
+        rules: &CacheRules,
+    ) {
+        if rules.shared.is_some() {
+            return;
+        }
+        for node in COMPANIONS.iter().filter_map(|name| level.find(name)) {
+            if node.arg(0).text != "off" && self.warned.insert(node.span()) {
+                let message = format!("\"{}\" has no effect here", node.name());
+                self.report(
+                    Diagnostic::warning(node.span(), message)
+                        .label("it belongs to cache_shared, which is off")
+                        .hint("write cache_shared on;"),
+                );
+            }
+        }
+    }
+
+    /// Parts of a key that are made from cookies, through maps as well.
+    pub(super) fn cookies_in_key(&self, key: &Template) -> Vec<CookieInKey> {
+        self.cookies_in(key, MAX_MAP_DEPTH)
+    }
+
+    fn cookies_in(&self, text: &Template, depth: usize) -> Vec<CookieInKey> {
+        let variables = text.parts.iter().filter_map(|part| match part {
+            Part::Variable(variable) => Some(variable),
+            Part::Literal(_) => None,
+        });
+        variables
+            .flat_map(|variable| match variable {
+                Variable::RequestField(name) if **name == *b"cookie" => vec![CookieInKey::All],
+                Variable::Cookie(name) => vec![CookieInKey::Named(name.clone())],
+                Variable::Slot(slot) => vec![CookieInKey::Slot(*slot)],
+                Variable::Map(id) => self.cookies_in_map(*id, depth),
+                _ => Vec::new(),
+            })
+            .collect()
+    }
+
+    fn cookies_in_map(&self, id: MapId, depth: usize) -> Vec<CookieInKey> {
+        let Some((map, depth)) = self.maps.get(id.0).zip(depth.checked_sub(1)) else {
+            return Vec::new();
+        };
+        let sources = self.cookies_in(&map.source, depth);
+        match sources.iter().all(|it| matches!(it, CookieInKey::Named(_))) {
+            true => sources,
+            false => vec![CookieInKey::Map(id)],
+        }
+    }
+}
