@@ -4,6 +4,10 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
 //! attacks it withstands.
 
+mod forwarded;
+mod hosts;
+mod invalidation;
+mod php_names;
 mod unkeyed_input;
 
 /// The program under test.
