@@ -8,6 +8,7 @@ mod forwarded;
 mod hosts;
 mod invalidation;
 mod php_names;
+mod sessions;
 mod unkeyed_input;
 
 /// The program under test.

@@ -99,7 +99,12 @@ impl StorePlan {
     /// at all where the reason is this very request. Otherwise one visitor who
     /// is logged in would keep all others from a new copy.
     fn remembered_for(&self, why: NoStore) -> Duration {
-        if self.is_bypass || matches!(why, NoStore::Condition | NoStore::Authorization) {
+        if self.is_bypass
+            || matches!(
+                why,
+                NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
+            )
+        {
             return Duration::ZERO;
         }
         REMEMBER_NOT_SHAREABLE
@@ -390,10 +395,8 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
     if passed::accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(NoStore::Condition);
     }
-    if store.minds_private
-        && let Some(why) = refuses_sharing(&fetched.fields)
-    {
-        return Err(why);
+    if store.minds_private && is_for_one_visitor(&fetched.fields) {
+        return Err(NoStore::CookieOutsideKey);
     }
     let condition = match (&mut store.request, &store.pass.cache) {
         (Some(request), Some(rules)) => {
@@ -424,17 +427,13 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
 }
 
 /// Does Cache-Control say that the response is for one visitor?
-fn refuses_sharing(fields: &[(Bytes, Bytes)]) -> Option<NoStore> {
+fn is_for_one_visitor(fields: &[(Bytes, Bytes)]) -> bool {
     let values = fields
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case(b"cache-control"))
         .map(|(_, value)| &value[..]);
     let said = http_cache::CacheControl::parse(values);
-    match (said.private, said.no_store) {
-        (true, _) => Some(NoStore::Private),
-        (false, true) => Some(NoStore::NoStoreDirective),
-        (false, false) => None,
-    }
+    said.private || said.no_store
 }
 
 /// A copy for one session may be kept although it is `private`.
