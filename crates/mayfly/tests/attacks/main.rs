@@ -8,6 +8,7 @@ mod forwarded;
 mod hosts;
 mod invalidation;
 mod php_names;
+mod random_pairs;
 mod sessions;
 mod unkeyed_input;
 
