@@ -63,11 +63,10 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled
         401 if !settings.limits.auth_delay.is_zero() => {
             tokio::time::sleep(settings.limits.auth_delay).await;
         }
-        403 if !access::is_allowed(request) => error_log::request(
-            request,
-            LogLevel::Error,
-            format_args!("access forbidden by rule"),
-        ),
+        403 if !access::is_allowed(request) => match &*settings.deny_reason {
+            "" => error_log::refusal(request, format_args!("access forbidden by rule")),
+            why => error_log::refusal(request, format_args!("access forbidden by rule: {why}")),
+        },
         _ => {}
     }
     Some(Handled::StatusWith(status, fields))

@@ -134,9 +134,8 @@ fn directory(request: &mut Request) -> Handled {
     if is_read && request.settings().files.autoindex.enabled {
         return autoindex::listing(request, Path::new(OsStr::from_bytes(&directory)));
     }
-    error_log::request(
+    error_log::refusal(
         request,
-        LogLevel::Error,
         format_args!("directory index of \"{}\" is forbidden", text(&directory)),
     );
     Handled::Status(403)
