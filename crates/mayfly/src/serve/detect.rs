@@ -8,6 +8,9 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::closed_folders::ClosedFolder;
+use super::refused::{LAYOUTS, Layout};
+
 /// The files of the site, by paths relative to its folder (`..` and absolute
 /// paths reach beyond, where a distribution keeps parts elsewhere).
 pub trait Files {
@@ -110,6 +113,10 @@ pub struct Found {
     /// Whether `/wiki/TITLE` can be a short address of a page, because no
     /// folder of that name is in the way.
     pub has_short_wiki_paths: bool,
+    /// An application that needs no rules but about its private parts.
+    pub layout: Option<&'static Layout>,
+    /// Folders that Apache would not hand out: see [`super::closed_folders()`].
+    pub closed_folders: Vec<ClosedFolder>,
 }
 
 impl Found {
@@ -164,6 +171,8 @@ pub fn detect(files: &dyn Files) -> Found {
         wp_content_parent: debian_wp_content(files, kind),
         has_short_wiki_paths: kind == Kind::MediaWiki
             && files.names(&join(root, "wiki")).is_empty(),
+        layout: layout(files, kind, root),
+        closed_folders: Vec::new(),
     }
 }
 
@@ -208,6 +217,17 @@ fn rewrites_to_index(files: &dyn Files, root: &str) -> bool {
         let line = line.to_ascii_lowercase();
         (line.starts_with("rewriterule") || line.starts_with("fallbackresource"))
             && line.contains("index.php")
+    })
+}
+
+/// An application of the table of layouts.
+fn layout(files: &dyn Files, kind: Kind, root: &str) -> Option<&'static Layout> {
+    if !matches!(kind, Kind::FrontController | Kind::PlainPhp) {
+        return None;
+    }
+    LAYOUTS.iter().find(|layout| {
+        let mut signs = layout.signs.iter();
+        signs.all(|sign| files.is_file(&join(root, sign)))
     })
 }
 

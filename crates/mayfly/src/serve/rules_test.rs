@@ -45,35 +45,70 @@ fn regex(pattern: &str, ignores_case: bool) -> Regex {
         .unwrap()
 }
 
-/// What the first matching pattern location does with a path.
-fn fate(config: &str, path: &str) -> &'static str {
-    let lines: Vec<&str> = config.lines().map(str::trim).collect();
-    for (number, line) in lines.iter().enumerate() {
-        let Some(head) = line.strip_prefix("location ~") else {
-            continue;
+/// A location with a pattern.
+#[derive(Default)]
+struct Location {
+    head: String,
+    lines: Vec<String>,
+    inner: Vec<Location>,
+}
+
+/// The lines and the locations of a block, from behind its opening brace.
+fn block<'a>(lines: &mut impl Iterator<Item = &'a str>, head: &str) -> Location {
+    let mut location = Location {
+        head: head.to_owned(),
+        ..Location::default()
+    };
+    while let Some(line) = lines.next().map(str::trim) {
+        match line.strip_suffix(" {") {
+            Some(head) => {
+                let inner = block(lines, head);
+                location.inner.push(inner);
+            }
+            None if line == "}" => break,
+            None => location.lines.push(line.to_owned()),
+        }
+    }
+    location
+}
+
+impl Location {
+    /// Does the path fit the pattern? Those without one are not looked at.
+    fn takes(&self, path: &str) -> bool {
+        let Some(head) = self.head.strip_prefix("location ~") else {
+            return false;
         };
         let (ignores_case, rest) = match head.strip_prefix('*') {
             Some(rest) => (true, rest.trim()),
             None => (false, head.trim()),
         };
-        let pattern = match rest.strip_prefix('"') {
-            Some(quoted) => quoted.split('"').next().unwrap(),
-            None => rest.split(' ').next().unwrap(),
-        };
-        if regex(pattern, ignores_case)
+        regex(rest.trim_matches('"'), ignores_case)
             .is_match(path.as_bytes())
             .unwrap()
-        {
-            let body = lines[number..].iter().take_while(|line| **line != "}");
-            let body: Vec<&str> = body.copied().collect();
-            return match () {
-                () if line.contains("deny all") => "refused",
-                () if body.contains(&"fastcgi_pass php:site;") => "run",
-                () => "file",
-            };
-        }
     }
-    "page"
+
+    /// The innermost location for a path.
+    fn locate(&self, path: &str) -> Option<&Location> {
+        let inner = self.inner.iter().find(|inner| inner.takes(path))?;
+        Some(inner.locate(path).unwrap_or(inner))
+    }
+
+    fn says(&self, line: &str) -> bool {
+        self.lines.iter().any(|said| said == line)
+    }
+}
+
+/// What the location of a path does with it.
+fn fate(config: &str, path: &str) -> &'static str {
+    let (_, server) = config.split_once("server {\n").unwrap();
+    match block(&mut server.lines(), "server").locate(path) {
+        None => "page",
+        Some(location) if location.says("deny all;") => "refused",
+        Some(location) if location.says("fastcgi_pass php:site;") => "run",
+        // A page of that name may be.
+        Some(location) if location.says("if (-f $request_filename) { return 420; }") => "no file",
+        Some(_) => "file",
+    }
 }
 
 #[test]
@@ -105,7 +140,6 @@ fn each_path_is_refused_run_or_handed_out() {
                 "/composer.json",
                 "/vendor/a/b.php",
                 "/vendor/a/b.php/c.css/d.php",
-                "/node_modules/a/index.html",
                 "/x.phar",
                 "/x.PHTML",
                 "/error.log",
@@ -120,19 +154,23 @@ fn each_path_is_refused_run_or_handed_out() {
                 "/a/b.JPG",
                 "/vendor/bootstrap/bootstrap.min.css",
                 "/uploads/a.png",
-            ],
-        ),
-        (
-            PlainPhp,
-            "page",
-            &[
-                "/",
-                "/about",
                 "/.well-known/acme-challenge/x",
                 "/robots.txt",
                 "/feed.xml",
             ],
         ),
+        (
+            PlainPhp,
+            "no file",
+            &[
+                "/node_modules/a/index.html",
+                "/vendor/a/b.txt",
+                "/backups/site.txt",
+                "/a/logs/today.txt",
+                "/config/app.json",
+            ],
+        ),
+        (PlainPhp, "page", &["/", "/about", "/vendor/a/b"]),
         (
             WordPress,
             "run",
@@ -170,17 +208,26 @@ fn each_path_is_refused_run_or_handed_out() {
                 "/wp-content/uploads/a.jpg",
                 "/wp-includes/js/a.js",
                 "/wp-content/plugins/a/vendor/b.css",
+                "/wp-content/uploads/2026/11/prices.xlsx",
+                "/wp-content/uploads/2026/11/pictures.zip",
+                "/sitemap.xml",
+                "/robots.txt",
+            ],
+        ),
+        (
+            WordPress,
+            "no file",
+            &[
+                "/notes.txt",
+                "/release-1.2",
+                "/wp-content/updraft/site.uc",
+                "/readme.md",
             ],
         ),
         (
             WordPress,
             "page",
-            &[
-                "/",
-                "/2026/11/hello/",
-                "/wp-json/wp/v2/posts",
-                "/sitemap.xml",
-            ],
+            &["/", "/2026/11/hello/", "/wp-json/wp/v2/posts"],
         ),
         (
             MediaWiki,
@@ -299,17 +346,16 @@ fn each_path_is_refused_run_or_handed_out() {
         (
             Laravel,
             "refused",
-            &[
-                "/other.php",
-                "/storage/x.php",
-                "/.env",
-                "/server.php",
-                "/artisan",
-            ],
+            &["/other.php", "/storage/x.php", "/.env", "/server.php"],
         ),
         (Laravel, "page", &["/", "/login", "/api/users"]),
         (Static, "refused", &["/a.php", "/.git/HEAD", "/a.html~"]),
-        (Static, "page", &["/", "/install.sh", "/openapi.yaml"]),
+        (Static, "page", &["/", "/about"]),
+        (
+            Static,
+            "file",
+            &["/install.sh", "/openapi.yaml", "/app-1.2.tar.gz"],
+        ),
     ];
     for (kind, expected, paths) in cases {
         let config = config(*kind);

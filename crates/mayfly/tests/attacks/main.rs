@@ -4,6 +4,8 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
 //! attacks it withstands.
 
+mod script_paths;
+mod secret_files;
 mod unkeyed_input;
 
 /// The program under test.

@@ -52,9 +52,7 @@ mod tests {
     #[test]
     fn a_flood_writes_a_burst_and_then_so_many_a_second() {
         let budget = LineBudget::default();
-        let written = (0..10_000)
-            .filter(|_| budget.take(NOW).is_some())
-            .count();
+        let written = (0..10_000).filter(|_| budget.take(NOW).is_some()).count();
         assert_eq!(written as u64, BURST);
         // Ten more seconds at a thousand requests a second.
         let written = (0..10_000)

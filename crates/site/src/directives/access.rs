@@ -46,7 +46,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "TEXT").inherited()
         .short("what the error log says about who is kept out")
         .long("The text stands behind `access forbidden by rule` in the lines about requests that `deny` refused. Clients do not see it. An empty text takes an inherited one away.")
-        .example(r#"location ~ \.sql$ { deny_reason "A database dump."; deny all; }"#),
+        .example(r#"deny_reason "A database dump.";"#),
     Directive::new("limit_except", &[Context::Location])
         .takes(1, usize::MAX, "METHOD ... { }").block()
         .short("rules for other methods")

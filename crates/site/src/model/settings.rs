@@ -228,7 +228,7 @@ pub struct HeaderSettings {
     pub cache_status: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AddHeader {
     /// Shared by the responses that carry it, like `constant`.
     pub name: Bytes,
@@ -236,6 +236,17 @@ pub struct AddHeader {
     /// The value where it holds no variable.
     pub constant: Option<Bytes>,
     pub always: bool,
+}
+
+/// The constant says nothing that the value does not.
+impl std::fmt::Debug for AddHeader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AddHeader")
+            .field("name", &String::from_utf8_lossy(&self.name))
+            .field("value", &self.value)
+            .field("always", &self.always)
+            .finish()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
