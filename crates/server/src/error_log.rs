@@ -118,17 +118,17 @@ pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
 
 /// Writes a line about a `request` that was refused. Anybody can cause these: a flood
 /// of them is cut, and the next line says how many were left out.
-pub fn refusal(request: &Request, message: fmt::Arguments<'_>) {
-    if !are_told(&request.settings().error_logs, LogLevel::Error) {
+pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
+    if !are_told(&request.settings().error_logs, level) {
         return;
     }
     let budget = &request.runtime.error_logs.refusals;
     match budget.take(clock::now()) {
         None => {}
-        Some(0) => self::request(request, LogLevel::Error, message),
+        Some(0) => self::request(request, level, message),
         Some(left_out) => self::request(
             request,
-            LogLevel::Error,
+            level,
             format_args!("{message} ({left_out} more refusals were not logged)"),
         ),
     }

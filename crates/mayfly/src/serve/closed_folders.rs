@@ -7,11 +7,12 @@
 //! itself does not count: whoever starts the server wants it served.
 
 use std::ffi::OsStr;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use super::detect::begin_of_text;
 
 /// A folder that is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,19 +157,13 @@ impl Walker {
     }
 }
 
-/// An unreadable file is a closed folder: Apache answers 403 then.
+/// An unreadable file closes the folder: Apache answers 403 then. What is no file says
+/// nothing.
 fn read(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    let is_file = std::fs::metadata(path).is_ok_and(|facts| facts.is_file());
-    let read = is_file
-        .then(|| std::fs::File::open(path).ok())
-        .flatten()
-        .and_then(|file| file.take(HTACCESS_BYTES_MAX).read_to_end(&mut bytes).ok());
-    match read {
-        Some(_) => String::from_utf8_lossy(&bytes).into_owned(),
-        None if is_file => "Require all denied".to_owned(),
-        None => String::new(),
-    }
+    begin_of_text(path, HTACCESS_BYTES_MAX).unwrap_or_else(|_| match path.is_file() {
+        true => "Require all denied".to_owned(),
+        false => String::new(),
+    })
 }
 
 /// What the text of a `.htaccess` says about who may see the folder.
@@ -191,13 +186,10 @@ fn closure(text: &str) -> Option<Closure> {
             continue;
         }
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        if sections.iter().any(|section| *section == Section::Negated) {
+        if sections.contains(&Section::Negated) {
             continue;
         }
-        if sections
-            .iter()
-            .any(|section| *section == Section::SomeFiles)
-        {
+        if sections.contains(&Section::SomeFiles) {
             excepts |= matches!(
                 *words,
                 ["allow", "from", ..] | ["require", "all", "granted"]
@@ -407,6 +399,25 @@ mod tests {
         let walk = closed_folders(root.path(), "/", Bounds::default());
         assert_eq!(paths(&walk), ["/a/private/", "/data/", "/link/"]);
         assert_eq!(walk.ended_by, None);
+    }
+
+    /// Whoever may write to the site must not be able to hold up root.
+    #[test]
+    fn a_fifo_in_the_place_of_a_htaccess_does_not_hold_up_the_walk() {
+        let root = tempfile::tempdir().unwrap();
+        folder(root.path(), "a", None);
+        folder(root.path(), "b", Some("Require all denied"));
+        let fifo = root.path().join("a/.htaccess");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        let walk = closed_folders(root.path(), "/", Bounds::default());
+        assert_eq!(paths(&walk), ["/b/"]);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! The document root matters more than the name: picking the project folder
 //! instead of its `public` would publish its sources.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::closed_folders::ClosedFolder;
 use super::refused::{LAYOUTS, Layout};
@@ -48,13 +50,24 @@ impl Files for Folder {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        let file = std::fs::File::open(self.0.join(path)).ok()?;
-        let mut bytes = Vec::new();
-        file.take(Self::TEXT_BYTES_MAX)
-            .read_to_end(&mut bytes)
-            .ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        begin_of_text(&self.0.join(path), Self::TEXT_BYTES_MAX).ok()
     }
+}
+
+/// The first bytes of a regular file as text. It never waits: root reads here what
+/// others may have put there, a FIFO for instance.
+///
+/// # Errors
+/// What is there cannot be read, or is no file.
+pub(super) fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What kind of site it is.

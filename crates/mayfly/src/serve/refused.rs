@@ -114,7 +114,7 @@ pub(super) fn refused_files() -> Vec<Refusal> {
         ),
         row(
             "A file of the project, not of the page.",
-            r"/(?:composer\.(?:json|lock|phar)|symfony\.lock|package(?:-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-[^/]*|bower\.json|[jt]sconfig[^/]*\.json|(?:gulp|grunt)file[^/]*|(?:astro|babel|cypress|eslint|jest|karma|metro|next|nuxt|playwright|postcss|rollup|svelte|tailwind|vite|vitest|vue|webpack)\.config\.[cm]?[jt]s|web\.config[^/]*|htaccess\.txt|(?:phpunit|phpcs|psalm|build|pom|robo|ruleset)\.xml[^/]*|(?:docker|make|proc|vagrant|gem|rake|jenkins|cap)file[^/]*|docker-compose[^/]*|codeception[^/]*|(?:release-)?notes\.php)$",
+            r"/(?:composer\.(?:json|lock|phar)|symfony\.lock|package(?:-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-[^/]*|bower\.json|[jt]sconfig[^/]*\.json|(?:gulp|grunt)file[^/]*|(?:astro|babel|cypress|eslint|jest|karma|metro|next|nuxt|playwright|postcss|rollup|svelte|tailwind|vite|vitest|vue|webpack)\.config\.[cm]?[jt]s|web\.config[^/]*|htaccess\.txt|(?:phpunit|phpcs|psalm|build|pom|robo|ruleset)\.xml[^/]*|(?:docker|make|proc|vagrant|gem|rake|jenkins|cap)file(?:\.(?!m?js$)[^/]*)?|docker-compose[^/]*|codeception[^/]*|(?:release-)?notes\.php)$",
             "Composer, npm, Yarn, TypeScript, gulp, Grunt, webpack, IIS, PHPUnit, Docker, Vagrant, Joomla (htaccess.txt, web.config.txt)",
         ),
         row(

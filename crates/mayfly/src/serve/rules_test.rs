@@ -7,6 +7,7 @@ use std::path::Path;
 
 use pcre2::bytes::{Regex, RegexBuilder};
 
+use super::closed_folders::{ClosedFolder, Closure};
 use super::detect::Found;
 use super::{Kind, ServeOptions, detect, write_config};
 
@@ -87,9 +88,16 @@ impl Location {
             .unwrap()
     }
 
+    /// Does the path begin with a prefix that goes before patterns?
+    fn begins(&self, path: &str) -> bool {
+        let prefix = self.head.strip_prefix("location ^~ ");
+        prefix.is_some_and(|prefix| path.starts_with(prefix.trim_matches('"')))
+    }
+
     /// The innermost location for a path.
     fn locate(&self, path: &str) -> Option<&Location> {
-        let inner = self.inner.iter().find(|inner| inner.takes(path))?;
+        let first = self.inner.iter().find(|inner| inner.begins(path));
+        let inner = first.or_else(|| self.inner.iter().find(|inner| inner.takes(path)))?;
         Some(inner.locate(path).unwrap_or(inner))
     }
 
@@ -107,7 +115,57 @@ fn fate(config: &str, path: &str) -> &'static str {
         Some(location) if location.says("fastcgi_pass php:site;") => "run",
         // A page of that name may be.
         Some(location) if location.says("if (-f $request_filename) { return 420; }") => "no file",
+        Some(location) if location.says("rewrite ^ /index.php last;") => "page",
+        Some(location) if location.says("return 404;") => "nothing",
         Some(_) => "file",
+    }
+}
+
+#[test]
+fn debians_wp_content_is_as_strict_as_any() {
+    let closed = |path: &str, closure| ClosedFolder {
+        path: path.into(),
+        closure,
+    };
+    let found = Found {
+        wp_content_parent: Some("/var/lib/wordpress"),
+        closed_folders: vec![
+            closed("/wp-content/plugins/akismet/", Closure::AllButSome),
+            closed("/wp-content/uploads/private/", Closure::Whole),
+        ],
+        ..found(Kind::WordPress)
+    };
+    let options = ServeOptions::default();
+    let config = write_config(&found, Path::new("/srv/site"), &options).unwrap();
+    let cases: [(&str, &[&str]); 4] = [
+        (
+            "refused",
+            &[
+                "/wp-content/uploads/private/a.png",
+                "/wp-content/plugins/akismet/readme.txt",
+                "/wp-content/plugins/akismet/akismet.php/a.css",
+                "/wp-content/plugins/a/b.php",
+                "/wp-content/plugins/a/b.php/c.css",
+                "/wp-content/uploads/dump.sql",
+                "/wp-content/debug.log",
+                "/wp-content/.git/HEAD",
+            ],
+        ),
+        (
+            "file",
+            &[
+                "/wp-content/plugins/akismet/_inc/akismet.css",
+                "/wp-content/themes/a/style.css",
+                "/wp-content/uploads/2026/11/a.docx",
+            ],
+        ),
+        ("no file", &["/wp-content/notes.txt"]),
+        ("nothing", &["/wp-content/dump", "/wp-content/uploads/"]),
+    ];
+    for (expected, paths) in cases {
+        for path in paths {
+            assert_eq!(fate(&config, path), expected, "{path}");
+        }
     }
 }
 

@@ -160,6 +160,7 @@ const LAYOUTS: &[Layout] = &[
             "/resources/src/a.js",
             "/skins/Vector/a.svg",
             "/extensions/A/a.css",
+            "/extensions/CodeEditor/modules/ace/snippets/makefile.js",
             "/images/a/ab/A.jpg",
             "/images/thumb/a/ab/A.jpg/120px-A.jpg",
             "/images/a/ab/Paper.pdf",

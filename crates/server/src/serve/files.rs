@@ -136,6 +136,7 @@ fn directory(request: &mut Request) -> Handled {
     }
     error_log::refusal(
         request,
+        LogLevel::Error,
         format_args!("directory index of \"{}\" is forbidden", text(&directory)),
     );
     Handled::Status(403)
@@ -372,11 +373,13 @@ fn file_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
 
 fn log_failure(request: &Request, level: LogLevel, path: &[u8], failure: Failure) {
     let (call, error) = (failure.call, failure.error());
-    error_log::request(
-        request,
-        level,
-        format_args!("{call} \"{}\" failed{}", text(path), Errno(&error)),
-    );
+    let log = match failure.is_forbidden() {
+        true => error_log::refusal,
+        false => error_log::request,
+    };
+    let path = text(path);
+    let message = format_args!("{call} \"{path}\" failed{}", Errno(&error));
+    log(request, level, message);
 }
 
 fn text(path: &[u8]) -> impl std::fmt::Display {
