@@ -171,7 +171,7 @@ pub(super) fn handed_out(kind: Kind) -> Option<HandedOut> {
     let mut rows: HandedOut = vec![
         (
             "What robots and browsers ask for by its name, and proofs of ownership.",
-            r"/(?:[^/]*sitemap[^/]*\.xml(?:\.gz)?|(?:robots|ads|app-ads|humans|security|llms|llms-full|[0-9a-f-]{8,128})\.txt|(?:browserconfig|crossdomain|bingsiteauth|wlwmanifest|opensearch|rss|feed|atom)\.xml|(?:[^/]*manifest|version|assetlinks)\.json|favicon\.[a-z]+)$".to_owned(),
+            r"/(?:[^/]*sitemap[^/]*\.xml(?:\.gz)?|(?:robots|ads|app-ads|humans|security|llms|llms-full|[0-9a-f-]{8,128})\.txt|(?:browserconfig|crossdomain|bingsiteauth|wlwmanifest|opensearch|rss|feed|atom)\.xml|(?:[^/]*manifest|version|assetlinks)\.json|favicon\.[a-z]+)$|^/\.well-known/".to_owned(),
         ),
         (
             "Pages, and data that themes and extensions load.",

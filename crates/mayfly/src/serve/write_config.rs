@@ -603,12 +603,12 @@ fn files(conf: &mut Conf, found: &Found) {
         (_, Some(script)) => format!("{script}?$args"),
         (_, None) => "=404".to_owned(),
     };
+    names_with_a_dot(conf, found.kind, &fallback);
     conf.note("Proofs of ownership, for certificates and applications.");
     conf.open("location ~ \"^/(?:\\.well-known/|apple-app-site-association$)\"");
     conf.line(&format!("try_files $uri $uri/ {fallback};"));
     conf.close();
     conf.gap();
-    names_with_a_dot(conf, found.kind, &fallback);
     if found.kind == Kind::Static {
         conf.note("Keys, logs and memory images.");
         conf.open(&format!("location ~* \"{REFUSED_NAMES}\""));
