@@ -9,6 +9,8 @@ mod hosts;
 mod invalidation;
 mod php_names;
 mod random_pairs;
+mod script_paths;
+mod secret_files;
 mod sessions;
 mod unkeyed_input;
 
