@@ -20,7 +20,9 @@ async fn php(files: &[(&str, &str)]) -> (TempDir, Serving) {
 }
 
 const MIRROR: &str = "<?php header('Content-Type: text/html');
+    $names = fn($all) => implode(' ', array_map('bin2hex', array_map('strval', array_keys($all))));
     echo json_encode(['get' => $_GET, 'cookie' => $_COOKIE,
+    'names_get' => $names($_GET), 'names_cookie' => $names($_COOKIE),
     'uri' => $_SERVER['REQUEST_URI'], 'query' => $_SERVER['QUERY_STRING'],
     'user' => [$_SERVER['REMOTE_USER'] ?? '', $_SERVER['PHP_AUTH_USER'] ?? '']]);";
 
@@ -191,4 +193,104 @@ async fn credentials_that_nobody_checked_are_no_user() {
     );
     let other = server.target().get("/").await;
     assert!(!other.text().contains("alice"));
+}
+
+/// xorshift64*: enough for picking.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
+    }
+}
+
+/// A name with some of its bytes spelt otherwise, and bytes around it.
+fn disguised(name: &str, random: &mut Random) -> String {
+    const AROUND: [&str; 16] = [
+        "", "", "", "", " ", "\t", "%20", "+", "[", "]", "[]", "[a]", ".", "%00", "%5B", "a",
+    ];
+    let mut text = AROUND[random.below(AROUND.len())].to_owned();
+    for letter in name.chars() {
+        match (letter, random.below(6)) {
+            ('_', 0) => text.push('.'),
+            ('_', 1) => text.push(' '),
+            ('_', 2) => text.push('['),
+            ('_', 3) => text.push_str("%5F"),
+            (_, 0) => text.push_str(&format!("%{:02x}", letter as u32)),
+            (_, 1) if random.below(9) == 0 => text.push_str(&format!("%25{:02x}", letter as u32)),
+            _ => text.push(letter),
+        }
+    }
+    text.push_str(AROUND[random.below(AROUND.len())]);
+    text
+}
+
+/// Is one of the names that PHP finds in `part` wanted?
+fn has_name(text: &str, part: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
+    let (_, rest) = text
+        .split_once(&format!("\"names_{part}\":\""))
+        .expect("a mirror");
+    let (names, _) = rest.split_once('"').expect("a text");
+    names.split_whitespace().any(|hex| {
+        let digits = hex.as_bytes().chunks(2).map(|pair| {
+            u8::from_str_radix(&String::from_utf8_lossy(pair), 16).expect("hexadecimal")
+        });
+        is_wanted(&String::from_utf8_lossy(&digits.collect::<Vec<u8>>()))
+    })
+}
+
+/// The rules and PHP read the same: whatever PHP takes for a session, a personal argument or
+/// an ignored one, in random spellings. `MAYFLY_SPELLINGS` asks for more of them.
+#[tokio::test]
+async fn random_spellings_are_read_as_php_reads_them() {
+    let (_site, server) = php(WORDPRESS).await;
+    let target = server.target();
+    let count =
+        std::env::var("MAYFLY_SPELLINGS").map_or(300, |text| text.parse().expect("a number"));
+    let mut random = Random(0x6d61_7966_6c79);
+    let (mut sessions, mut shared) = (0, 0);
+    for _ in 0..count {
+        let cookie = format!(
+            "a=b;{}=1; {}",
+            disguised("wordpress_logged_in_x", &mut random),
+            disguised("PHPSESSID", &mut random)
+        );
+        let query = format!(
+            "{}=1&{}",
+            disguised("preview", &mut random),
+            disguised("utm_source", &mut random)
+        )
+        .replace([' ', '\t'], "+");
+        let fields = format!("Cookie: {cookie}\r\n");
+        // Forwarded whole: what PHP sees in it.
+        let whole = target
+            .get_with(&format!("/?{query}"), &format!("{fields}X-Api-Key: 0\r\n"))
+            .await;
+        let seen = whole.text();
+        let is_session = has_name(&seen, "cookie", |name| {
+            name.starts_with("wordpress_logged_in_") || name == "PHPSESSID"
+        });
+        let is_personal = is_session || has_name(&seen, "get", |name| name == "preview");
+        let reply = target.get_with(&format!("/?{query}"), &fields).await;
+        let context = format!("{cookie:?} {query:?}\n{seen}\n{}", reply.text());
+        sessions += usize::from(is_session);
+        if is_personal {
+            assert_eq!(status(&reply), "BYPASS", "{context}");
+        } else if status(&reply) != "BYPASS" {
+            shared += 1;
+            let text = reply.text();
+            assert!(
+                !has_name(&text, "get", |name| name.starts_with("utm_")),
+                "{context}"
+            );
+            assert!(!has_name(&text, "cookie", |_| true), "{context}");
+        }
+    }
+    assert!(
+        sessions > count / 20 && shared > 0,
+        "{sessions} sessions, {shared} shared: too few"
+    );
 }
