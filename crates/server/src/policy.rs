@@ -13,6 +13,7 @@ use site::{CacheRules, CacheZoneChoice, Pass};
 use crate::body::RequestBody;
 use crate::request::{Method, Request, View};
 use crate::runtime::Runtime;
+use crate::serve::proxy;
 use crate::variable;
 
 /// Carries until when (unix milliseconds) its browser sees past the cache.
@@ -75,7 +76,7 @@ pub fn plan<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) -> 
     if overlooks_something {
         request.view = View::Cache(rules.clone());
     }
-    let plan = plan_with(request, rules, zone);
+    let plan = plan_with(request, pass, rules, zone);
     if overlooks_something {
         request.view = View::Plain;
     }
@@ -87,8 +88,23 @@ pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
     request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
 }
 
+/// Why a request is no page's, whatever is stored: its answer is for this client alone.
+/// A body that reaches the application may shape the answer and is not in the key; an
+/// upgrade makes a tunnel. Nor would others wait for a body that may never come.
+fn why_alone(request: &mut Request, pass: &Pass) -> Option<&'static str> {
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    if is_read && pass.exchange.pass_request_body && request.body.length() != Some(0) {
+        return Some("body");
+    }
+    match pass.proxy() {
+        Some(proxy) if proxy::passes_upgrade(request, proxy) => Some("upgrade"),
+        _ => None,
+    }
+}
+
 fn plan_with<'a>(
     request: &mut Request,
+    pass: &Pass,
     rules: &'a Arc<CacheRules>,
     zone: &'a Arc<Zone>,
 ) -> CachePlan<'a> {
@@ -123,7 +139,10 @@ fn plan_with<'a>(
     let writer = rules
         .read_your_writes
         .is_some_and(|lifetime| is_writer(request, lifetime));
-    let bypass = if writer {
+    let alone = why_alone(request, pass);
+    let bypass = if alone.is_some() {
+        alone
+    } else if writer {
         Some("own-write")
     } else if is_any_true(request, &rules.bypass) {
         Some("bypass")
@@ -135,7 +154,7 @@ fn plan_with<'a>(
         rules,
         key,
         bypass,
-        never_store: writer,
+        never_store: writer || alone.is_some(),
         session,
         uses: 1,
     })

@@ -4,7 +4,9 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
 //! attacks it withstands.
 
+mod request_bodies;
 mod unkeyed_input;
+mod upgrades;
 
 /// The program under test.
 fn program() -> String {

@@ -294,9 +294,8 @@ async fn lead_for(
     leader: Leader,
     stale: Option<(Arc<StoredResponse>, StaleInfo)>,
 ) -> Handled {
-    if let Err(status) = passed::take_body(request, pass, client).await {
-        return Handled::Status(status);
-    }
+    // Others may wait for this. There is nothing to wait for: who comes here has no body, or
+    // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
     let (mut spec, store) = match prepare(request, pass, plan, leader.stale()) {
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
