@@ -427,7 +427,7 @@ async fn attempt_once(
                     None => return Err(Failure::new(FetchError::Error, true)),
                 }
             }
-            Err(failure) => return Err(head_failed(spec, &mut upstream, failure)),
+            Err(failure) => return Err(head_failed(&mut upstream, failure)),
         }
     }
 }
@@ -646,7 +646,7 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
     memchr::memmem::find(text, wanted).is_some()
 }
 
-fn head_failed(spec: &FetchSpec, upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
+fn head_failed(upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
     let (error, sent, status, retry_own) = match failure {
         HeadFailure::CaughtStderr => (FetchError::InvalidHeader, true, 502, false),
         HeadFailure::Timeout { sent } => {
