@@ -18,6 +18,7 @@ use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback,
 use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::may_wait::MayWait;
+use crate::pattern::{self, Failures};
 use crate::policy::CachePlan;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -129,6 +130,9 @@ enum Settled {
 
 /// Turns what came out of a round into a reply or the next round.
 fn settle(request: &mut Request, handled: Handled) -> Settled {
+    if pattern::has_failed(request) {
+        return refuse_for_pattern(request);
+    }
     match handled {
         Handled::Reply(reply) => Settled::Reply(reply),
         Handled::ClientGone => {
@@ -156,6 +160,17 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
         Handled::Named(name) => named(request, &name),
         Handled::Status(status) => error(request, status, Fields::new()),
         Handled::StatusWith(status, fields) => error(request, status, fields),
+    }
+}
+
+/// A pattern gave up on the request, so what came out of the round may not be what the
+/// configuration says. Once the error page is asked for, after that there is none.
+#[cold]
+fn refuse_for_pattern(request: &mut Request) -> Settled {
+    let failures = std::mem::replace(&mut request.extras.failures, Failures::Refused);
+    match failures {
+        Failures::FoundAgain => broken(request),
+        _ => error(request, 500, Fields::new()),
     }
 }
 
@@ -295,6 +310,9 @@ fn begin<'a>(
     if let Err(ended) = settle_location(request, server, location, client) {
         return handled(ended);
     }
+    if pattern::has_failed(request) {
+        return handled(Handled::Status(500));
+    }
     match request.place().is_open {
         true => Round::Content(begin_content(request, runtime)),
         false => Round::Guarded,
@@ -312,6 +330,7 @@ async fn finish(
         Round::Content(begun) => begun,
         Round::Guarded => match precede_content(request, client).await {
             Some(handled) => return handled,
+            None if pattern::has_failed(request) => return Handled::Status(500),
             None => begin_content(request, runtime),
         },
     };
