@@ -5,7 +5,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use http_cache::{
-    IgnoreFields, Methods, Policy, RequestFields, StatusSet, UseStale, ValidRule, VaryRules, Zone,
+    IgnoreFields, Methods, Policy, RequestFields, StaleBounds, StatusSet, UseStale, ValidRule,
+    VaryRules, Zone,
 };
 use http1::RequestHead;
 use site::{CacheRules, CacheZoneChoice, Pass};
@@ -358,6 +359,10 @@ pub fn use_stale(rules: &CacheRules) -> UseStale {
             .collect(),
         // nginx's directive is the operator's word by name; it wins there too.
         override_must_revalidate: true,
+        bounds: rules.stale.as_ref().map(|stale| StaleBounds {
+            while_renewed: stale.while_renewed,
+            while_failing: stale.while_failing,
+        }),
     }
 }
 

@@ -354,6 +354,13 @@ fn php_params(conf: &mut Conf) {
     conf.line("fastcgi_buffer_size 32k;");
 }
 
+/// For how long past its lifetime the last copy is shown: while the maker of pages keeps up,
+/// and while it fails or too many wait for it. A page that nobody asked for in the meantime
+/// is made anew.
+const STALE_TIMES: &str = "10s 1h";
+/// So many waiting requests are too many: more than a moment's crowd.
+const LONG_QUEUE: usize = 10;
+
 /// Everything that applications build links and redirects from: a visitor who
 /// lies about one of them gets a page of their own, and nobody else does.
 pub(super) const KEY: &str =
@@ -382,6 +389,8 @@ pub(super) fn cache_rules(conf: &mut Conf, spelling: Spelling, kind: Kind, optio
     conf.line(&valid(spelling, options.ttl));
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
+    conf.line(&format!("cache_stale {STALE_TIMES};"));
+    conf.line(&format!("cache_queue_stale {LONG_QUEUE};"));
     conf.line(&format!("{prefix}_cache_lock on;"));
     conf.note("Who has just written something sees it.");
     conf.line("cache_read_your_writes 2s;");

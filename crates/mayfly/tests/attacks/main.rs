@@ -7,6 +7,7 @@
 mod patterns;
 mod repeated_requests;
 mod request_bodies;
+mod staleness;
 mod unkeyed_input;
 mod upgrades;
 

@@ -130,6 +130,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("visitors see what they have just written")
         .long("A visitor who sent POST, PUT, PATCH or DELETE is served past the cache for this time, so that a comment or a basket is there at once. A cookie carries it, in their browser alone; everybody else goes on being served from memory.")
         .example("cache_read_your_writes 10s;"),
+    Directive::new("cache_stale", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 2, "TIME [TIME] | off").inherited()
+        .default("off")
+        .short("how old a stale page may be at most")
+        .long("A stale response that is stored is shown for at most the first time past its freshness while it is renewed, and for at most the second (without one, the first again) while the upstream fails, has failed within the last 10 seconds, takes longer than `fastcgi_cache_lock_timeout` (where `timeout` is among the reasons of `fastcgi_cache_use_stale`), or too many wait for it (`cache_queue_stale`, a full `queue`). Past the first, visitors wait for the new page, all of them for one; past the second they get what the upstream says. The times bound `fastcgi_cache_use_stale` as well as what a response allows with `stale-while-revalidate` and `stale-if-error`; they allow nothing by themselves. With `off`, as in nginx, a page that nobody asked for in the meantime is shown however old it is, as long as it is kept.")
+        .example("cache_stale 10s 1h;"),
     Directive::new("cache_status_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")

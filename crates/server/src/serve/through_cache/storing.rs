@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{
     CacheKey, KeyRef, Leader, Millis, NoStore, Policy, PurgeMode, PurgeTarget, Pushed, Reader,
-    RequestFacts, ResponseFacts, ResponseHead, Storable, StoredResponse, Zone,
+    RequestFacts, ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Zone,
+    may_serve_stale,
 };
 use site::{LogLevel, Pass};
 use tokio::sync::oneshot;
@@ -19,6 +20,8 @@ use crate::policy::{self, Fields, Plan};
 use crate::request::{Method, Request};
 use crate::serve::pass::{self as passed, Asked};
 use crate::serve::slice::Wanted;
+
+use super::stale_reason;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -60,6 +63,20 @@ pub struct StorePlan {
 }
 
 impl StorePlan {
+    /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
+    /// need not wait to learn of it.
+    fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
+        let Some(stale) = leader.stale() else {
+            return false;
+        };
+        let info = self.zone.stale_info(stale, now);
+        let stands_in = info.is_some_and(|info| may_serve_stale(why, &self.allowed, &info));
+        if stands_in {
+            stale.note_failure(now);
+        }
+        stands_in
+    }
+
     /// Does a response that may not be stored say that the stale copy is no longer
     /// what this page is? A page that is gone, moved or private now must not be
     /// shown for as long as somebody asks for it. Server errors say nothing of the
@@ -166,6 +183,7 @@ pub async fn lead(
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
+            store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
             if in_background {
                 // Until the flight ends nobody else begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
@@ -181,7 +199,9 @@ pub async fn lead(
     if fetched.status == 304 && store.is_validating {
         return freshen(leader, fetched, &spec, &store, now, tell);
     }
-    if leader.stale().is_some() && store.allowed.statuses.contains(&fetched.status) {
+    if store.allowed.statuses.contains(&fetched.status)
+        && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
+    {
         leader.failed();
         return tell(Led::BadStatus(Box::new(fetched)));
     }
