@@ -360,6 +360,13 @@ fn php_params(conf: &mut Conf, options: &ServeOptions) {
     conf.line(HIDE_NOSNIFF);
 }
 
+/// For how long past its lifetime the last copy is shown: while the maker of pages keeps up,
+/// and while it fails or too many wait for it. A page that nobody asked for in the meantime
+/// is made anew.
+const STALE_TIMES: &str = "10s 1h";
+/// So many waiting requests are too many: more than a moment's crowd.
+const LONG_QUEUE: usize = 10;
+
 pub(super) fn cache_rules(
     conf: &mut Conf,
     spelling: Spelling,
@@ -380,6 +387,8 @@ pub(super) fn cache_rules(
     conf.line(&valid(spelling, options.ttl));
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
+    conf.line(&format!("cache_stale {STALE_TIMES};"));
+    conf.line(&format!("cache_queue_stale {LONG_QUEUE};"));
     conf.line(&format!("{prefix}_cache_lock on;"));
     conf.note(&format!(
         "A page that many may see is made for a request that Mayfly writes: {maker} sees"

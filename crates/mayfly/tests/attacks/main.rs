@@ -7,12 +7,17 @@
 mod forwarded;
 mod hosts;
 mod invalidation;
+mod patterns;
 mod php_names;
 mod random_pairs;
+mod repeated_requests;
+mod request_bodies;
 mod script_paths;
 mod secret_files;
 mod sessions;
+mod staleness;
 mod unkeyed_input;
+mod upgrades;
 
 /// The program under test.
 fn program() -> String {

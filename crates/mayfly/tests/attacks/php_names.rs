@@ -214,13 +214,13 @@ fn disguised(name: &str, random: &mut Random) -> String {
     ];
     let mut text = AROUND[random.below(AROUND.len())].to_owned();
     for letter in name.chars() {
-        match (letter, random.below(6)) {
+        match (letter, random.below(if letter == '_' { 6 } else { 40 })) {
             ('_', 0) => text.push('.'),
             ('_', 1) => text.push(' '),
             ('_', 2) => text.push('['),
             ('_', 3) => text.push_str("%5F"),
             (_, 0) => text.push_str(&format!("%{:02x}", letter as u32)),
-            (_, 1) if random.below(9) == 0 => text.push_str(&format!("%25{:02x}", letter as u32)),
+            (_, 1) => text.push_str(&format!("%25{:02x}", letter as u32)),
             _ => text.push(letter),
         }
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{
     CacheKey, KeyRef, Leader, Millis, NoStore, Policy, PurgeMode, PurgeTarget, Pushed, Reader,
-    RequestFacts, ResponseFacts, ResponseHead, Storable, StoredResponse, Zone,
+    RequestFacts, ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Zone,
+    may_serve_stale,
 };
 use site::{LogLevel, Pass, Protocol};
 use tokio::sync::oneshot;
@@ -22,6 +23,8 @@ use crate::serve::pass::{self as passed, Asked};
 use crate::serve::proxy;
 use crate::serve::slice::Wanted;
 use crate::shared::{self, Fields};
+
+use super::stale_reason;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -73,6 +76,20 @@ impl StorePlan {
             None => Fields::Received(&self.head),
             Some(varied) => Fields::Sent(&self.head, varied),
         }
+    }
+
+    /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
+    /// need not wait to learn of it.
+    fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
+        let Some(stale) = leader.stale() else {
+            return false;
+        };
+        let info = self.zone.stale_info(stale, now);
+        let stands_in = info.is_some_and(|info| may_serve_stale(why, &self.allowed, &info));
+        if stands_in {
+            stale.note_failure(now);
+        }
+        stands_in
     }
 
     /// Does a response that may not be stored say that the stale copy is no longer
@@ -237,6 +254,7 @@ pub async fn lead(
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
+            store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
             if in_background {
                 // Until the flight ends nobody else begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
@@ -252,7 +270,9 @@ pub async fn lead(
     if fetched.status == 304 && store.is_validating {
         return freshen(leader, fetched, &spec, &store, now, tell);
     }
-    if leader.stale().is_some() && store.allowed.statuses.contains(&fetched.status) {
+    if store.allowed.statuses.contains(&fetched.status)
+        && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
+    {
         leader.failed();
         return tell(Led::BadStatus(Box::new(fetched)));
     }
