@@ -5,7 +5,9 @@
 //! The document root matters more than the name: picking the project folder
 //! instead of its `public` would publish its sources.
 
+use std::fs::OpenOptions;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The files of the site, by paths relative to its folder (`..` and absolute
@@ -45,7 +47,15 @@ impl Files for Folder {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        let file = std::fs::File::open(self.0.join(path)).ok()?;
+        // Whoever may write the site must not make root wait for it.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+            .open(self.0.join(path))
+            .ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
         let mut bytes = Vec::new();
         file.take(Self::TEXT_BYTES_MAX)
             .read_to_end(&mut bytes)
