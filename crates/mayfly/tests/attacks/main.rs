@@ -4,9 +4,16 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
 //! attacks it withstands.
 
+mod processes;
+mod temporary_files;
 mod unkeyed_input;
 
 /// The program under test.
 fn program() -> String {
     std::env::var("MAYFLY_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_mayfly").to_owned())
+}
+
+/// Several attacks are on what root does for others; only root can stage them.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
