@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use site::{Coding, Listener, ListenerId, LocationId, ServerId, ServerTokens, Settings, Site};
+use site::{
+    Coding, Listener, ListenerId, Location, LocationId, ServerId, ServerTokens, Settings, Site,
+};
 
 use crate::respond::ServerLine;
 use crate::{gate, recode, respond};
@@ -12,6 +14,8 @@ use crate::{gate, recode, respond};
 /// One location.
 pub struct Place {
     pub settings: Arc<Settings>,
+    /// More than host and path may have led here.
+    pub is_conditional: bool,
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
@@ -46,7 +50,7 @@ impl Places {
         for server in &site.http.servers {
             first.push(places.len());
             let own = &server.locations;
-            places.extend(own.iter().map(|location| Place::of(&location.settings)));
+            places.extend(own.iter().map(Place::of));
         }
         Places {
             first,
@@ -83,10 +87,12 @@ fn has_one_server(listener: &Listener) -> bool {
 }
 
 impl Place {
-    fn of(settings: &Arc<Settings>) -> Place {
+    fn of(location: &Location) -> Place {
+        let settings = &location.settings;
         let codings = recode::codings(&settings.compression);
         Place {
             settings: settings.clone(),
+            is_conditional: location.is_conditional,
             is_open: is_open(settings),
             adds_nothing: adds_nothing(settings),
             recodes: settings.compression.gunzip || codings.iter().any(Option::is_some),

@@ -48,6 +48,7 @@ fn received(request: &Request) -> Received<'_> {
         },
         target: request.received_target(),
         rewritten: rewritten.then_some((&request.path, &request.args)),
+        location: request.place().is_conditional.then_some(request.location.0),
     }
 }
 
@@ -144,6 +145,7 @@ fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
     let mut made = request.internal();
     made.head = head;
     made.slicing = request.slicing;
+    made.adds_path_to_alias = request.adds_path_to_alias;
     made.trace = request.trace.clone();
     // It is the request that is answered, not a part of another.
     made.is_subrequest = request.is_subrequest;

@@ -85,6 +85,8 @@ pub struct Received<'a> {
     pub target: &'a [u8],
     /// Path and arguments after rewriting, where they are others.
     pub rewritten: Option<(&'a [u8], &'a [u8])>,
+    /// The number of the location, where more than host and path has led there.
+    pub location: Option<usize>,
 }
 
 /// Why a request goes past the cache, forwarded whole.
@@ -162,7 +164,11 @@ pub fn put_key_of(
 ) -> Result<(), Bypass> {
     put_url(received, rules, key);
     key.push(class.letter());
-    put_port(received.server_port, key);
+    put_number(usize::from(received.server_port), key);
+    if let Some(location) = received.location {
+        key.push(b'@');
+        put_number(location, key);
+    }
     if let Some((path, args)) = received.rewritten {
         key.push(b' ');
         key.extend_from_slice(path);
@@ -248,13 +254,13 @@ fn put_host(received: &Received<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(received.host);
     if let Some(port) = received.port {
         out.push(b':');
-        put_port(port, out);
+        put_number(usize::from(port), out);
     }
 }
 
-fn put_port(port: u16, out: &mut Vec<u8>) {
-    let mut digits = [0u8; 5];
-    let mut rest = port;
+fn put_number(number: usize, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut rest = number;
     let mut at = digits.len();
     loop {
         at -= 1;
