@@ -11,6 +11,7 @@ mod invalidation;
 mod patterns;
 mod php_names;
 mod processes;
+mod random;
 mod random_pairs;
 mod repeated_requests;
 mod request_bodies;

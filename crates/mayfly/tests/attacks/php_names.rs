@@ -5,6 +5,8 @@ use tempfile::TempDir;
 use testkit::client::{Reply, Target};
 use testkit::serving::Serving;
 
+use crate::random::Random;
+
 /// A real PHP with a page that shows what it was given.
 async fn php(files: &[(&str, &str)]) -> (TempDir, Serving) {
     let site = Serving::folder();
@@ -195,18 +197,6 @@ async fn credentials_that_nobody_checked_are_no_user() {
     assert!(!other.text().contains("alice"));
 }
 
-/// xorshift64*: enough for picking.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
-    }
-}
-
 /// A name with some of its bytes spelt otherwise, and bytes around it.
 fn disguised(name: &str, random: &mut Random) -> String {
     const AROUND: [&str; 16] = [
@@ -250,7 +240,7 @@ async fn random_spellings_are_read_as_php_reads_them() {
     let target = server.target();
     let count =
         std::env::var("MAYFLY_SPELLINGS").map_or(300, |text| text.parse().expect("a number"));
-    let mut random = Random(0x6d61_7966_6c79);
+    let mut random = Random::new(0x6d61_7966_6c79);
     let (mut sessions, mut shared) = (0, 0);
     for _ in 0..count {
         let cookie = format!(

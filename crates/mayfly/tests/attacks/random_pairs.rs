@@ -9,28 +9,10 @@ use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
 use testkit::running::Running;
 
+use crate::random::Random;
+
 /// Pairs without `MAYFLY_PAIRS`.
 const PAIRS: u64 = 2_000;
-
-/// xorshift64*: enough for picking.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
-    }
-
-    fn one_of<'t>(&mut self, all: &[&'t str]) -> &'t str {
-        all[self.below(all.len())]
-    }
-
-    fn one_in(&mut self, count: usize) -> bool {
-        self.below(count) == 0
-    }
-}
 
 fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
@@ -196,7 +178,7 @@ struct Found {
 /// Asks for `pairs` pairs on one connection.
 async fn run(server: &Running, pairs: u64) -> Found {
     let seed = from_environment("MAYFLY_SEED", u64::from(std::process::id()) + 1);
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed);
     let mut client: Option<Client> = None;
     let mut found = Found {
         hits: 0,
