@@ -6,6 +6,9 @@ times in one run and 2N times in another. The difference, divided by N, is what 
 request costs in user space from `epoll_wait` back to `epoll_wait`; start and stop
 fall out. What the kernel does is not in it: bench/compare.py measures that.
 
+Beside scenarios of the comparison there are two of this program's own: a hit on what
+`mayfly serve` writes for WordPress, asked by a browser with analytics cookies, and a miss.
+
 The figures agreed on are in bench/instructions.json. A rise above 3 % ends with
 status 1: argue for it in the commit and write the new figures with --record, or take
 it back. A fall wants recording as well, so that it is not lost again unnoticed.
@@ -13,18 +16,25 @@ it back. A fall wants recording as well, so that it is not lost again unnoticed.
 
 import argparse
 import contextlib
+import dataclasses
 import glob
 import json
 import os
+import re
 import shutil
 import socket
+import subprocess
 import sys
 
 import scenarios
-from lib import load, peers, report, subject
+from lib import load, peers, php, report, subject
 
 RECORD = os.path.join(report.FOLDER, "instructions.json")
 COUNTED = ["page_40", "page_21k", "page_21k_browser", "log_buffered", "not_modified", "head", "file_1k"]
+# What the browser of somebody who has been to the site carries along.
+COOKIES = "Cookie: _ga=GA1.1.1203950286.1762000000; _ga_QX7BFZ2H4C=GS2.1.s1762000000$o1$g0; _fbp=fb.1.1762000000.42"
+# What makes `serve` take a folder for WordPress.
+WORDPRESS = ("wp-login.php", "wp-load.php", "wp-settings.php", "wp-config.php", "wp-includes/version.php")
 # Enough that what happens by the clock (dates, sweeps, flushed logs) does not weigh.
 REQUESTS = 1000
 # The first requests fill buffers and tables that later ones find.
@@ -55,23 +65,79 @@ class Mayfly(peers.Mayfly):
         return total
 
 
-def ask(port, request, count):
-    """Asks so many times, each after the answer to the one before."""
-    is_head_only = request.startswith(b"HEAD")
+class Serve(Mayfly):
+    """The same with what `mayfly serve` writes for a folder of WordPress, less the pool:
+    the PHP that answers must not be counted."""
+
+    def configure(self, template, kind, values):
+        site = os.path.join(self.folder, "site")
+        for name in ("index.php", *WORDPRESS):
+            os.makedirs(os.path.dirname(os.path.join(site, name)), exist_ok=True)
+            shutil.copy(os.path.join(php.PAGES, "page.php"), os.path.join(site, name))
+        shutil.copy(os.path.join(php.PAGES, "work.php"), site)
+        command = [self.program(), "serve", site, "--print-config", "--ttl", "1h", "--listen", f"127.0.0.1:{self.port}"]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        if "WordPress" not in text.splitlines()[0]:
+            raise RuntimeError("serve did not take the folder for WordPress")
+        text = re.sub(r"^php_pool site \{.*?^\}", "", text, flags=re.DOTALL | re.MULTILINE)
+        text = re.sub(r"^user [^;]*;", "", text, flags=re.MULTILINE)
+        text = text.replace("php:site", f"unix:{self._fpm.socket}").replace("worker_processes auto", "worker_processes 1")
+        text = text.replace("http {", "http {\n    keepalive_requests 1000000;", 1)
+        user = "user root;\n" if os.getuid() == 0 else ""
+        path = os.path.join(self.folder, "serve.conf")
+        with open(path, "w") as file:
+            file.write(f"{user}pid {self.folder}/pid;\n{text}")
+        return path
+
+
+@dataclasses.dataclass
+class Counted:
+    """A request that is counted. `{}` in the target is its number, where each is for another page."""
+
+    name: str
+    title: str
+    target: str
+    server: type = Mayfly
+    fields: tuple = ()
+    method: str = "GET"
+    log: str = "none"
+    gzip: bool = False
+
+    def request(self, number):
+        return load.request_bytes(self.method, self.target.format(number), self.fields)
+
+
+OWN = [
+    Counted("serve_wordpress", "a hit of `serve` on WordPress, a browser with cookies", "/?bytes=21504&age=3600",
+            Serve, (*scenarios.BROWSER, COOKIES)),
+    Counted("miss", "a page that is not stored", "/page/{}?bytes=2048&age=3600"),
+]
+
+
+def all_counted():
+    for scenario in scenarios.SCENARIOS:
+        if scenario.name in COUNTED:
+            yield Counted(scenario.name, scenario.title, scenario.target.format(0), Mayfly, scenario.fields,
+                          scenario.method, scenario.log, scenario.gzip)
+    yield from OWN
+
+
+def ask(port, requests):
+    """Asks one after the other."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-        for _ in range(count):
+        for request in requests:
             connection.sendall(request)
-            load.receive(connection, is_head_only)
+            load.receive(connection, request.startswith(b"HEAD"))
 
 
-def run(scenario, count):
+def run(counted, count):
     """Instructions of a whole run with so many requests."""
     with subject.Folder() as folder:
-        with Mayfly(peers.Site(folder, None), folder, scenario.log, scenario.gzip) as server:
+        with counted.server(peers.Site(folder, None), folder, counted.log, counted.gzip) as server:
             server.wait()
             # What is stored is stored by a plain GET.
-            ask(server.port, load.request_bytes("GET", scenario.target, ()), 1)
-            ask(server.port, load.request_bytes(scenario.method, scenario.target, scenario.fields), WARM_UP + count)
+            ask(server.port, [load.request_bytes("GET", counted.target.format(0), ())])
+            ask(server.port, [counted.request(number) for number in range(WARM_UP + count)])
             server.stop()
             return server.instructions()
 
@@ -101,14 +167,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=os.environ.get("BINARY", "target/release/mayfly"))
     parser.add_argument("--record", action="store_true", help="write the figures to bench/instructions.json")
-    parser.add_argument("--only", choices=COUNTED, nargs="+", default=COUNTED, metavar="SCENARIO")
+    names = [counted.name for counted in all_counted()]
+    parser.add_argument("--only", choices=names, nargs="+", default=names, metavar="SCENARIO")
     chosen = parser.parse_args()
     if not shutil.which("valgrind"):
         raise SystemExit("valgrind is missing; scripts/setup.sh instructions installs it")
     peers.Mayfly.binary = chosen.binary
     agreed, risen, lines = recorded(), 0, [("scenario", "instructions", "agreed", "change", "")]
     figures = dict(agreed)
-    for scenario in scenarios.SCENARIOS:
+    for scenario in all_counted():
         if scenario.name not in chosen.only:
             continue
         before = agreed.get(scenario.name)

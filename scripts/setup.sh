@@ -15,7 +15,7 @@ packages_of() {
         test)  echo php-fpm php-sqlite3 curl python3 ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin ;;
         instructions) echo php-fpm python3 valgrind ;;
-        fuzz)  echo g++ ;;
+        fuzz)  echo g++ php-cli ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
     esac
 }

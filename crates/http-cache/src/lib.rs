@@ -46,7 +46,7 @@ pub use memory_file::MemoryFile;
 pub use outcome::{Forward, Outcome, Served, UpstreamCacheStatus};
 pub use private::GroupLimits;
 pub use purge::{PurgeMode, PurgeTarget, Purged, Stamp};
-pub use stale::{StaleInfo, StaleReason, UseStale, may_serve_stale};
+pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{Methods, NoStore, Policy, RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{Lookup, Stats, Swept, Zone, ZoneConfig};
 pub use stored::{ResponseHead, StoredHead, StoredResponse};

@@ -2,9 +2,21 @@
 //!
 //! Two voices count: the operator's ([`UseStale`], as `fastcgi_cache_use_stale`) and the
 //! response's own (RFC 5861 windows). `must-revalidate` silences both, as RFC 9111 §5.2.2.2 asks,
-//! unless the operator overrides it by name.
+//! unless the operator overrides it by name. Neither goes beyond the operator's bounds
+//! ([`StaleBounds`]):
+//!
+//! ```text
+//!   fresh ──┬── while_renewed ──┬── while_failing ──────────────┬── never
+//!           │ shown at once     │ shown where the upstream      │
+//!           │                   │ fails, or has failed lately   │
+//! ```
 
 use std::time::Duration;
+
+/// How long a failure counts: within this time of one, a stale response is shown at once, as
+/// long as it may be at all, and nobody waits for an upstream that has just failed. Short, as it is
+/// for how long a copy may be shown although the upstream is back.
+const FAILURE_COUNTS_FOR: Duration = Duration::from_secs(10);
 
 /// What [`crate::Zone::lookup`] tells about a stale response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +29,44 @@ pub struct StaleInfo {
     pub stale_if_error: Duration,
     /// The response forbids serving it stale.
     pub must_revalidate: bool,
+    /// How long ago it last stood in for a fetch that failed; none where it never has.
+    pub last_failure: Option<Duration>,
+}
+
+impl StaleInfo {
+    /// The same when `time` has passed.
+    #[must_use]
+    pub fn after(self, time: Duration) -> StaleInfo {
+        StaleInfo {
+            past_expiry: self.past_expiry.saturating_add(time),
+            last_failure: self.last_failure.map(|ago| ago.saturating_add(time)),
+            ..self
+        }
+    }
+
+    fn has_failed_lately(&self) -> bool {
+        self.last_failure
+            .is_some_and(|ago| ago < FAILURE_COUNTS_FOR)
+    }
+}
+
+/// For how long past its freshness a response is shown at most, whoever allows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaleBounds {
+    /// While it is renewed, and the upstream can keep up.
+    pub while_renewed: Duration,
+    /// While the upstream fails or too many wait for it.
+    pub while_failing: Duration,
+}
+
+impl StaleBounds {
+    fn allow(&self, reason: StaleReason, stale: &StaleInfo) -> bool {
+        let bound = match reason {
+            StaleReason::Updating if !stale.has_failed_lately() => self.while_renewed,
+            _ => self.while_failing,
+        };
+        stale.past_expiry < bound
+    }
 }
 
 /// Why one would serve stale.
@@ -51,12 +101,20 @@ pub struct UseStale {
     pub statuses: Vec<u16>,
     /// Serve stale even where the response says `must-revalidate`.
     pub override_must_revalidate: bool,
+    /// None: for as long as the response is kept, or itself allows.
+    pub bounds: Option<StaleBounds>,
 }
 
 /// Whether a stale response may be served for this reason.
 #[must_use]
 pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInfo) -> bool {
     if stale.must_revalidate && !allowed.override_must_revalidate {
+        return false;
+    }
+    if allowed
+        .bounds
+        .is_some_and(|bounds| !bounds.allow(reason, stale))
+    {
         return false;
     }
     let by_operator = match reason {
@@ -92,6 +150,7 @@ mod tests {
         stale_while_revalidate: Duration::ZERO,
         stale_if_error: Duration::ZERO,
         must_revalidate: false,
+        last_failure: None,
     };
 
     #[test]
@@ -166,5 +225,69 @@ mod tests {
         for (name, allowed, info, reason, expected) in cases {
             assert_eq!(may_serve_stale(reason, allowed, &info), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn bounds_cap_operator_and_response() {
+        const fn secs(secs: u64) -> Duration {
+            Duration::from_secs(secs)
+        }
+        let named = UseStale {
+            updating: true,
+            error: true,
+            statuses: vec![500],
+            bounds: Some(StaleBounds {
+                while_renewed: secs(10),
+                while_failing: secs(100),
+            }),
+            ..UseStale::default()
+        };
+        let by_response = UseStale {
+            bounds: named.bounds,
+            ..UseStale::default()
+        };
+        let stale = |past_expiry, last_failure: Option<u64>| StaleInfo {
+            past_expiry: secs(past_expiry),
+            stale_while_revalidate: secs(1000),
+            stale_if_error: secs(1000),
+            last_failure: last_failure.map(secs),
+            ..INFO
+        };
+        use StaleReason::*;
+        let cases = [
+            ("within the first", stale(9, None), Updating, true),
+            ("at the first", stale(10, None), Updating, false),
+            ("failed just now", stale(10, Some(0)), Updating, true),
+            ("failed lately", stale(99, Some(9)), Updating, true),
+            ("failed long ago", stale(99, Some(10)), Updating, false),
+            ("failed, but too old", stale(100, Some(0)), Updating, false),
+            ("an error", stale(99, None), Error, true),
+            ("a full queue", stale(99, None), QueueFull, true),
+            ("a status", stale(99, None), Status(500), true),
+            ("an error at the second", stale(100, None), Error, false),
+            ("a queue at the second", stale(100, None), QueueFull, false),
+            (
+                "a status at the second",
+                stale(100, None),
+                Status(500),
+                false,
+            ),
+        ];
+        for (name, info, reason, expected) in cases {
+            assert_eq!(may_serve_stale(reason, &named, &info), expected, "{name}");
+            assert_eq!(
+                may_serve_stale(reason, &by_response, &info),
+                expected,
+                "{name}, by the response"
+            );
+            let later = info.after(secs(1000));
+            assert!(!may_serve_stale(reason, &named, &later), "{name}, later");
+        }
+        // They allow nothing by themselves.
+        let nobody = StaleInfo {
+            stale_while_revalidate: secs(0),
+            ..stale(1, None)
+        };
+        assert!(!may_serve_stale(Updating, &by_response, &nobody));
     }
 }

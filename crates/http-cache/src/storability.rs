@@ -159,6 +159,7 @@ no_store! {
     Method, "method", "Responses to this method are not stored.";
     Status, "status", "Responses of this status cannot be stored.";
     Partial, "partial", "It is a part of a response only.";
+    CookieOutsideKey, "cookie", "The response is for one visitor, whose cookies are not in the key.";
     Authorization, "authorization", "The request carries credentials and the response does not allow sharing.";
     SetCookie, "set-cookie", "The response sets a cookie.";
     NoStoreDirective, "no-store", "The response says no-store.";

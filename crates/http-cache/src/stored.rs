@@ -28,6 +28,7 @@ use crate::store::Zone;
 use crate::time::Millis;
 use crate::vary::VaryKey;
 use bytes::Bytes;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -167,6 +168,31 @@ pub struct StoredResponse {
     pub group: Option<u64>,
     /// The body in content codings, see [`crate::encoded`].
     pub encoded_forms: Arc<EncodedForms>,
+    /// When it last stood in for a fetch that failed.
+    pub(crate) last_failure: LastFailure,
+}
+
+/// When a fetch last failed for which a stored response stood in. The only thing about one that
+/// changes: what succeeds takes the response's place.
+#[derive(Debug, Default)]
+pub(crate) struct LastFailure {
+    /// Milliseconds of the Unix epoch; 0: never.
+    at: AtomicU64,
+}
+
+impl LastFailure {
+    pub(crate) fn at(&self) -> Option<Millis> {
+        let at = self.at.load(Relaxed);
+        (at > 0).then_some(Millis(at))
+    }
+}
+
+impl Clone for LastFailure {
+    fn clone(&self) -> LastFailure {
+        LastFailure {
+            at: AtomicU64::new(self.at.load(Relaxed)),
+        }
+    }
 }
 
 impl std::ops::Deref for StoredResponse {
@@ -187,7 +213,13 @@ impl StoredResponse {
             stamp,
             group: None,
             encoded_forms: Arc::default(),
+            last_failure: LastFailure::default(),
         }
+    }
+
+    /// A fetch for a new copy has failed, and this one stands in for it.
+    pub fn note_failure(&self, now: Millis) {
+        self.last_failure.at.fetch_max(now.0, Relaxed);
     }
 
     /// The same response, and the block of memory that begins with `key` and has all in it that is

@@ -33,6 +33,10 @@ pub enum Error {
     InvalidHead(ResponseError),
     /// A response head, interim or final, above the limit that the caller gave.
     HeadTooLarge { limit_bytes: usize },
+    /// A 101 that the request did not ask for, or that came before all of it was sent.
+    /// Passed on, it would make whoever reads the response take what follows for a
+    /// tunnel (RFC 9110 §15.2.2).
+    UnaskedUpgrade,
     /// More than [`crate::MAX_INTERIM_RESPONSES`] before the final one.
     TooManyInterimResponses,
     /// A chunked body that is none.
@@ -88,7 +92,10 @@ impl Error {
     pub fn is_invalid_head(&self) -> bool {
         matches!(
             self,
-            Error::InvalidHead(_) | Error::HeadTooLarge { .. } | Error::TooManyInterimResponses
+            Error::InvalidHead(_)
+                | Error::HeadTooLarge { .. }
+                | Error::UnaskedUpgrade
+                | Error::TooManyInterimResponses
         )
     }
 }
@@ -111,6 +118,9 @@ impl fmt::Display for Error {
                 f,
                 "upstream sent too big header: more than {limit_bytes} bytes"
             ),
+            Error::UnaskedUpgrade => {
+                f.write_str("upstream switched protocols although nobody asked for it")
+            }
             Error::TooManyInterimResponses => {
                 f.write_str("upstream sent too many informational responses")
             }

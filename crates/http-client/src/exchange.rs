@@ -58,7 +58,7 @@ pub struct RequestSpec {
     /// The connection may be used again if the upstream agrees: the head does
     /// not say `Connection: close` (or says `keep-alive` in HTTP/1.0).
     pub keep_alive: bool,
-    /// The head asks for an upgrade, so a 101 makes a tunnel.
+    /// The head asks for an upgrade, so a 101 makes a tunnel. Otherwise it is an error.
     pub allow_upgrade: bool,
     /// Bound of each response head (`proxy_buffer_size`).
     pub head_limit_bytes: usize,

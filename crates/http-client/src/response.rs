@@ -65,8 +65,7 @@ pub struct ResponseHead {
     pub fields: Vec<(Bytes, Bytes)>,
     /// The value of `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
-    /// A 101 that was asked for: [`crate::Exchange::into_tunnel`] comes next.
-    /// A 101 without this has no body; nobody asked for it.
+    /// A 101, which was asked for: [`crate::Exchange::into_tunnel`] comes next.
     pub is_upgrade: bool,
 }
 
@@ -156,7 +155,7 @@ impl ResponseReader {
         self.buffer.freeze()
     }
 
-    /// Before the whole request is out, a 101 makes no tunnel.
+    /// Before the whole request is out, no 101 may come.
     pub(crate) fn set_request_sent(&mut self, is_sent: bool) {
         self.is_request_sent = is_sent;
     }
@@ -291,7 +290,10 @@ impl ResponseReader {
             true => b"HEAD",
             false => b"GET",
         };
-        let is_upgrade = head.status == 101 && self.expected.allow_upgrade && self.is_request_sent;
+        let is_upgrade = head.status == 101;
+        if is_upgrade && !(self.expected.allow_upgrade && self.is_request_sent) {
+            return Err(Error::UnaskedUpgrade);
+        }
         self.stage = match response_framing(&head, method)? {
             _ if is_upgrade => Stage::Upgraded,
             ResponseFraming::None => Stage::Empty,
@@ -299,7 +301,7 @@ impl ResponseReader {
             ResponseFraming::Chunked => Stage::Chunked(ChunkedDecoder::keeping_trailers()),
             ResponseFraming::UntilClose => Stage::UntilClose,
         };
-        self.keep_alive = head.status != 101 && keeps_alive(&head);
+        self.keep_alive = !is_upgrade && keeps_alive(&head);
         let length = match self.stage {
             Stage::Length { left } => Some(left),
             _ => declared_length(&head),

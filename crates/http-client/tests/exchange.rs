@@ -296,10 +296,11 @@ async fn upgrade(
         theirs.write_all(wire).await.expect("room");
         theirs
     };
-    let (theirs, (seen, _)) = tokio::join!(upstream, collect(&mut exchange));
+    let (theirs, (seen, error)) = tokio::join!(upstream, collect(&mut exchange));
     assert_eq!(seen.body, b"");
     assert!(!seen.is_reusable);
     let is_upgrade = seen.head.map(|head| head.is_upgrade);
+    assert_eq!(is_upgrade.is_some(), error.is_none(), "{error:?}");
     (is_upgrade, exchange.into_tunnel(), theirs)
 }
 
@@ -316,14 +317,14 @@ async fn an_upgrade_that_was_asked_for_becomes_a_tunnel_with_what_was_read() {
 }
 
 #[tokio::test]
-async fn an_upgrade_that_nobody_asked_for_is_no_tunnel() {
+async fn an_upgrade_that_nobody_asked_for_is_an_error() {
     let (is_upgrade, tunnel, _) = upgrade(false).await;
-    assert_eq!(is_upgrade, Some(false));
+    assert_eq!(is_upgrade, None);
     assert!(tunnel.is_none());
 }
 
 #[tokio::test]
-async fn an_upgrade_before_the_whole_request_is_no_tunnel() {
+async fn an_upgrade_before_the_whole_request_is_an_error() {
     let (ours, mut theirs) = duplex(1024);
     let (_body, source) = mpsc::channel::<io::Result<Bytes>>(1);
     let spec = RequestSpec {
@@ -336,8 +337,9 @@ async fn an_upgrade_before_the_whole_request_is_no_tunnel() {
         let wire = b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n";
         theirs.write_all(wire).await.expect("room");
     };
-    let (_, (seen, _)) = tokio::join!(upstream, collect(&mut exchange));
-    assert!(!seen.head.expect("a head").is_upgrade);
+    let (_, (seen, error)) = tokio::join!(upstream, collect(&mut exchange));
+    assert!(seen.head.is_none());
+    assert!(error.is_some_and(|error| error.is_invalid_head()));
     assert!(exchange.into_tunnel().is_none());
 }
 

@@ -195,15 +195,6 @@ async fn odd_but_harmless_responses_are_complete() {
             "",
         ),
         (
-            "101 nobody asked for",
-            "GET",
-            "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
-            101,
-            "",
-            false,
-            "",
-        ),
-        (
             "no data at all where none is due",
             "GET",
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -324,6 +315,13 @@ async fn incomplete_and_ambiguous_responses_never_end() {
             "HTTP/1.1 100 Continue\r\n\r\n",
             false,
             closed,
+        ),
+        (
+            "101 that nobody asked for",
+            "GET",
+            "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
+            false,
+            "upstream switched protocols although nobody asked for it",
         ),
         (
             "a length too long",

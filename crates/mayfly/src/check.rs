@@ -79,6 +79,9 @@ pub fn check(args: &CheckArgs) -> Exit {
     match config::judge(reading) {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
+            for gap in site::unkeyed(&accepted.site) {
+                let _ = writeln!(io::stderr(), "note: {gap}");
+            }
             let _ = writeln!(io::stderr(), "{}: no mistakes found", args.file.display());
             Exit::Done
         }

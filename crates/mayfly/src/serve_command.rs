@@ -10,7 +10,8 @@ use crate::cli::{ServeArgs, Workers};
 use crate::config::Invocation;
 use crate::paths;
 use crate::serve::{
-    Folder, Kind, ServeOptions, UpstreamUrl, detect, write_config, write_upstream_config,
+    Bounds, Folder, Kind, ServeOptions, UpstreamUrl, closed_folders, detect, write_config,
+    write_upstream_config,
 };
 use crate::system_error::reason;
 
@@ -48,7 +49,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     if !dir.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
-    let found = detect(&Folder(dir.clone()));
+    let mut found = detect(&Folder(dir.clone()));
     let document_root = match found.document_root {
         "" => dir.clone(),
         below => dir.join(below),
@@ -73,12 +74,39 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     if found.kind != Kind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
     }
+    let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
+    let mut walks = vec![closed_folders(&document_root, "/", Bounds::default())];
+    if let Some(parent) = found.wp_content_parent {
+        let wp_content = Path::new(parent).join("wp-content");
+        walks.push(closed_folders(
+            &wp_content,
+            "/wp-content/",
+            Bounds::default(),
+        ));
+    }
+    for walk in walks {
+        if let Some(bound) = walk.ended_by {
+            notes.push(format!(
+                "not every folder was looked into for a .htaccess that closes it: {bound} ended the search."
+            ));
+        }
+        found.closed_folders.extend(walk.closed);
+    }
+    // Debian's wp-content may be a link in the document root as well.
+    found.closed_folders.sort_by(|a, b| a.path.cmp(&b.path));
+    found.closed_folders.dedup_by(|a, b| a.path == b.path);
+    match found.closed_folders.len() {
+        0 => {}
+        1 => notes.push("1 folder is closed by its .htaccess, and is not handed out.".to_owned()),
+        count => notes.push(format!(
+            "{count} folders are closed by their .htaccess, and are not handed out."
+        )),
+    }
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
     let is_cached = found.kind != Kind::Static && !args.ttl.is_zero();
     let lacks_index = ["index.php", "index.html"]
         .iter()
         .all(|name| found.front_controller.is_none() && !document_root.join(name).exists());
-    let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
     if lacks_index {
         notes.insert(
             0,

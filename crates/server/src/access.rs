@@ -6,8 +6,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use site::{AccessRule, Network, RealIpHeader, ValidReferers};
+use site::{AccessRule, Network, Pattern, RealIpHeader, ValidReferers};
 
+use crate::pattern::{self, GivenUp};
 use crate::request::Request;
 
 /// Longest host in a Referer that is looked at; nginx's bound.
@@ -163,36 +164,43 @@ fn parse_address(text: &[u8]) -> Option<SocketAddr> {
 }
 
 /// `$invalid_referer`: is the Referer none of those that `valid_referers` names?
-pub fn is_referer_invalid(request: &Request) -> bool {
-    match &request.settings().valid_referers {
-        Some(valid) => !is_referer_valid(valid, request.head.field("referer")),
-        None => false,
-    }
+pub fn is_referer_invalid(request: &mut Request) -> bool {
+    let is_valid = match &request.settings().valid_referers {
+        Some(valid) => is_referer_valid(valid, request.head.field("referer"), |pattern, text| {
+            pattern::is_match(request, pattern, text)
+        }),
+        None => Ok(true),
+    };
+    !is_valid.unwrap_or_else(|GivenUp| pattern::refuse(request))
 }
 
-fn is_referer_valid(valid: &ValidReferers, referer: Option<&[u8]>) -> bool {
+fn is_referer_valid(
+    valid: &ValidReferers,
+    referer: Option<&[u8]>,
+    is_match: impl Fn(&Pattern, &[u8]) -> Result<bool, GivenUp>,
+) -> Result<bool, GivenUp> {
     let Some(referer) = referer else {
-        return valid.none;
+        return Ok(valid.none);
     };
     let Some(rest) = without_scheme(referer) else {
-        return valid.blocked;
+        return Ok(valid.blocked);
     };
     let host_end = rest.iter().position(|&byte| byte == b'/' || byte == b':');
     let (host, after) = rest.split_at(host_end.unwrap_or(rest.len()));
     if host.len() > MAX_REFERER_HOST_BYTES {
-        return false;
+        return Ok(false);
     }
     if let Some(path_prefix) = named_referer(valid, &host.to_ascii_lowercase()) {
         let path_start = memchr::memchr(b'/', after).unwrap_or(after.len());
-        return after
-            .get(path_start..)
-            .unwrap_or_default()
-            .starts_with(path_prefix);
+        let path = after.get(path_start..).unwrap_or_default();
+        return Ok(path.starts_with(path_prefix));
     }
-    valid
-        .patterns
-        .iter()
-        .any(|pattern| pattern.regex.is_match(rest).unwrap_or(false))
+    for pattern in &valid.patterns {
+        if is_match(pattern, rest)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What follows the scheme; `None` where there is none ("blocked" by a firewall).
@@ -491,8 +499,9 @@ mod tests {
             (Some("http://other.de/x"), false, false),
         ] {
             let bytes = referer.map(str::as_bytes);
-            assert_eq!(is_referer_valid(&valid, bytes), lenient, "{referer:?}");
-            assert_eq!(is_referer_valid(&strict, bytes), wanted, "{referer:?}");
+            let is_valid = |valid| is_referer_valid(valid, bytes, |_, _| Err(GivenUp)).ok();
+            assert_eq!(is_valid(&valid), Some(lenient), "{referer:?}");
+            assert_eq!(is_valid(&strict), Some(wanted), "{referer:?}");
         }
     }
 }

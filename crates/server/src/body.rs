@@ -190,6 +190,15 @@ impl ClientInput {
         self.timeout = settings.timeout;
     }
 
+    /// Likewise for a body that the location takes: a length that is known was compared
+    /// with its limit when the request came to it.
+    pub fn limit_accepted(&mut self, settings: &BodySettings) {
+        self.limit(settings);
+        if let Rest::Length(_) = self.rest {
+            self.max_bytes = 0;
+        }
+    }
+
     pub fn is_done(&self) -> bool {
         matches!(self.rest, Rest::Done)
     }

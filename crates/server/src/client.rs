@@ -92,7 +92,7 @@ impl ClientSide {
         let settings = &request.settings().body;
         let expects = std::mem::take(&mut self.expects_continue);
         if let Some(input) = self.input() {
-            input.limit(settings);
+            input.limit_accepted(settings);
             // Part of the body being here already says that the client did not wait.
             if expects && input.buffer.is_empty() {
                 send_continue(&input.stream).await;
@@ -122,6 +122,8 @@ impl ClientSide {
                     LogLevel::Info
                 };
                 let status = error.status();
+                // Nobody is given a part of it, an error page as little.
+                request.body = RequestBody::None;
                 error_log::request(request, level, format_args!("{error}"));
                 Err(status)
             }

@@ -5,6 +5,7 @@
 //! A line is one write, and nothing that a client sends can end a line or hide
 //! in one: control characters and bytes that are not text are written `\xXX`.
 
+pub mod line_budget;
 pub mod sink;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use site::{ErrorLog, LogLevel, LogTarget, ServerId};
 use crate::clock;
 use crate::request::Request;
 use crate::runtime::Runtime;
+use line_budget::LineBudget;
 use sink::Sinks;
 
 /// Longest line; what is beyond is cut off. PHP's messages with a trace fit.
@@ -28,7 +30,11 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// The error logs of a process.
 #[derive(Default)]
-pub struct Registry(Sinks);
+pub struct Registry {
+    sinks: Sinks,
+    /// For lines about refused requests.
+    refusals: LineBudget,
+}
 
 impl Registry {
     /// Opens all of `targets`.
@@ -36,12 +42,18 @@ impl Registry {
     /// # Errors
     /// The first file that cannot be opened.
     pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<Registry> {
-        Ok(Registry(Sinks::open(targets)?))
+        Ok(Registry {
+            sinks: Sinks::open(targets)?,
+            refusals: LineBudget::default(),
+        })
     }
 
     /// Takes over files that a privileged parent opened.
     pub fn with_files(files: HashMap<PathBuf, File>) -> Registry {
-        Registry(Sinks::with_files(files))
+        Registry {
+            sinks: Sinks::with_files(files),
+            refusals: LineBudget::default(),
+        }
     }
 
     /// Opens the files again, after a rotation. Those that cannot be opened
@@ -50,17 +62,17 @@ impl Registry {
     /// # Errors
     /// What could not be opened.
     pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
-        self.0.reopen()
+        self.sinks.reopen()
     }
 
     /// As [`Registry::reopen`] with files that a privileged parent opened.
     pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
-        self.0.replace_files(files);
+        self.sinks.replace_files(files);
     }
 
     fn write(&self, logs: &[ErrorLog], level: LogLevel, line: &[u8]) {
         for log in logs.iter().filter(|log| is_wanted(log, level)) {
-            self.0
+            self.sinks
                 .sink(&log.target)
                 .write_line(line, Some(severity(level)));
         }
@@ -101,6 +113,24 @@ pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
             message,
             &context,
         );
+    }
+}
+
+/// Writes a line about a `request` that was refused. Anybody can cause these: a flood
+/// of them is cut, and the next line says how many were left out.
+pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
+    if !are_told(&request.settings().error_logs, level) {
+        return;
+    }
+    let budget = &request.runtime.error_logs.refusals;
+    match budget.take(clock::now()) {
+        None => {}
+        Some(0) => self::request(request, level, message),
+        Some(left_out) => self::request(
+            request,
+            level,
+            format_args!("{message} ({left_out} more refusals were not logged)"),
+        ),
     }
 }
 

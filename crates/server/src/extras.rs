@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use http1::Fields;
 
-use crate::pattern::Captures;
+use crate::pattern::{Captures, Failures};
 
 /// Nothing until it is written to; reads like [`Extra`].
 #[derive(Default)]
@@ -22,6 +22,8 @@ pub struct Extra {
     /// What a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<crate::serve::proxy::ProxyUrl>>,
     pub captures: Captures,
+    /// Patterns that gave up on the request.
+    pub failures: Failures,
     /// Values written by `set` and named captures; `None`: not set.
     pub slots: Values,
     /// Results of maps, remembered for the request.
@@ -61,6 +63,7 @@ static NOTHING: Extra = Extra {
     ssi: None,
     proxy_url: None,
     captures: Captures::new(),
+    failures: Failures::None,
     slots: Vec::new(),
     map_values: Vec::new(),
     geo_values: Vec::new(),

@@ -40,9 +40,6 @@ use exchange::{Exchange, Head};
 const OWN_POOL_PATIENCE: Duration = Duration::from_secs(10);
 /// Between two attempts. Short, since the socket is on this machine.
 const OWN_POOL_PAUSE: Duration = Duration::from_millis(20);
-/// How often a request that PHP dropped before its first byte is sent again to
-/// a pool of our own.
-const OWN_POOL_RETRIES: usize = 3;
 
 /// Everything that a fetch needs of its request; owns what it holds, so that
 /// it outlives the client.
@@ -183,7 +180,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
     };
     let started = clock::recent();
     let mut tried = TriedSet::new();
-    let mut own_pool_retries = 0;
+    let mut resend = Resend::allowed_by(spec);
     let mut last = FetchError::NoLiveUpstreams;
     for attempt in 1.. {
         let queued_at = clock::recent();
@@ -202,7 +199,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         };
         let queued = clock::recent().saturating_sub(queued_at);
         let server = lease.server();
-        let failure = match attempt_once(spec, lease, queued).await {
+        let failure = match attempt_once(spec, lease, queued, &mut resend).await {
             Ok(mut fetched) => {
                 let failed = next.has_status(fetched.status);
                 let may_go_on = attempt < max_tries && spec.streaming.is_none();
@@ -227,8 +224,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             Err(failure) => failure,
         };
         last = failure.error;
-        if spec.own_pool && failure.retry_own && own_pool_retries < OWN_POOL_RETRIES {
-            own_pool_retries += 1;
+        if spec.own_pool && failure.retry_own && resend.take() {
             continue;
         }
         let named = failure.is_named
@@ -249,6 +245,31 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         tried.insert(server);
     }
     Err(last)
+}
+
+/// Whether a request is sent once more to the server that closed its connection before a
+/// byte of the answer. The server may have begun with it: whether a worker died of the
+/// request or closed a connection that it was done with looks the same from here. So it
+/// is done once at most, for methods that may be repeated (RFC 9110 §9.2.2), and where
+/// `*_next_upstream` names `error`. This is no try of `*_next_upstream_tries`.
+struct Resend {
+    is_allowed: bool,
+}
+
+impl Resend {
+    fn allowed_by(spec: &FetchSpec) -> Resend {
+        // A body that is still arriving cannot be sent twice.
+        let has_body = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed);
+        let named = spec.context.pass.exchange.next_upstream.error;
+        Resend {
+            is_allowed: named && has_body && spec.may_repeat(),
+        }
+    }
+
+    /// Uses it up; was it there?
+    fn take(&mut self) -> bool {
+        std::mem::take(&mut self.is_allowed)
+    }
 }
 
 /// Waits for the request's turn, and tells those who wait for its response
@@ -314,7 +335,8 @@ struct Failure {
     error: FetchError,
     /// The request may have reached it.
     sent: bool,
-    /// Worth asking the same pool of our own again: its master was restarted.
+    /// Worth asking the same pool of our own again, where that is allowed: its master may
+    /// have been restarted.
     retry_own: bool,
     /// `*_next_upstream` named this very failure.
     is_named: bool,
@@ -335,8 +357,9 @@ async fn attempt_once(
     spec: &mut FetchSpec,
     mut lease: Lease,
     queued: u64,
+    resend: &mut Resend,
 ) -> Result<Fetched, Failure> {
-    let mut kept = take_kept(spec, &mut lease);
+    let mut kept = take_kept(spec, &mut lease, resend);
     spec.context
         .trace
         .lock()
@@ -394,18 +417,17 @@ async fn attempt_once(
             }
             Err(HeadFailure::Exchange(error))
                 if is_reused
-                    && !is_streaming
                     && (error.before_first_byte() || error.is_leftover())
-                    && may_ask_anew(spec) =>
+                    && resend.take() =>
             {
-                // The server closed an idle connection as we took it, or sent more
-                // on it than its last response.
+                // Most likely the server closed an idle connection as we took it, or sent
+                // more on it than its last response.
                 match upstream.lease.take() {
                     Some(back) => lease = back,
                     None => return Err(Failure::new(FetchError::Error, true)),
                 }
             }
-            Err(failure) => return Err(head_failed(spec, &mut upstream, failure)),
+            Err(failure) => return Err(head_failed(&mut upstream, failure)),
         }
     }
 }
@@ -478,13 +500,6 @@ fn keep_first(fields: &mut Vec<(Bytes, Bytes)>, name: &[u8]) {
     });
 }
 
-/// May a request be sent again over a new connection when a kept one ended before
-/// a byte of the answer? A FastCGI server closes only what it has not begun with;
-/// an HTTP server may have (RFC 9110 §9.2.2).
-fn may_ask_anew(spec: &FetchSpec) -> bool {
-    matches!(spec.asking, Asking::FastCgi { .. } | Asking::Memcached(_)) || spec.may_repeat()
-}
-
 /// Shows an I/O error as nginx does: `111: Connection refused`.
 struct Os<'a>(&'a io::Error);
 
@@ -503,13 +518,17 @@ impl std::fmt::Display for Os<'_> {
 }
 
 /// A connection that served before, if there is one to trust.
-fn take_kept(spec: &FetchSpec, lease: &mut Lease) -> Option<upstream::Connection> {
+fn take_kept(spec: &FetchSpec, lease: &mut Lease, resend: &Resend) -> Option<upstream::Connection> {
     if !spec.asking.keeps_connection() {
         return None;
     }
-    // A body that is still arriving cannot be sent twice.
-    let may_ask_anew = may_ask_anew(spec) && spec.streaming.is_none();
-    lease.take_idle(clock::recent(), may_ask_anew)
+    // PHP-FPM closes a connection right after its worker's last answer
+    // (`pm.max_requests`): a request sent at that moment would be lost, where it may not be
+    // sent again. The lease closes the kept connection in favour of the new one.
+    if matches!(spec.asking, Asking::FastCgi { .. }) && !resend.is_allowed {
+        return None;
+    }
+    lease.take_idle(clock::recent(), resend.is_allowed)
 }
 
 async fn connect_anew(spec: &FetchSpec, lease: &mut Lease) -> io::Result<upstream::Connection> {
@@ -627,7 +646,7 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
     memchr::memmem::find(text, wanted).is_some()
 }
 
-fn head_failed(spec: &FetchSpec, upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
+fn head_failed(upstream: &mut UpstreamBody, failure: HeadFailure) -> Failure {
     let (error, sent, status, retry_own) = match failure {
         HeadFailure::CaughtStderr => (FetchError::InvalidHeader, true, 502, false),
         HeadFailure::Timeout { sent } => {
@@ -653,8 +672,7 @@ fn head_failed(spec: &FetchSpec, upstream: &mut UpstreamBody, failure: HeadFailu
                 true => FetchError::InvalidHeader,
                 false => FetchError::Error,
             };
-            let retry_own =
-                spec.is_idempotent && error.before_first_byte() && kind == FetchError::Error;
+            let retry_own = error.before_first_byte() && kind == FetchError::Error;
             upstream.report(
                 LogLevel::Error,
                 format_args!("{error} while reading response header from upstream"),

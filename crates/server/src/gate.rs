@@ -63,11 +63,14 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled
         401 if !settings.limits.auth_delay.is_zero() => {
             tokio::time::sleep(settings.limits.auth_delay).await;
         }
-        403 if !access::is_allowed(request) => error_log::request(
-            request,
-            LogLevel::Error,
-            format_args!("access forbidden by rule"),
-        ),
+        403 if !access::is_allowed(request) => {
+            let (separator, why) = match &*settings.deny_reason {
+                "" => ("", ""),
+                why => (": ", why),
+            };
+            let message = format_args!("access forbidden by rule{separator}{why}");
+            error_log::refusal(request, LogLevel::Error, message);
+        }
         _ => {}
     }
     Some(Handled::StatusWith(status, fields))

@@ -15,8 +15,10 @@ use bytes::Bytes;
 use http1::Fields;
 use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback, TryFiles};
 
+use crate::body::RequestBody;
 use crate::client::ClientSide;
 use crate::may_wait::MayWait;
+use crate::pattern::{self, Failures};
 use crate::policy::CachePlan;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -128,6 +130,9 @@ enum Settled {
 
 /// Turns what came out of a round into a reply or the next round.
 fn settle(request: &mut Request, handled: Handled) -> Settled {
+    if pattern::has_failed(request) {
+        return refuse_for_pattern(request);
+    }
     match handled {
         Handled::Reply(reply) => Settled::Reply(reply),
         Handled::ClientGone => {
@@ -155,6 +160,17 @@ fn settle(request: &mut Request, handled: Handled) -> Settled {
         Handled::Named(name) => named(request, &name),
         Handled::Status(status) => error(request, status, Fields::new()),
         Handled::StatusWith(status, fields) => error(request, status, fields),
+    }
+}
+
+/// A pattern gave up on the request, so what came out of the round may not be what the
+/// configuration says. Once the error page is asked for, after that there is none.
+#[cold]
+fn refuse_for_pattern(request: &mut Request) -> Settled {
+    let failures = std::mem::replace(&mut request.extras.failures, Failures::Refused);
+    match failures {
+        Failures::FoundAgain => broken(request),
+        _ => error(request, 500, Fields::new()),
     }
 }
 
@@ -294,6 +310,9 @@ fn begin<'a>(
     if let Err(ended) = settle_location(request, server, location, client) {
         return handled(ended);
     }
+    if pattern::has_failed(request) {
+        return handled(Handled::Status(500));
+    }
     match request.place().is_open {
         true => Round::Content(begin_content(request, runtime)),
         false => Round::Guarded,
@@ -311,6 +330,7 @@ async fn finish(
         Round::Content(begun) => begun,
         Round::Guarded => match precede_content(request, client).await {
             Some(handled) => return handled,
+            None if pattern::has_failed(request) => return Handled::Status(500),
             None => begin_content(request, runtime),
         },
     };
@@ -359,6 +379,7 @@ fn settle_location(
     client: &mut ClientSide,
 ) -> Result<(), Handled> {
     for _ in 0..=MAX_REWRITE_CYCLES {
+        let is_named = given.is_some();
         let location = match given.take() {
             Some(location) => location,
             None => match route::locate(request, server) {
@@ -375,9 +396,7 @@ fn settle_location(
         if place.internal && !request.is_internal {
             return Err(Handled::Status(404));
         }
-        if is_body_too_large(request, client) {
-            return Err(Handled::Status(413));
-        }
+        check_body_length(request, server, is_named, client)?;
         if location == Server::ROOT || place.rewrite.is_empty() {
             return Ok(());
         }
@@ -421,23 +440,36 @@ fn for_method(request: &Request, server: &Server, location: site::LocationId) ->
     }
 }
 
-fn is_body_too_large(request: &Request, client: &mut ClientSide) -> bool {
-    let max = request.settings().body.max_bytes;
-    if max == 0 || request.is_internal {
-        return false;
-    }
-    let Some(length) = client.input().and_then(|input| input.remaining()) else {
-        return false;
+/// `client_max_body_size` of the location that the request has come to, by whatever way: for
+/// a body that was read on the way as for one that is still to come. One whose length is not
+/// known is measured while it is read. What is refused is nobody's from then on, so that
+/// the page that tells of the limit is shown.
+fn check_body_length(
+    request: &mut Request,
+    server: &Server,
+    is_named: bool,
+    client: &mut ClientSide,
+) -> Result<(), Handled> {
+    let length = match &request.body {
+        RequestBody::None => return Ok(()),
+        RequestBody::Unread => client.input().and_then(|input| input.remaining()),
+        body => body.length(),
     };
-    if length > max {
-        error_log::request(
-            request,
-            LogLevel::Error,
-            format_args!("client intended to send too large body: {length} bytes"),
-        );
-        return true;
-    }
-    false
+    let max = request.settings().body.max_bytes;
+    // A named location without a limit of its own goes by the one that let the body in.
+    let has_own = !is_named || max != server.settings(Server::ROOT).body.max_bytes;
+    let is_asked = has_own || !request.is_body_let_in;
+    let Some(length) = length.filter(|&length| is_asked && max > 0 && length > max) else {
+        request.is_body_let_in = true;
+        return Ok(());
+    };
+    error_log::request(
+        request,
+        LogLevel::Error,
+        format_args!("client intended to send too large body: {length} bytes"),
+    );
+    request.body = RequestBody::None;
+    Err(Handled::Status(413))
 }
 
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_cache::{
-    IgnoreFields, KeyRef, Methods, Millis, Policy, PurgeMode, PurgeTarget, StatusSet, UseStale,
-    ValidRule, VaryRules, Zone,
+    IgnoreFields, KeyRef, Methods, Millis, Policy, PurgeMode, PurgeTarget, StaleBounds, StatusSet,
+    UseStale, ValidRule, VaryRules, Zone,
 };
 use http1::RequestHead;
 use shared_request::Class;
@@ -16,6 +16,7 @@ use site::{CacheRules, CacheZoneChoice, CookieInKey, Pass, SharedRules};
 use crate::body::RequestBody;
 use crate::request::{Method, Request, View};
 use crate::runtime::Runtime;
+use crate::serve::proxy;
 use crate::shared::{self, Fields};
 use crate::variable;
 
@@ -133,7 +134,7 @@ pub fn plan<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) -> 
     if overlooks_something {
         request.view = View::Cache(rules.clone());
     }
-    let plan = plan_with(request, rules, zone);
+    let plan = plan_with(request, pass, rules, zone);
     if overlooks_something {
         request.view = View::Plain;
     }
@@ -145,8 +146,23 @@ pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
     request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
 }
 
+/// Why a request is no page's, whatever is stored: its answer is for this client alone.
+/// A body that reaches the application may shape the answer and is not in the key; an
+/// upgrade makes a tunnel. Nor would others wait for a body that may never come.
+fn why_alone(request: &mut Request, pass: &Pass) -> Option<&'static str> {
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    if is_read && pass.exchange.pass_request_body && request.body.length() != Some(0) {
+        return Some("body");
+    }
+    match pass.proxy() {
+        Some(proxy) if proxy::passes_upgrade(request, proxy) => Some("upgrade"),
+        _ => None,
+    }
+}
+
 fn plan_with<'a>(
     request: &mut Request,
+    pass: &Pass,
     rules: &'a Arc<CacheRules>,
     zone: &'a Arc<Zone>,
 ) -> CachePlan<'a> {
@@ -187,7 +203,10 @@ fn plan_with<'a>(
     let writer = rules
         .read_your_writes
         .is_some_and(|lifetime| is_writer(request, lifetime));
-    let bypass = if personal.is_some() {
+    let alone = why_alone(request, pass);
+    let bypass = if alone.is_some() {
+        alone
+    } else if personal.is_some() {
         personal
     } else if writer {
         Some("own-write")
@@ -202,7 +221,7 @@ fn plan_with<'a>(
         key,
         bypass,
         // What is forwarded whole was made for one visitor.
-        never_store: writer || rules.shared.is_some() && bypass.is_some(),
+        never_store: writer || alone.is_some() || rules.shared.is_some() && bypass.is_some(),
         session,
         uses: 1,
         shared: class,
@@ -216,6 +235,9 @@ fn put_shared_key(
     rules: &SharedRules,
     key: &mut Vec<u8>,
 ) -> Result<Class, &'static str> {
+    if !matches!(request.method, Method::Get | Method::Head) {
+        return Err("method");
+    }
     if !matches!(request.body, RequestBody::None) {
         return Err("body");
     }
@@ -501,5 +523,9 @@ pub fn use_stale(rules: &CacheRules) -> UseStale {
             .collect(),
         // nginx's directive is the operator's word by name; it wins there too.
         override_must_revalidate: true,
+        bounds: rules.stale.as_ref().map(|stale| StaleBounds {
+            while_renewed: stale.while_renewed,
+            while_failing: stale.while_failing,
+        }),
     }
 }

@@ -247,6 +247,8 @@ pub struct Request {
     /// X-Accel-Buffering, where it was sent.
     pub accel_buffering: Option<bool>,
     pub body: RequestBody,
+    /// Some location's `client_max_body_size` has let the body in.
+    pub is_body_let_in: bool,
     /// Bytes of head and body received: `$request_length`.
     pub received_bytes: u64,
     /// What upstreams did; `None` while nobody was asked.
@@ -435,6 +437,7 @@ impl Request {
                 view: View::Plain,
                 accel_buffering: None,
                 body: RequestBody::None,
+                is_body_let_in: false,
                 received_bytes: 0,
                 trace: None,
                 cache: CacheFacts {

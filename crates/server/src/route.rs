@@ -8,7 +8,8 @@ use crate::pattern;
 use crate::request::Request;
 
 /// The server for `host` (lower case, no port) behind `listener`. The pattern
-/// that matched, where one did, is run again by [`capture_server_name`].
+/// that matched, where one did, is run again by [`capture_server_name`]: so a server whose
+/// pattern gave up is as good as chosen, and the request is refused there.
 pub fn server_for(listener: &Listener, host: &[u8]) -> ServerId {
     let names = &listener.names;
     if host.is_empty() {
@@ -35,7 +36,7 @@ pub fn server_for(listener: &Listener, host: &[u8]) -> ServerId {
     names
         .patterns
         .iter()
-        .find(|(pattern, _)| pattern.regex.is_match(host).unwrap_or(false))
+        .find(|(pattern, _)| pattern.is_match(host).unwrap_or(true))
         .map_or(listener.default_server, |(_, server)| *server)
 }
 

@@ -14,6 +14,7 @@ use site::{Builtin, Coding, Part, Root, Template, Variable};
 use crate::clock;
 use crate::decimal;
 use crate::extras::{Extra, PathInfo, Values, put_value};
+use crate::pattern;
 use crate::policy;
 use crate::request::{LocalAddress, Request, View};
 use crate::serve::{files, proxy};
@@ -692,8 +693,7 @@ fn split_path_info(request: &mut Request) {
     }
     let path = request.path.clone();
     request.extras.forget_path_info();
-    let mut locations = pattern.regex.capture_locations();
-    if let Ok(Some(_)) = pattern.regex.captures_read(&mut locations, &path) {
+    if let Some(locations) = pattern::captures(request, pattern, &path) {
         let group = |number| {
             locations
                 .get(number)

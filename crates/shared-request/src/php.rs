@@ -8,7 +8,8 @@
 //! one after the other: too many of them cost a page that is not shared, one too few would
 //! cost a visitor's privacy.
 //!
-//! Held to a real PHP by a test (`tests/against_php.rs`).
+//! Held to a real PHP by the fuzz target `php_names` and, through the whole server, by the
+//! attack test `php_names`.
 
 /// Is one of the names that PHP may give to a cookie or an argument, of which `raw` is
 /// received, one that `is` wanted?
@@ -93,6 +94,36 @@ fn digit(byte: u8) -> Option<u8> {
         b'a'..=b'f' => Some(byte - b'a' + 10),
         b'A'..=b'F' => Some(byte - b'A' + 10),
         _ => None,
+    }
+}
+
+/// Compares what the rules make of a query string with the names that PHP finds in it: for
+/// fuzzing.
+///
+/// # Panics
+/// When PHP finds a name that the rules did not.
+#[doc(hidden)]
+pub fn fuzz_arguments(args: &[u8], names: &mut dyn FnMut(&[u8]) -> Vec<Vec<u8>>) {
+    use crate::{NameSet, Rules, arguments};
+    let rules = Rules {
+        personal_arguments: NameSet::new([&b"preview"[..]]),
+        removed_arguments: NameSet::new([&b"utm_*"[..], b"gclid"]),
+        ..Rules::default()
+    };
+    let target = [b"/?", args].concat();
+    let is_personal = arguments::examine(&target, &rules).is_err();
+    let found = names(args);
+    assert!(
+        is_personal || !found.iter().any(|name| name == b"preview"),
+        "PHP finds the personal argument"
+    );
+    let mut counted = Vec::new();
+    arguments::put_counted(args, &rules.removed_arguments, &mut counted);
+    for name in names(&counted) {
+        assert!(
+            !rules.removed_arguments.has(&name),
+            "PHP finds an argument that was to be removed"
+        );
     }
 }
 

@@ -13,6 +13,7 @@ mod lower;
 pub mod model;
 mod read;
 mod reference;
+mod unkeyed;
 
 pub use explain::{Explained, Verdict, explain};
 pub use lower::{LowerOptions, lower};
@@ -21,3 +22,4 @@ pub use model::*;
 pub use read::fuzz_read;
 pub use read::{Reading, read, read_with};
 pub use reference::reference;
+pub use unkeyed::{Unkeyed, unkeyed};

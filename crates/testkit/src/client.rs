@@ -116,6 +116,18 @@ impl Client {
         .expect("the text in time")
     }
 
+    /// The next bytes, however many came.
+    ///
+    /// # Panics
+    /// When nothing comes for [`PATIENCE`], or the server closes.
+    pub async fn receive_some(&mut self) -> Vec<u8> {
+        if self.buffer.is_empty() {
+            let filled = tokio::time::timeout(PATIENCE, self.fill()).await;
+            assert!(filled.expect("bytes in time"), "the server closed");
+        }
+        std::mem::take(&mut self.buffer)
+    }
+
     async fn read_response(&mut self, to_head_request: bool) -> Option<Reply> {
         let head_end = loop {
             if let Some(at) = find(&self.buffer, b"\r\n\r\n") {

@@ -221,6 +221,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, peer)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
+        // Else the second part of an answer waits 40 ms for the client to acknowledge the first.
+        let _ = stream.set_nodelay(true);
         let number = shared.connections.fetch_add(1, Ordering::SeqCst) + 1;
         connections.spawn(begin(stream, peer, number, Arc::clone(&shared)));
     }

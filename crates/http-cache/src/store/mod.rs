@@ -289,7 +289,18 @@ impl Zone {
             stale_while_revalidate: response.stale_while_revalidate,
             stale_if_error: response.stale_if_error,
             must_revalidate: response.must_revalidate,
+            last_failure: response.last_failure.at().map(|at| now.since(at)),
         })
+    }
+
+    /// What is to be known of a response before it is served stale; none where it is fresh or
+    /// was purged.
+    #[must_use]
+    pub fn stale_info(&self, response: &StoredResponse, now: Millis) -> Option<StaleInfo> {
+        match self.worth(response, now) {
+            Worth::Stale(info) => Some(info),
+            Worth::Fresh | Worth::Nothing => None,
+        }
     }
 
     /// What the key's stored responses vary on.

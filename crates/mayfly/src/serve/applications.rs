@@ -124,14 +124,8 @@ pub(super) const ANALYTICS_ARGUMENTS: [&str; 13] = [
     "ttclid", "twclid", "mc_cid", "mc_eid",
 ];
 
-/// Extensions of files that hold secrets or sources, whatever the application.
-pub(super) const SECRET_EXTENSIONS: &str = "sql(?:\\.(?:gz|bz2|xz|zst|zip))?|sqlite3?|db|bak|old|orig|save|sw[op]|env|ini|log|conf|sh|inc|dist|phps|phtml|phar|php\\d|pem|ya?ml|neon|twig";
-
-/// Names of such files.
-pub(super) const SECRET_NAMES: &str = "composer\\.(?:json|lock)|package(?:-lock)?\\.json|yarn\\.lock|web\\.config|artisan|makefile|dockerfile";
-
-/// What runs as PHP on a careless server.
-pub(super) const PHP: &str = "\\.(?:php\\d?|phtml|phar)(?:/|$)";
+/// What runs as PHP on a careless server, also with a path behind it.
+pub(super) const PHP: &str = "\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)";
 
 const GENERIC_PATHS: &[&str] = &[
     "admin",
@@ -153,13 +147,15 @@ const GENERIC_PATHS: &[&str] = &[
 ];
 
 const UPLOADS: (&str, &str) = (
-    "Nobody runs what visitors upload.",
-    "/(?:uploads?|userfiles|attachments)/.*\\.(?:php\\d?|phtml|phar)(?:/|$)",
+    "Nobody runs what visitors upload or what is kept for a while.",
+    "/(?:uploads?|userfiles|attachments|te?mp|cache)/.*\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)",
 );
 
+/// At any depth: plug-ins bring libraries as well. Automated attacks have asked for
+/// PHPUnit's `eval-stdin.php` since 2017 (CVE-2017-9841).
 const LIBRARIES: (&str, &str) = (
-    "Libraries are for PHP; only what a page shows of them is public.",
-    "^/(?:vendor|node_modules)/(?!.*\\.(?:css|js|mjs|map|png|jpe?g|gif|svg|webp|woff2?|ttf)$)",
+    "The scripts of libraries are for other scripts.",
+    "/(?:vendor|node_modules|bower_components|phpunit)/.*\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)",
 );
 
 const INDEX_ONLY: Scripts = Scripts::Only("^/index\\.php(?:/|$)");
@@ -259,11 +255,11 @@ const WORDPRESS: Rules = Rules {
     refused: &[
         (
             "Nobody runs what visitors upload.",
-            "/(?:wp-content|app)/(?:uploads|files|blogs\\.dir|cache|upgrade|languages)/.*\\.(?:php\\d?|phtml|phar)(?:/|$)",
+            "/(?:wp-content|app)/(?:uploads|files|blogs\\.dir|cache|upgrade|languages)/.*\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)",
         ),
         (
             "Parts that WordPress includes and nobody visits.",
-            "/(?:wp-includes/(?!js/tinymce/wp-tinymce\\.php$|ms-files\\.php$).*\\.php|wp-admin/includes/|wp-config[^/]*$)",
+            "/(?:wp-includes/(?!js/tinymce/wp-tinymce\\.php$|ms-files\\.php$).*\\.php|wp-admin/includes/|wp-config(?:-sample)?\\.php|wp-config[^/]*$)",
         ),
         LIBRARIES,
     ],
@@ -302,7 +298,7 @@ const MEDIAWIKI: Rules = Rules {
     refused: &[
         (
             "Nobody runs or renders what visitors upload.",
-            "^/images/.*\\.(?:php\\d?|phtml|phar|s?html?|xhtml|cgi|pl|py)(?:/|$)",
+            "^/images/.*\\.(?:php\\d*|phtml?|pht|phar|phps|s?html?|xhtml|cgi|pl|py)(?:/|$)",
         ),
         (
             "Deleted and unfinished uploads.",
@@ -329,10 +325,13 @@ const DOKUWIKI: Rules = Rules {
         "sectok",
         "purge",
     ],
-    refused: &[(
-        "Pages, settings with passwords, programs and sources.",
-        "^/(?:data|conf|bin|inc|vendor)(?:/|$)",
-    )],
+    refused: &[
+        (
+            "Pages, settings with passwords, programs and sources.",
+            "^/(?:data|conf|bin|inc|vendor)(?:/|$)",
+        ),
+        LIBRARIES,
+    ],
     scripts: Scripts::All,
 };
 
@@ -358,7 +357,7 @@ const DRUPAL: Rules = Rules {
     refused: &[
         (
             "Nobody runs what visitors upload.",
-            "^/(?:sites/[^/]+/files|files)/.*\\.(?:php\\d?|phtml|phar)(?:/|$)",
+            "^/(?:sites/[^/]+/files|files)/.*\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)",
         ),
         (
             "Private files are handed out by Drupal.",

@@ -67,10 +67,49 @@ impl Conf {
         self.gap();
     }
 
-    pub(super) fn refuse(&mut self, pattern: &str) {
-        self.line(&format!("location ~* \"{pattern}\" {{ deny all; }}"));
+    /// Refuses the paths that fit `pattern` (without case), whatever is there.
+    pub(super) fn refuse(&mut self, why: &str, pattern: &str) {
+        self.open(&format!("location ~* \"{}\"", over_lines(pattern)));
+        self.deny(why);
+        self.close();
         self.gap();
     }
+
+    pub(super) fn deny(&mut self, why: &str) {
+        self.line(&format!("deny_reason \"{why}\";"));
+        self.line("deny all;");
+    }
+
+    /// In a location: refuses files, and only files. What is at `fallback` is asked for
+    /// other paths.
+    pub(super) fn refuse_files(&mut self, fallback: &str) {
+        self.line("error_page 420 = @refused;");
+        self.line("if (-f $request_filename) { return 420; }");
+        self.line(&format!("try_files $uri/ {fallback};"));
+    }
+}
+
+/// `.` fits line breaks as well: a name may have them.
+pub(super) fn over_lines(pattern: &str) -> String {
+    match pattern.contains(".*") {
+        true => format!("(?s){pattern}"),
+        false => pattern.to_owned(),
+    }
+}
+
+/// A pattern that fits `bytes` as they are.
+pub(super) fn literal_pattern(bytes: &[u8]) -> String {
+    let mut pattern = String::new();
+    for &byte in bytes {
+        match byte {
+            b'/' | b'_' | b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                pattern.push(char::from(byte));
+            }
+            // Writing to a String does not fail.
+            _ => drop(write!(pattern, "\\x{byte:02x}")),
+        }
+    }
+    pattern
 }
 
 /// A path as an argument.

@@ -5,8 +5,13 @@
 //! The document root matters more than the name: picking the project folder
 //! instead of its `public` would publish its sources.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::closed_folders::ClosedFolder;
+use super::refused::{LAYOUTS, Layout};
 
 /// The files of the site, by paths relative to its folder (`..` and absolute
 /// paths reach beyond, where a distribution keeps parts elsewhere).
@@ -45,13 +50,24 @@ impl Files for Folder {
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        let file = std::fs::File::open(self.0.join(path)).ok()?;
-        let mut bytes = Vec::new();
-        file.take(Self::TEXT_BYTES_MAX)
-            .read_to_end(&mut bytes)
-            .ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        begin_of_text(&self.0.join(path), Self::TEXT_BYTES_MAX).ok()
     }
+}
+
+/// The first bytes of a regular file as text. It never waits: root reads here what
+/// others may have put there, a FIFO for instance.
+///
+/// # Errors
+/// What is there cannot be read, or is no file.
+pub(super) fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What kind of site it is.
@@ -110,6 +126,10 @@ pub struct Found {
     /// Whether `/wiki/TITLE` can be a short address of a page, because no
     /// folder of that name is in the way.
     pub has_short_wiki_paths: bool,
+    /// An application that needs no rules but about its private parts.
+    pub layout: Option<&'static Layout>,
+    /// Folders that Apache would not hand out: see [`super::closed_folders()`].
+    pub closed_folders: Vec<ClosedFolder>,
 }
 
 impl Found {
@@ -164,6 +184,8 @@ pub fn detect(files: &dyn Files) -> Found {
         wp_content_parent: debian_wp_content(files, kind),
         has_short_wiki_paths: kind == Kind::MediaWiki
             && files.names(&join(root, "wiki")).is_empty(),
+        layout: layout(files, kind, root),
+        closed_folders: Vec::new(),
     }
 }
 
@@ -208,6 +230,17 @@ fn rewrites_to_index(files: &dyn Files, root: &str) -> bool {
         let line = line.to_ascii_lowercase();
         (line.starts_with("rewriterule") || line.starts_with("fallbackresource"))
             && line.contains("index.php")
+    })
+}
+
+/// An application of the table of layouts.
+fn layout(files: &dyn Files, kind: Kind, root: &str) -> Option<&'static Layout> {
+    if !matches!(kind, Kind::FrontController | Kind::PlainPhp) {
+        return None;
+    }
+    LAYOUTS.iter().find(|layout| {
+        let mut signs = layout.signs.iter();
+        signs.all(|sign| files.is_file(&join(root, sign)))
     })
 }
 

@@ -6,13 +6,16 @@
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
 mod applications;
+mod closed_folders;
 mod conf_text;
 mod detect;
+mod refused;
 #[cfg(test)]
 mod rules_test;
 mod upstream;
 mod write_config;
 
+pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{Folder, Kind, detect};
 pub use upstream::{UpstreamUrl, write_upstream_config};
 pub use write_config::{ServeOptions, write_config};

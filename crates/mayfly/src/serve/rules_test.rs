@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pcre2::bytes::{Regex, RegexBuilder};
 use shared_request::{Bypass, Received, Rules};
 
+use super::closed_folders::{ClosedFolder, Closure};
 use super::detect::Found;
 use super::{Kind, ServeOptions, detect, write_config};
 
@@ -47,35 +48,127 @@ fn regex(pattern: &str, ignores_case: bool) -> Regex {
         .unwrap()
 }
 
-/// What the first matching pattern location does with a path.
-fn fate(config: &str, path: &str) -> &'static str {
-    let lines: Vec<&str> = config.lines().map(str::trim).collect();
-    for (number, line) in lines.iter().enumerate() {
-        let Some(head) = line.strip_prefix("location ~") else {
-            continue;
+/// A location with a pattern.
+#[derive(Default)]
+struct Location {
+    head: String,
+    lines: Vec<String>,
+    inner: Vec<Location>,
+}
+
+/// The lines and the locations of a block, from behind its opening brace.
+fn block<'a>(lines: &mut impl Iterator<Item = &'a str>, head: &str) -> Location {
+    let mut location = Location {
+        head: head.to_owned(),
+        ..Location::default()
+    };
+    while let Some(line) = lines.next().map(str::trim) {
+        match line.strip_suffix(" {") {
+            Some(head) => {
+                let inner = block(lines, head);
+                location.inner.push(inner);
+            }
+            None if line == "}" => break,
+            None => location.lines.push(line.to_owned()),
+        }
+    }
+    location
+}
+
+impl Location {
+    /// Does the path fit the pattern? Those without one are not looked at.
+    fn takes(&self, path: &str) -> bool {
+        let Some(head) = self.head.strip_prefix("location ~") else {
+            return false;
         };
         let (ignores_case, rest) = match head.strip_prefix('*') {
             Some(rest) => (true, rest.trim()),
             None => (false, head.trim()),
         };
-        let pattern = match rest.strip_prefix('"') {
-            Some(quoted) => quoted.split('"').next().unwrap(),
-            None => rest.split(' ').next().unwrap(),
-        };
-        if regex(pattern, ignores_case)
+        regex(rest.trim_matches('"'), ignores_case)
             .is_match(path.as_bytes())
             .unwrap()
-        {
-            let body = lines[number..].iter().take_while(|line| **line != "}");
-            let body: Vec<&str> = body.copied().collect();
-            return match () {
-                () if line.contains("deny all") => "refused",
-                () if body.contains(&"fastcgi_pass php:site;") => "run",
-                () => "file",
-            };
+    }
+
+    /// Does the path begin with a prefix that goes before patterns?
+    fn begins(&self, path: &str) -> bool {
+        let prefix = self.head.strip_prefix("location ^~ ");
+        prefix.is_some_and(|prefix| path.starts_with(prefix.trim_matches('"')))
+    }
+
+    /// The innermost location for a path.
+    fn locate(&self, path: &str) -> Option<&Location> {
+        let first = self.inner.iter().find(|inner| inner.begins(path));
+        let inner = first.or_else(|| self.inner.iter().find(|inner| inner.takes(path)))?;
+        Some(inner.locate(path).unwrap_or(inner))
+    }
+
+    fn says(&self, line: &str) -> bool {
+        self.lines.iter().any(|said| said == line)
+    }
+}
+
+/// What the location of a path does with it.
+fn fate(config: &str, path: &str) -> &'static str {
+    let (_, server) = config.split_once("server {\n").unwrap();
+    match block(&mut server.lines(), "server").locate(path) {
+        None => "page",
+        Some(location) if location.says("deny all;") => "refused",
+        Some(location) if location.says("fastcgi_pass php:site;") => "run",
+        // A page of that name may be.
+        Some(location) if location.says("if (-f $request_filename) { return 420; }") => "no file",
+        Some(location) if location.says("rewrite ^ /index.php last;") => "page",
+        Some(location) if location.says("return 404;") => "nothing",
+        Some(_) => "file",
+    }
+}
+
+#[test]
+fn debians_wp_content_is_as_strict_as_any() {
+    let closed = |path: &str, closure| ClosedFolder {
+        path: path.into(),
+        closure,
+    };
+    let found = Found {
+        wp_content_parent: Some("/var/lib/wordpress"),
+        closed_folders: vec![
+            closed("/wp-content/plugins/akismet/", Closure::AllButSome),
+            closed("/wp-content/uploads/private/", Closure::Whole),
+        ],
+        ..found(Kind::WordPress)
+    };
+    let options = ServeOptions::default();
+    let config = write_config(&found, Path::new("/srv/site"), &options).unwrap();
+    let cases: [(&str, &[&str]); 4] = [
+        (
+            "refused",
+            &[
+                "/wp-content/uploads/private/a.png",
+                "/wp-content/plugins/akismet/readme.txt",
+                "/wp-content/plugins/akismet/akismet.php/a.css",
+                "/wp-content/plugins/a/b.php",
+                "/wp-content/plugins/a/b.php/c.css",
+                "/wp-content/uploads/dump.sql",
+                "/wp-content/debug.log",
+                "/wp-content/.git/HEAD",
+            ],
+        ),
+        (
+            "file",
+            &[
+                "/wp-content/plugins/akismet/_inc/akismet.css",
+                "/wp-content/themes/a/style.css",
+                "/wp-content/uploads/2026/11/a.docx",
+            ],
+        ),
+        ("no file", &["/wp-content/notes.txt"]),
+        ("nothing", &["/wp-content/dump", "/wp-content/uploads/"]),
+    ];
+    for (expected, paths) in cases {
+        for path in paths {
+            assert_eq!(fate(&config, path), expected, "{path}");
         }
     }
-    "page"
 }
 
 #[test]
@@ -107,7 +200,6 @@ fn each_path_is_refused_run_or_handed_out() {
                 "/composer.json",
                 "/vendor/a/b.php",
                 "/vendor/a/b.php/c.css/d.php",
-                "/node_modules/a/index.html",
                 "/x.phar",
                 "/x.PHTML",
                 "/error.log",
@@ -122,19 +214,23 @@ fn each_path_is_refused_run_or_handed_out() {
                 "/a/b.JPG",
                 "/vendor/bootstrap/bootstrap.min.css",
                 "/uploads/a.png",
-            ],
-        ),
-        (
-            PlainPhp,
-            "page",
-            &[
-                "/",
-                "/about",
                 "/.well-known/acme-challenge/x",
                 "/robots.txt",
                 "/feed.xml",
             ],
         ),
+        (
+            PlainPhp,
+            "no file",
+            &[
+                "/node_modules/a/index.html",
+                "/vendor/a/b.txt",
+                "/backups/site.txt",
+                "/a/logs/today.txt",
+                "/config/app.json",
+            ],
+        ),
+        (PlainPhp, "page", &["/", "/about", "/vendor/a/b"]),
         (
             WordPress,
             "run",
@@ -172,17 +268,26 @@ fn each_path_is_refused_run_or_handed_out() {
                 "/wp-content/uploads/a.jpg",
                 "/wp-includes/js/a.js",
                 "/wp-content/plugins/a/vendor/b.css",
+                "/wp-content/uploads/2026/11/prices.xlsx",
+                "/wp-content/uploads/2026/11/pictures.zip",
+                "/sitemap.xml",
+                "/robots.txt",
+            ],
+        ),
+        (
+            WordPress,
+            "no file",
+            &[
+                "/notes.txt",
+                "/release-1.2",
+                "/wp-content/updraft/site.uc",
+                "/readme.md",
             ],
         ),
         (
             WordPress,
             "page",
-            &[
-                "/",
-                "/2026/11/hello/",
-                "/wp-json/wp/v2/posts",
-                "/sitemap.xml",
-            ],
+            &["/", "/2026/11/hello/", "/wp-json/wp/v2/posts"],
         ),
         (
             MediaWiki,
@@ -301,17 +406,16 @@ fn each_path_is_refused_run_or_handed_out() {
         (
             Laravel,
             "refused",
-            &[
-                "/other.php",
-                "/storage/x.php",
-                "/.env",
-                "/server.php",
-                "/artisan",
-            ],
+            &["/other.php", "/storage/x.php", "/.env", "/server.php"],
         ),
         (Laravel, "page", &["/", "/login", "/api/users"]),
         (Static, "refused", &["/a.php", "/.git/HEAD", "/a.html~"]),
-        (Static, "page", &["/", "/install.sh", "/openapi.yaml"]),
+        (Static, "page", &["/", "/about"]),
+        (
+            Static,
+            "file",
+            &["/install.sh", "/openapi.yaml", "/app-1.2.tar.gz"],
+        ),
     ];
     for (kind, expected, paths) in cases {
         let config = config(*kind);

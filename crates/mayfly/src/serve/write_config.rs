@@ -10,12 +10,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::applications::{
-    ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, PHP, Rules, SECRET_EXTENSIONS, SECRET_NAMES, Scripts,
-    rules,
-};
-use super::conf_text::{CannotWrite, Conf, path, time, word};
+use super::applications::{ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, PHP, Rules, Scripts, rules};
+use super::closed_folders::{ClosedFolder, Closure};
+use super::conf_text::{CannotWrite, Conf, literal_pattern, over_lines, path, time, word};
 use super::detect::{Found, Kind};
+use super::refused::{LIFETIMES, REFUSED_NAMES, browser_types, handed_out, refused_files};
 
 /// What the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,7 +157,7 @@ pub(super) fn log(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotW
 }
 
 /// What a site usually holds; other files are handed out as downloads.
-const TYPES: [(&str, &str); 34] = [
+const TYPES: [(&str, &str); 42] = [
     ("text/html", "html htm shtml"),
     ("text/css", "css"),
     ("text/xml", "xml"),
@@ -177,18 +176,26 @@ const TYPES: [(&str, &str); 34] = [
     ("application/gzip", "gz tgz"),
     ("application/wasm", "wasm"),
     ("image/gif", "gif"),
-    ("image/jpeg", "jpeg jpg"),
+    ("image/jpeg", "jpeg jpg jfif"),
     ("image/png", "png"),
+    ("image/apng", "apng"),
     ("image/webp", "webp"),
     ("image/avif", "avif"),
     ("image/svg+xml", "svg"),
-    ("image/x-icon", "ico"),
+    ("image/x-icon", "ico cur"),
     ("image/bmp", "bmp"),
     ("font/woff", "woff"),
     ("font/woff2", "woff2"),
     ("font/ttf", "ttf"),
     ("font/otf", "otf"),
+    ("application/vnd.ms-fontobject", "eot"),
+    ("application/xslt+xml", "xsl xslt"),
     ("audio/mpeg", "mp3"),
+    ("audio/mp4", "m4a"),
+    ("audio/aac", "aac"),
+    ("audio/wav", "wav"),
+    ("audio/flac", "flac"),
+    ("video/quicktime", "mov"),
     ("audio/ogg", "ogg oga opus"),
     ("video/mp4", "mp4 m4v"),
     ("video/webm", "webm"),
@@ -264,6 +271,8 @@ fn server(
     };
     conf.line(&format!("index {index};"));
     conf.line("client_max_body_size 64m;");
+    conf.note("No browser takes a file for something that it is not sent as.");
+    conf.line("add_header X-Content-Type-Options nosniff always;");
     Ok(())
 }
 
@@ -300,6 +309,10 @@ const PARAMS: [(&str, &str); 20] = [
     ("SERVER_PORT", "$server_port"),
     ("SERVER_NAME", "$host"),
 ];
+
+/// Lines at another level take the place of these: each level that hides another field
+/// says this, too.
+const HIDE_NOSNIFF: &str = "fastcgi_hide_header X-Content-Type-Options;";
 
 /// What proxies in front tell; nobody else is believed.
 const FORWARDED: [(&str, &str); 4] = [
@@ -343,7 +356,16 @@ fn php_params(conf: &mut Conf, options: &ServeOptions) {
     conf.line("fastcgi_read_timeout 300s;");
     conf.line("fastcgi_buffers 16 16k;");
     conf.line("fastcgi_buffer_size 32k;");
+    conf.note("It is sent once, also where PHP says it.");
+    conf.line(HIDE_NOSNIFF);
 }
+
+/// For how long past its lifetime the last copy is shown: while the maker of pages keeps up,
+/// and while it fails or too many wait for it. A page that nobody asked for in the meantime
+/// is made anew.
+const STALE_TIMES: &str = "10s 1h";
+/// So many waiting requests are too many: more than a moment's crowd.
+const LONG_QUEUE: usize = 10;
 
 pub(super) fn cache_rules(
     conf: &mut Conf,
@@ -365,6 +387,8 @@ pub(super) fn cache_rules(
     conf.line(&valid(spelling, options.ttl));
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
+    conf.line(&format!("cache_stale {STALE_TIMES};"));
+    conf.line(&format!("cache_queue_stale {LONG_QUEUE};"));
     conf.line(&format!("{prefix}_cache_lock on;"));
     conf.note(&format!(
         "A page that many may see is made for a request that Mayfly writes: {maker} sees"
@@ -380,7 +404,7 @@ pub(super) fn cache_rules(
     }
     if !rules.paths.is_empty() {
         let pattern = format!("~*/(?:{})(?:/|$)", rules.paths.join("|"));
-        conf.line(&format!("cache_personal_paths {};", quoted(&pattern)));
+        conf.line(&format!("cache_personal_paths {};", table_word(&pattern)));
     }
     list(conf, "cache_personal_args", rules.arguments);
     conf.note("Crawlers read everything and may get pages that are a little older.");
@@ -400,7 +424,7 @@ fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
     if words.is_empty() {
         return;
     }
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words.iter().map(|word| table_word(word)).collect();
     let mut line = directive.to_owned();
     let mut lines = Vec::new();
     for word in words {
@@ -419,8 +443,8 @@ fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
 /// Long lists go on in a line of their own.
 const MAX_LINE_BYTES: usize = 90;
 
-/// A word of ours, in quotes where the syntax wants them.
-fn quoted(word: &str) -> String {
+/// A name or a pattern of the tables, in quotes where the syntax wants them.
+fn table_word(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.*/=".contains(&byte);
     match word.bytes().all(is_plain) {
         true => word.to_owned(),
@@ -436,31 +460,32 @@ pub(super) fn valid(spelling: Spelling, lifetime: Duration) -> String {
     )
 }
 
+/// The order decides. A path is refused for what it leads through (a dot, a private
+/// folder, a script that is not to be run), then run for the script that it names, then
+/// looked at as a file: no later location can take back an earlier one's refusal.
 fn locations(conf: &mut Conf, found: &Found, rules: Option<&Rules>, is_caching: bool) {
+    let (in_wp_content, closed): (Vec<&ClosedFolder>, Vec<&ClosedFolder>) =
+        found.closed_folders.iter().partition(|folder| {
+            found.wp_content_parent.is_some() && folder.path.starts_with(b"/wp-content/")
+        });
+    closed_folders(conf, &closed);
     conf.note("What begins with a dot is nobody's business, but for .well-known.");
-    conf.refuse("/\\.(?!well-known(?:/|$))");
+    conf.refuse(DOT, "/\\.(?!well-known(?:/|$))");
     for (why, pattern) in rules.iter().flat_map(|rules| rules.refused) {
-        conf.note(why);
-        conf.refuse(pattern);
+        conf.refuse(why, pattern);
+    }
+    if let Some(layout) = found.layout {
+        conf.note(&format!("{}: {}.", layout.name, layout.source));
+        conf.refuse("A private part of the application.", layout.refused);
     }
     if let Some(parent) = found.wp_content_parent {
-        debian_wp_content(conf, parent);
+        debian_wp_content(conf, parent, &in_wp_content);
     }
     if let Some(rules) = rules {
         php(conf, found.kind, rules.scripts, is_caching);
-    } else {
-        conf.note("There is no PHP here: scripts are not shown as text.");
-        conf.refuse(PHP);
     }
-    if rules.is_some() {
-        conf.note("Copies, databases, logs and sources.");
-        conf.refuse(&format!(
-            "\\.(?:{SECRET_EXTENSIONS})$|~$|/(?:{SECRET_NAMES})$"
-        ));
-    } else {
-        conf.note("What editors leave behind.");
-        conf.refuse("\\.(?:bak|orig|save|sw[op])$|~$");
-    }
+    conf.note("No other script runs, or is shown as text.");
+    conf.refuse("A script that is not visited.", PHP);
     if found.has_short_wiki_paths {
         conf.open("location ^~ /wiki/");
         conf.line("rewrite ^ /index.php last;");
@@ -468,6 +493,54 @@ fn locations(conf: &mut Conf, found: &Found, rules: Option<&Rules>, is_caching: 
         conf.gap();
     }
     files(conf, found);
+}
+
+const DOT: &str = "A name that begins with a dot.";
+
+/// Folders whose `.htaccess` closes them.
+fn closed_folders(conf: &mut Conf, folders: &[&ClosedFolder]) {
+    if folders.is_empty() {
+        return;
+    }
+    conf.note("Folders that their .htaccess closes, when this was written.");
+    for folder in folders {
+        match std::str::from_utf8(&folder.path) {
+            Ok(path) => conf.open(&format!("location ^~ {}", quoted(path))),
+            // Not text: as a pattern, byte by byte.
+            Err(_) => conf.open(&format!(
+                "location ~ \"^{}\"",
+                literal_pattern(&folder.path)
+            )),
+        }
+        conf.deny("Its .htaccess closes the folder.");
+        if folder.closure == Closure::AllButSome {
+            conf.note("It excepts some files; pages load none but these.");
+            let pattern = format!("(?s)^(?!.*{PHP}|.*/\\.).*\\.(?:{})$", browser_types());
+            conf.open(&format!("location ~* \"{pattern}\""));
+            conf.line("allow all;");
+            conf.line("expires 1h;");
+            conf.close();
+        }
+        conf.close();
+        conf.gap();
+    }
+}
+
+/// Text without variables as an argument.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// Where PHP runs.
@@ -484,6 +557,7 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.open("location ~ ^/lib/exe/(?:fetch|taskrunner|indexer)\\.php(?:/|$)");
         conf.line(SPLIT);
         conf.line("fastcgi_hide_header Set-Cookie;");
+        conf.line(HIDE_NOSNIFF);
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -504,24 +578,21 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
     conf.line("fastcgi_pass php:site;");
     conf.close();
     conf.gap();
-    if let Scripts::Only(_) = scripts {
-        conf.note("No other script runs, or is shown.");
-        conf.refuse(PHP);
-    }
 }
 
 const SPLIT: &str = "fastcgi_split_path_info ^(.+?\\.php)(/.*)?$;";
 
 /// Debian's WordPress keeps themes, plugins and uploads elsewhere.
-fn debian_wp_content(conf: &mut Conf, parent: &str) {
+fn debian_wp_content(conf: &mut Conf, parent: &str, closed: &[&ClosedFolder]) {
     conf.note("Themes, plugins and uploads; nothing there is visited as a script.");
     conf.open("location ^~ /wp-content/");
     conf.line(&format!("root {parent};"));
-    conf.line("expires 1h;");
-    conf.line("try_files $uri =404;");
-    conf.refuse("/\\.");
-    conf.refuse(PHP);
-    conf.refuse(&format!("\\.(?:{SECRET_EXTENSIONS})$|~$"));
+    conf.gap();
+    closed_folders(conf, closed);
+    conf.refuse(DOT, "/\\.");
+    conf.refuse("A script that is not visited.", PHP);
+    names_with_a_dot(conf, Kind::WordPress, "=404");
+    conf.line("return 404;");
     conf.close();
     conf.gap();
 }
@@ -533,22 +604,31 @@ fn files(conf: &mut Conf, found: &Found) {
         (_, Some(script)) => format!("{script}?$args"),
         (_, None) => "=404".to_owned(),
     };
-    let lifetimes = [
-        ("1h", "css|js|mjs|map|webmanifest"),
-        (
-            "7d",
-            "gif|jpe?g|png|webp|avif|svg|ico|bmp|woff2?|ttf|otf|eot|mp3|ogg|opus|mp4|m4v|webm|ogv|pdf|zip",
-        ),
-    ];
-    for (lifetime, extensions) in lifetimes {
-        conf.open(&format!("location ~* \"\\.(?:{extensions})$\""));
-        conf.line(&format!("expires {lifetime};"));
-        conf.line(&format!("try_files $uri {fallback};"));
+    names_with_a_dot(conf, found.kind, &fallback);
+    conf.note("Proofs of ownership, for certificates and applications.");
+    conf.open("location ~ \"^/(?:\\.well-known/|apple-app-site-association$)\"");
+    conf.line(&format!("try_files $uri $uri/ {fallback};"));
+    conf.close();
+    conf.gap();
+    if found.kind == Kind::Static {
+        conf.note("Keys, logs and memory images.");
+        conf.open(&format!("location ~* \"{REFUSED_NAMES}\""));
+        conf.refuse_files(&fallback);
         conf.close();
         conf.gap();
     }
     conf.open("location /");
-    conf.line(&format!("try_files $uri $uri/ {fallback};"));
+    match found.kind {
+        Kind::Static => conf.line(&format!("try_files $uri $uri/ {fallback};")),
+        _ => {
+            conf.note("Files without an extension are no part of a page.");
+            conf.refuse_files(&fallback);
+        }
+    }
+    conf.close();
+    conf.gap();
+    conf.open("location @refused");
+    conf.deny("Not a file that is handed out.");
     conf.close();
     conf.gap();
     if found.kind == Kind::DokuWiki {
@@ -561,6 +641,50 @@ fn files(conf: &mut Conf, found: &Found) {
         conf.close();
         conf.gap();
     }
+}
+
+/// Names that may be files: the refused ones, then those that are handed out. Pages
+/// have no dot in their last part, as a rule, and pass by all of it.
+fn names_with_a_dot(conf: &mut Conf, kind: Kind, fallback: &str) {
+    let is_static = kind == Kind::Static;
+    conf.open("location ~ \"\\.[^/]*$|[~#]$\"");
+    let rows = refused_files().into_iter();
+    for row in rows.filter(|row| row.is_for_static || !is_static) {
+        conf.note(row.source);
+        match row.is_for_files_only {
+            false => conf.refuse(row.why, &row.pattern),
+            true => {
+                conf.note(row.why);
+                conf.open(&format!("location ~* \"{}\"", over_lines(&row.pattern)));
+                conf.refuse_files(fallback);
+                conf.close();
+                conf.gap();
+            }
+        }
+    }
+    for (lifetime, extensions) in LIFETIMES {
+        conf.open(&format!("location ~* \"\\.(?:{extensions})$\""));
+        conf.line(&format!("expires {lifetime};"));
+        conf.line(&format!("try_files $uri {fallback};"));
+        conf.close();
+        conf.gap();
+    }
+    match handed_out(kind) {
+        Some(rows) => {
+            for (why, pattern) in rows {
+                conf.note(why);
+                conf.open(&format!("location ~* \"{}\"", over_lines(&pattern)));
+                conf.line(&format!("try_files $uri {fallback};"));
+                conf.close();
+                conf.gap();
+            }
+            conf.note("No other file.");
+            conf.refuse_files(fallback);
+        }
+        None => conf.line(&format!("try_files $uri $uri/ {fallback};")),
+    }
+    conf.close();
+    conf.gap();
 }
 
 #[cfg(test)]
@@ -581,6 +705,8 @@ mod tests {
             },
             wp_content_parent: None,
             has_short_wiki_paths: kind == Kind::MediaWiki,
+            layout: None,
+            closed_folders: Vec::new(),
         }
     }
 

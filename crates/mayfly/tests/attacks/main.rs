@@ -4,7 +4,20 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
 //! attacks it withstands.
 
+mod forwarded;
+mod hosts;
+mod invalidation;
+mod patterns;
+mod php_names;
+mod random_pairs;
+mod repeated_requests;
+mod request_bodies;
+mod script_paths;
+mod secret_files;
+mod sessions;
+mod staleness;
 mod unkeyed_input;
+mod upgrades;
 
 /// The program under test.
 fn program() -> String {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, ServerId, StatusRule};
+use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, Pattern, ServerId, StatusRule};
 
 use crate::fetch::Try;
 use crate::in_force::InForce;
@@ -70,21 +70,21 @@ fn header_fits(rule: &HeaderRule, answer: &Answer) -> bool {
             let mut values = values.peekable();
             values.peek().is_some() && values.all(|value| **value != **unwanted)
         }
-        HeaderTest::Matches(pattern) => values.any(|value| is_match(&pattern.regex, value)),
+        HeaderTest::Matches(pattern) => values.any(|value| is_match(pattern, value) == Some(true)),
         HeaderTest::Differs(pattern) => {
             let mut values = values.peekable();
-            values.peek().is_some() && values.all(|value| !is_match(&pattern.regex, value))
+            values.peek().is_some() && values.all(|value| is_match(pattern, value) == Some(false))
         }
     }
 }
 
 fn body_fits(rule: &BodyRule, body: &[u8]) -> bool {
-    is_match(&rule.pattern.regex, body) != rule.negated
+    is_match(&rule.pattern, body) == Some(!rule.negated)
 }
 
-/// A pattern that gives up on a text does not match it.
-fn is_match(regex: &pcre2::bytes::Regex, text: &[u8]) -> bool {
-    regex.is_match(text).unwrap_or(false)
+/// `None`: the pattern gave up on the text, which therefore passes no test.
+fn is_match(pattern: &Pattern, text: &[u8]) -> Option<bool> {
+    pattern.is_match(text).ok()
 }
 
 /// `require`: variables as a request would see them that had this answer from

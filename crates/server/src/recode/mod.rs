@@ -16,6 +16,7 @@ use http_cache::Known;
 use http1::{Version, accept_encoding, same_name};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
+use crate::pattern;
 use crate::place::Place;
 use crate::reply::{Body, Reply, ReplyHead};
 use crate::request::{Method, Request};
@@ -235,14 +236,14 @@ fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &Reply
     request.head.field("via").is_none() || proxied(request, head, settings.gzip_proxied)
 }
 
-/// `gzip_disable`: is this a client that gzip is kept from?
+/// `gzip_disable`: is this a client that gzip is kept from? One that cannot be told is.
 #[cold]
 fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
     let Some(agent) = request.head.field("user-agent") else {
         return false;
     };
     let mut patterns = settings.gzip_disable.iter();
-    patterns.any(|pattern| pattern.regex.is_match(agent).unwrap_or(false))
+    patterns.any(|pattern| pattern::is_match(request, pattern, agent).unwrap_or(true))
 }
 
 /// `gzip_proxied`: what a request that came through a proxy may get.

@@ -38,8 +38,8 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
             if !is_usual && !added.always {
                 continue;
             }
-            let value = match added.value.as_constant() {
-                Some(text) => Bytes::copy_from_slice(text),
+            let value = match &added.constant {
+                Some(constant) => constant.clone(),
                 None if !request.runtime.site.http.uses_sent_fields => {
                     Bytes::from(variable::evaluate(request, &added.value))
                 }
@@ -111,16 +111,14 @@ fn add_own_trailers(request: &mut Request) {
         }
         let value = on_one_line(variable::evaluate(request, &trailer.value).into());
         if !value.is_empty() {
-            let name = Bytes::copy_from_slice(&trailer.name);
-            request.extras.trailers.append(name, value);
+            request.extras.trailers.append(trailer.name.clone(), value);
         }
     }
 }
 
 /// nginx replaces these two and adds everything else; nothing is sent for an
 /// empty value.
-fn put(reply: &mut Reply, name: &[u8], value: Bytes) {
-    let name_bytes = Bytes::copy_from_slice(name);
+fn put(reply: &mut Reply, name: &Bytes, value: Bytes) {
     if http1::same_name(name, b"last-modified") || http1::same_name(name, b"etag") {
         reply.head.unpack();
         if http1::same_name(name, b"last-modified") {
@@ -129,12 +127,12 @@ fn put(reply: &mut Reply, name: &[u8], value: Bytes) {
         if value.is_empty() {
             reply.head.fields.remove(name);
         } else {
-            reply.head.fields.set(name_bytes, value);
+            reply.head.fields.set(name.clone(), value);
         }
         return;
     }
     if !value.is_empty() {
-        reply.head.fields.append(name_bytes, value);
+        reply.head.fields.append(name.clone(), value);
     }
 }
 

@@ -18,6 +18,7 @@ use site::{IfModifiedSince, ServerTokens, Settings};
 
 use crate::charset;
 use crate::may_wait::MayWait;
+use crate::pattern;
 use crate::place::Place;
 use crate::recode::{self, Recoder, Recoding, Wait};
 use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
@@ -75,6 +76,15 @@ pub fn send<'a>(
     let prepared = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
         false => prepare(request, &mut reply),
+    };
+    let prepared = match pattern::has_failed(request) {
+        false => prepared,
+        // On the way of a field that is added: without it the response may not go out.
+        true => {
+            *reply = status_page(request, 500);
+            request.runs_ssi = false;
+            Prepared::Ready(None)
+        }
     };
     match prepared {
         Prepared::Ready(changes) => {

@@ -134,7 +134,7 @@ fn directory(request: &mut Request) -> Handled {
     if is_read && request.settings().files.autoindex.enabled {
         return autoindex::listing(request, Path::new(OsStr::from_bytes(&directory)));
     }
-    error_log::request(
+    error_log::refusal(
         request,
         LogLevel::Error,
         format_args!("directory index of \"{}\" is forbidden", text(&directory)),
@@ -373,11 +373,13 @@ fn file_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
 
 fn log_failure(request: &Request, level: LogLevel, path: &[u8], failure: Failure) {
     let (call, error) = (failure.call, failure.error());
-    error_log::request(
-        request,
-        level,
-        format_args!("{call} \"{}\" failed{}", text(path), Errno(&error)),
-    );
+    let log = match failure.is_forbidden() {
+        true => error_log::refusal,
+        false => error_log::request,
+    };
+    let path = text(path);
+    let message = format_args!("{call} \"{path}\" failed{}", Errno(&error));
+    log(request, level, message);
 }
 
 fn text(path: &[u8]) -> impl std::fmt::Display {

@@ -18,6 +18,7 @@ use crate::error_log::{self, Origin};
 use crate::fetch::{self, Asking, FetchContext, FetchError, FetchSpec, Fetched};
 use crate::naming::Lookup;
 use crate::patience::SharedPatience;
+use crate::pattern;
 use crate::pipeline::Handled;
 use crate::policy::{self, CachePlan, PurgedKeys};
 use crate::reply::{Body, Reply, ReplyHead};
@@ -44,7 +45,11 @@ pub fn at_once<'a>(request: &mut Request, runtime: &'a Runtime, pass: &'a Pass) 
         }
         Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }
-    match policy::plan(request, runtime, pass) {
+    let plan = policy::plan(request, runtime, pass);
+    if pattern::has_failed(request) {
+        return AtOnce::Handled(Handled::Status(500));
+    }
+    match plan {
         CachePlan::Purge { zone, keys } => AtOnce::Handled(purge(request, zone, &keys)),
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
@@ -307,6 +312,9 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         }
     };
     (request.method, request.method_override) = method;
+    if pattern::has_failed(request) {
+        return Err(500);
+    }
     let asking = asking.map_err(|error| {
         error_log::request(request, LogLevel::Error, format_args!("{error}"));
         500u16

@@ -193,15 +193,34 @@ pub fn render(
             target,
             framing,
             keep_alive,
-            allow_upgrade: options.upgrade
-                && !request.is_subrequest
-                && !asked.for_cache
-                && request.head.version() >= Version::Http11
-                && request.head.field("upgrade").is_some(),
+            allow_upgrade: options.upgrade && !asked.for_cache && asks_upgrade(request),
         },
         body,
         is_head,
     }
+}
+
+/// Does the client ask for another protocol (RFC 9110 §7.8)? Without the connection
+/// option the field was meant for somebody before us, who has not taken it off.
+fn asks_upgrade(request: &Request) -> bool {
+    !request.is_subrequest
+        && request.head.version() >= Version::Http11
+        && request.head.field("upgrade").is_some()
+        && request
+            .head
+            .field_all(b"connection")
+            .flat_map(|value| value.split(|&byte| byte == b','))
+            .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+}
+
+/// Does the client ask for another protocol, and will the upstream hear of it? What comes
+/// of that is a tunnel for this client.
+pub fn passes_upgrade(request: &mut Request, proxy: &Proxy) -> bool {
+    asks_upgrade(request)
+        && proxy.fields.iter().any(|field| {
+            same_name(&field.name, b"upgrade")
+                && !variable::evaluate(request, &field.value).is_empty()
+        })
 }
 
 /// What the fields sent say of the connection.

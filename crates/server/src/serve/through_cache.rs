@@ -21,11 +21,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{
     Alone, Followed, Forward, Join, JoinRequest, KeyRef, Leader, Lookup, Millis, NoStore, Outcome,
-    Reader, Served, StaleInfo, StaleReason, StoredHead, StoredResponse, may_serve_stale,
+    Reader, Served, StaleInfo, StaleReason, StoredHead, StoredResponse, UseStale, may_serve_stale,
 };
 use site::Pass;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client::{ClientSide, unless_gone};
 use crate::clock;
@@ -295,9 +295,8 @@ async fn lead_for(
     leader: Leader,
     stale: Option<(Arc<StoredResponse>, StaleInfo)>,
 ) -> Handled {
-    if let Err(status) = passed::take_body(request, pass, client).await {
-        return Handled::Status(status);
-    }
+    // Others may wait for this. There is nothing to wait for: who comes here has no body, or
+    // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
     let (mut spec, store) = match prepare(request, pass, plan, &leader) {
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
@@ -308,21 +307,37 @@ async fn lead_for(
     let watched = client
         .stream()
         .filter(|_| !pass.exchange.ignore_client_abort);
+    let asked_at = Millis(request.now);
+    let allowed = policy::use_stale(plan.rules);
+    let slow = stale
+        .as_ref()
+        .filter(|(_, info)| stands_in_for_slow(&allowed, info))
+        .map(|(stored, _)| stored.clone());
     let led = unless_gone(watched, led);
-    let led = match hints {
+    let led = async {
+        match hints {
+            None => led.await,
+            Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, led))
+                .await
+                .flatten(),
+        }
+    };
+    let led = match slow {
         None => led.await,
-        Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, led))
-            .await
-            .flatten(),
+        Some(stored) => match timeout(plan.rules.lock_timeout, Box::pin(led)).await {
+            Ok(led) => led,
+            // The fetch goes on, for those who come next.
+            Err(_) => return from_memory(request, stored, Served::StaleError),
+        },
     };
     let Some(led) = led else {
         return Handled::ClientGone;
     };
-    let allowed = policy::use_stale(plan.rules);
+    let waited = Millis(clock::now()).since(asked_at);
     let may_stand_in = |why| {
         stale
             .as_ref()
-            .filter(|(_, info)| may_serve_stale(why, &allowed, info))
+            .filter(|(_, info)| may_serve_stale(why, &allowed, &info.after(waited)))
             .map(|(stored, _)| stored.clone())
     };
     match led {
@@ -371,6 +386,7 @@ fn is_for_another_request(
     let is_for_one = match why {
         NoStore::Condition
         | NoStore::Status
+        | NoStore::CookieOutsideKey
         | NoStore::Authorization
         | NoStore::SetCookie
         | NoStore::NoStoreDirective
@@ -393,6 +409,12 @@ fn is_for_another_request(
     is_for_one
         && fetched.status < 500
         && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
+}
+
+/// With `cache_stale`, an upstream that takes longer than others wait for a leader does not keep
+/// up: may this copy be shown meanwhile?
+fn stands_in_for_slow(allowed: &UseStale, info: &StaleInfo) -> bool {
+    allowed.bounds.is_some() && may_serve_stale(StaleReason::Timeout, allowed, info)
 }
 
 fn note_not_stored(request: &mut Request, why: NoStore) {
@@ -432,7 +454,9 @@ async fn follow(
     }
     let followed = wait(request, plan, &mut follower, began).await;
     drop(follower);
+    let asked_at = Millis(request.now);
     request.now = clock::now();
+    let waited = Millis(request.now).since(asked_at);
     if let Some(outcome) = &mut request.cache.outcome {
         outcome.collapsed = true;
     }
@@ -450,7 +474,9 @@ async fn follow(
         }
         Ok(Followed::VaryMismatch) => Round::Again,
         Ok(Followed::Failed(status)) => match stale {
-            Some((stored, info)) if may_serve_stale(StaleReason::Error, &allowed, &info) => {
+            Some((stored, info))
+                if may_serve_stale(StaleReason::Error, &allowed, &info.after(waited)) =>
+            {
                 Round::Done(from_memory(request, stored, Served::StaleError))
             }
             // What the leader could not get, its followers do not ask for again.
@@ -458,8 +484,13 @@ async fn follow(
             _ => Round::Done(Handled::Status(status)),
         },
         Err(OutOfPatience::WithLeader) => Round::Again,
-        // Fetch, but leave storing to the leader.
-        Err(OutOfPatience::Altogether) => Round::Done(passed::direct(request, pass, client).await),
+        Err(OutOfPatience::Altogether) => match stale {
+            Some((stored, info)) if stands_in_for_slow(&allowed, &info.after(waited)) => {
+                Round::Done(from_memory(request, stored, Served::StaleError))
+            }
+            // Fetch, but leave storing to the leader.
+            _ => Round::Done(passed::direct(request, pass, client).await),
+        },
     }
 }
 

@@ -227,12 +227,14 @@ impl Page {
     fn is_of_conditions(&mut self, request: &mut Request, command: &Command) -> bool {
         match command.name.as_slice() {
             b"if" => {
-                let holds = self.is_open()
-                    && self.holds(request, command.parameter("expr").unwrap_or_default());
+                let holds = match self.is_open() {
+                    true => self.holds(request, command),
+                    false => Some(false),
+                };
                 if self.conditions.len() < MAX_NESTING {
                     self.conditions.push(Condition {
-                        is_settled: holds,
-                        is_open: holds,
+                        is_settled: holds != Some(false),
+                        is_open: holds == Some(true),
                     });
                 }
             }
@@ -240,11 +242,13 @@ impl Page {
                 let around = self.conditions.len().saturating_sub(1);
                 let is_reached = self.conditions[..around].iter().all(|it| it.is_open)
                     && self.conditions.last().is_some_and(|it| !it.is_settled);
-                let holds = is_reached
-                    && self.holds(request, command.parameter("expr").unwrap_or_default());
+                let holds = match is_reached {
+                    true => self.holds(request, command),
+                    false => Some(false),
+                };
                 if let Some(condition) = self.conditions.last_mut() {
-                    condition.is_open = holds;
-                    condition.is_settled |= holds;
+                    condition.is_open = holds == Some(true);
+                    condition.is_settled |= holds != Some(false);
                 }
             }
             b"else" => {
@@ -261,11 +265,12 @@ impl Page {
         true
     }
 
-    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`
-    fn holds(&mut self, request: &mut Request, expression: &[u8]) -> bool {
-        let expression = expression.trim_ascii();
+    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` where the pattern gave up: then
+    /// neither this part of the page is shown nor what stands for the contrary.
+    fn holds(&mut self, request: &mut Request, command: &Command) -> Option<bool> {
+        let expression = command.parameter("expr").unwrap_or_default().trim_ascii();
         let Some(equals) = expression.iter().position(|&byte| byte == b'=') else {
-            return !self.expand(request, expression).is_empty();
+            return Some(!self.expand(request, expression).is_empty());
         };
         let (left, right) = (&expression[..equals], &expression[equals + 1..]);
         let (left, wanted) = match left.strip_suffix(b"!") {
@@ -278,23 +283,28 @@ impl Page {
             .strip_prefix(b"/")
             .and_then(|right| right.strip_suffix(b"/"));
         let found = match pattern {
-            Some(pattern) => self.matches(request, pattern, &left),
+            Some(pattern) => self.matches(request, pattern, &left)?,
             None => left == self.expand(request, right),
         };
-        found == wanted
+        Some(found == wanted)
     }
 
-    fn matches(&mut self, request: &Request, pattern: &[u8], subject: &[u8]) -> bool {
+    fn matches(&mut self, request: &Request, pattern: &[u8], subject: &[u8]) -> Option<bool> {
         let pattern = String::from_utf8_lossy(pattern);
         let regex = match Regex::new(&pattern) {
             Ok(regex) => regex,
             Err(error) => {
                 error_log::request(request, LogLevel::Error, format_args!("{error}"));
-                return false;
+                return Some(false);
             }
         };
-        let Ok(Some(found)) = regex.captures(subject) else {
-            return false;
+        let found = match regex.captures(subject) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Some(false),
+            Err(error) => {
+                self.error(request, &format!("pattern \"{pattern}\" failed: {error}"));
+                return None;
+            }
         };
         let mut values = self.values.lock();
         values.groups = (0..found.len())
@@ -306,7 +316,7 @@ impl Page {
                 values.variables.insert(name, value.as_bytes().to_vec());
             }
         }
-        true
+        Some(true)
     }
 
     fn echo(&mut self, request: &mut Request, command: &Command) {

@@ -42,6 +42,11 @@ pub(super) const TABLE: &[Directive] = &[
         .short("keep an address or network out")
         .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. `deny all` as the last keeps everybody else out, with 403.")
         .example("deny all;"),
+    Directive::new("deny_reason", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
+        .takes(1, 1, "TEXT").inherited()
+        .short("what the error log says about who is kept out")
+        .long("The text stands behind `access forbidden by rule` in the lines about requests that `deny` refused. Clients do not see it. An empty text takes an inherited one away.")
+        .example(r#"deny_reason "A database dump.";"#),
     Directive::new("limit_except", &[Context::Location])
         .takes(1, usize::MAX, "METHOD ... { }").block()
         .short("rules for other methods")

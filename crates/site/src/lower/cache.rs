@@ -157,6 +157,7 @@ impl Lowering<'_> {
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
+            stale: self.stale(level),
         };
         match purge {
             Purge::None => {}
@@ -320,6 +321,32 @@ impl Lowering<'_> {
             return None;
         }
         self.number_of(node.arg(0)).map(to_usize)
+    }
+
+    fn stale(&mut self, level: &Level<'_>) -> Option<StaleTimes> {
+        let node = level.find("cache_stale")?;
+        if node.arg(0).text == "off" {
+            return None;
+        }
+        let while_renewed = self.duration_of(node.arg(0))?;
+        let while_failing = match node.args().get(1) {
+            Some(word) => self.duration_of(word)?,
+            None => while_renewed,
+        };
+        if while_failing < while_renewed {
+            self.report(
+                Diagnostic::error(
+                    node.arg(1).span,
+                    "the second time of \"cache_stale\" is shorter than the first",
+                )
+                .label("a page is shown for at least as long while the upstream fails"),
+            );
+            return None;
+        }
+        Some(StaleTimes {
+            while_renewed,
+            while_failing,
+        })
     }
 
     /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.

@@ -95,7 +95,7 @@ impl Lowering<'_> {
             Some(text) => (text, true),
             None => (text, false),
         };
-        Some(self.pattern(word, text, caseless)?.regex.clone())
+        Some(self.pattern(word, text, caseless)?.regex().clone())
     }
 
     fn personal_paths(&mut self, level: &Level<'_>) -> Vec<Regex> {

@@ -151,7 +151,7 @@ impl Lowering<'_> {
         let node = level.find("fastcgi_split_path_info")?;
         let word = node.arg(0);
         let pattern = self.pattern(word, word, false)?;
-        if pattern.regex.captures_len() != 3 {
+        if pattern.group_count() != 3 {
             self.report(
                 Diagnostic::error(
                     word.span,

@@ -67,9 +67,11 @@ impl Lowering<'_> {
                     "expected a name without spaces and colons",
                 );
             }
+            let value = self.template(node.arg(1));
             added.push(AddHeader {
-                name: bytes(name),
-                value: self.template(node.arg(1)),
+                name: bytes(name).into(),
+                constant: value.as_constant().map(bytes::Bytes::copy_from_slice),
+                value,
                 always,
             });
         }

@@ -171,7 +171,8 @@ impl Lowering<'_> {
         outer: &Enclosing,
         gathered: &mut Gathered,
     ) -> LocationId {
-        if outer.settings.files.try_files.is_some() {
+        let returns = level.nodes.iter().any(|node| node.name() == "return");
+        if outer.settings.files.try_files.is_some() && !returns {
             self.report(
                 Diagnostic::warning(
                     node.span(),

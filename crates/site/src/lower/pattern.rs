@@ -60,11 +60,7 @@ impl Lowering<'_> {
             .into_iter()
             .map(|(group, name)| (group, self.filled_slot(&name)))
             .collect();
-        Some(Arc::new(Pattern {
-            source: text.to_owned(),
-            regex,
-            named,
-        }))
+        Some(Arc::new(Pattern::new(text, caseless, regex, named)))
     }
 }
 

@@ -41,6 +41,10 @@ impl Lowering<'_> {
                 )),
             },
             access: self.access_rules(level),
+            deny_reason: level
+                .find("deny_reason")
+                .map(|node| node.arg(0).text.as_str().into())
+                .unwrap_or_default(),
             auth: self.auth(level),
             satisfy: self.choice(
                 level,

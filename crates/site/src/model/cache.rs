@@ -61,6 +61,15 @@ pub struct CacheRules {
     pub shared: Option<Box<SharedRules>>,
     /// `cache_queue_stale N`: serve stale when so many requests wait for PHP.
     pub queue_stale: Option<usize>,
+    /// `cache_stale`: none, no bound.
+    pub stale: Option<StaleTimes>,
+}
+
+/// `cache_stale TIME [TIME]`: how long past its freshness a response is shown at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaleTimes {
+    pub while_renewed: Duration,
+    pub while_failing: Duration,
 }
 
 impl CacheRules {

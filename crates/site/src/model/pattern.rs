@@ -1,17 +1,144 @@
 //! Regular expressions (PCRE, as in nginx) with the slots their named groups fill.
 
+use std::sync::OnceLock;
+
+use pcre2::Error;
+use pcre2::bytes::{CaptureLocations, Regex, RegexBuilder};
+
 use super::SlotId;
+
+/// What a pattern may need at most while it matches. The 32 KB that the library has by itself
+/// are used up by a few thousand turns of a group: a long path would make it give up.
+const LARGE_STACK_BYTES: usize = 1024 * 1024;
+/// `PCRE2_ERROR_JIT_STACKLIMIT`
+const STACK_USED_UP: i32 = -46;
 
 /// A compiled pattern.
 pub struct Pattern {
     pub source: String,
-    pub regex: pcre2::bytes::Regex,
     /// Named groups: group number and the slot it is written to.
     pub named: Vec<(usize, SlotId)>,
+    is_caseless: bool,
+    regex: Regex,
+    /// The same with a large stack, once that was needed. A stack costs two system calls
+    /// for each match, which the usual one does without.
+    with_large_stack: OnceLock<Result<Regex, Error>>,
+}
+
+impl Pattern {
+    /// `regex` is what `source` was compiled to.
+    pub(crate) fn new(
+        source: &str,
+        is_caseless: bool,
+        regex: Regex,
+        named: Vec<(usize, SlotId)>,
+    ) -> Pattern {
+        Pattern {
+            source: source.to_owned(),
+            named,
+            is_caseless,
+            regex,
+            with_large_stack: OnceLock::new(),
+        }
+    }
+
+    /// For those who take one that gives up for the worse of yes and no.
+    pub(crate) fn regex(&self) -> &Regex {
+        &self.regex
+    }
+
+    /// Groups that it captures, the whole match among them.
+    pub fn group_count(&self) -> usize {
+        self.regex.captures_len()
+    }
+
+    /// Does it match `subject`?
+    ///
+    /// # Errors
+    /// The library gave up: that is neither yes nor no.
+    pub fn is_match(&self, subject: &[u8]) -> Result<bool, Error> {
+        match self.regex.is_match(subject) {
+            Err(error) if error.code() == STACK_USED_UP => {
+                self.with_large_stack()?.is_match(subject)
+            }
+            decided => decided,
+        }
+    }
+
+    /// Where its groups are in `subject`; `None` where it does not match.
+    ///
+    /// # Errors
+    /// As [`Self::is_match`].
+    pub fn captures(&self, subject: &[u8]) -> Result<Option<CaptureLocations>, Error> {
+        match captures(&self.regex, subject) {
+            Err(error) if error.code() == STACK_USED_UP => {
+                captures(self.with_large_stack()?, subject)
+            }
+            decided => decided,
+        }
+    }
+
+    #[cold]
+    fn with_large_stack(&self) -> Result<&Regex, Error> {
+        let built = self.with_large_stack.get_or_init(|| {
+            RegexBuilder::new()
+                .jit_if_available(true)
+                .max_jit_stack_size(Some(LARGE_STACK_BYTES))
+                .caseless(self.is_caseless)
+                .build(&self.source)
+        });
+        built.as_ref().map_err(Error::clone)
+    }
+}
+
+fn captures(regex: &Regex, subject: &[u8]) -> Result<Option<CaptureLocations>, Error> {
+    let mut locations = regex.capture_locations();
+    let found = regex.captures_read(&mut locations, subject)?;
+    Ok(found.map(|_| locations))
 }
 
 impl std::fmt::Debug for Pattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Pattern({:?})", self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(source: &str, is_caseless: bool) -> Pattern {
+        let built = RegexBuilder::new()
+            .jit_if_available(true)
+            .caseless(is_caseless)
+            .build(source);
+        Pattern::new(source, is_caseless, built.unwrap(), Vec::new())
+    }
+
+    #[test]
+    fn a_match_that_uses_up_the_small_stack_is_made_with_a_large_one() {
+        let subject = format!("{}END", "ab".repeat(4000));
+        for (source, is_caseless, wanted) in [
+            ("^(?:(a)|(b))*END$", false, true),
+            ("^(?:(a)|(b))*aEND$", false, false),
+            ("^(?:(a)|(b))*end$", true, true),
+        ] {
+            let pattern = pattern(source, is_caseless);
+            let found = pattern.captures(subject.as_bytes()).unwrap();
+            assert_eq!(found.is_some(), wanted, "{source}");
+            let last = found.and_then(|groups| groups.get(2));
+            assert_eq!(last, wanted.then_some((7999, 8000)), "{source}");
+            assert_eq!(pattern.is_match(subject.as_bytes()).unwrap(), wanted);
+            assert!(pattern.with_large_stack.get().is_some(), "{source}");
+        }
+    }
+
+    #[test]
+    fn what_takes_too_many_steps_is_an_error() {
+        let pattern = pattern("(?:(a+)+!|end)", false);
+        let subject = format!("{}end", "a".repeat(40));
+        assert!(pattern.is_match(subject.as_bytes()).is_err());
+        assert!(pattern.captures(subject.as_bytes()).is_err());
+        assert!(pattern.is_match(b"aa!").unwrap());
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::*;
 
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub struct Settings {
     pub connection: ConnectionSettings,
     pub headers: HeaderSettings,
     pub access: Vec<AccessRule>,
+    /// Said in the error log about who is refused by `access`; empty: nothing.
+    pub deny_reason: Box<str>,
     pub auth: Option<AuthBasic>,
     pub satisfy: Satisfy,
     /// `auth_request`; `None`: off.
@@ -224,11 +228,25 @@ pub struct HeaderSettings {
     pub cache_status: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AddHeader {
-    pub name: Box<[u8]>,
+    /// Shared by the responses that carry it, like `constant`.
+    pub name: Bytes,
     pub value: Template,
+    /// The value where it holds no variable.
+    pub constant: Option<Bytes>,
     pub always: bool,
+}
+
+/// The constant says nothing that the value does not.
+impl std::fmt::Debug for AddHeader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AddHeader")
+            .field("name", &String::from_utf8_lossy(&self.name))
+            .field("value", &self.value)
+            .field("always", &self.always)
+            .finish()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

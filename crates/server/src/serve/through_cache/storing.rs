@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{
     CacheKey, KeyRef, Leader, Millis, NoStore, Policy, PurgeMode, PurgeTarget, Pushed, Reader,
-    RequestFacts, ResponseFacts, ResponseHead, Storable, StoredResponse, Zone,
+    RequestFacts, ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Zone,
+    may_serve_stale,
 };
 use site::{LogLevel, Pass, Protocol};
 use tokio::sync::oneshot;
@@ -22,6 +23,8 @@ use crate::serve::pass::{self as passed, Asked};
 use crate::serve::proxy;
 use crate::serve::slice::Wanted;
 use crate::shared::{self, Fields};
+
+use super::stale_reason;
 
 /// How long it is remembered that a page may not be shared, so that private
 /// pages do not queue behind each other.
@@ -75,6 +78,20 @@ impl StorePlan {
         }
     }
 
+    /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
+    /// need not wait to learn of it.
+    fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
+        let Some(stale) = leader.stale() else {
+            return false;
+        };
+        let info = self.zone.stale_info(stale, now);
+        let stands_in = info.is_some_and(|info| may_serve_stale(why, &self.allowed, &info));
+        if stands_in {
+            stale.note_failure(now);
+        }
+        stands_in
+    }
+
     /// Does a response that may not be stored say that the stale copy is no longer
     /// what this page is? A page that is gone, moved or private now must not be
     /// shown for as long as somebody asks for it. Server errors say nothing of the
@@ -99,7 +116,12 @@ impl StorePlan {
     /// at all where the reason is this very request. Otherwise one visitor who
     /// is logged in would keep all others from a new copy.
     fn remembered_for(&self, why: NoStore) -> Duration {
-        if self.is_bypass || matches!(why, NoStore::Condition | NoStore::Authorization) {
+        if self.is_bypass
+            || matches!(
+                why,
+                NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
+            )
+        {
             return Duration::ZERO;
         }
         REMEMBER_NOT_SHAREABLE
@@ -232,6 +254,7 @@ pub async fn lead(
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
         Err(error) => {
+            store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
             if in_background {
                 // Until the flight ends nobody else begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
@@ -247,7 +270,9 @@ pub async fn lead(
     if fetched.status == 304 && store.is_validating {
         return freshen(leader, fetched, &spec, &store, now, tell);
     }
-    if leader.stale().is_some() && store.allowed.statuses.contains(&fetched.status) {
+    if store.allowed.statuses.contains(&fetched.status)
+        && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
+    {
         leader.failed();
         return tell(Led::BadStatus(Box::new(fetched)));
     }
@@ -390,10 +415,8 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
     if passed::accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
         return Err(NoStore::Condition);
     }
-    if store.minds_private
-        && let Some(why) = refuses_sharing(&fetched.fields)
-    {
-        return Err(why);
+    if store.minds_private && is_for_one_visitor(&fetched.fields) {
+        return Err(NoStore::CookieOutsideKey);
     }
     let condition = match (&mut store.request, &store.pass.cache) {
         (Some(request), Some(rules)) => {
@@ -424,17 +447,13 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
 }
 
 /// Does Cache-Control say that the response is for one visitor?
-fn refuses_sharing(fields: &[(Bytes, Bytes)]) -> Option<NoStore> {
+fn is_for_one_visitor(fields: &[(Bytes, Bytes)]) -> bool {
     let values = fields
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case(b"cache-control"))
         .map(|(_, value)| &value[..]);
     let said = http_cache::CacheControl::parse(values);
-    match (said.private, said.no_store) {
-        (true, _) => Some(NoStore::Private),
-        (false, true) => Some(NoStore::NoStoreDirective),
-        (false, false) => None,
-    }
+    said.private || said.no_store
 }
 
 /// A copy for one session may be kept although it is `private`.

@@ -1,0 +1,94 @@
+//! A bound on lines that anybody can cause as often as they like: a burst, then so many a
+//! second. What was left out is counted and told by the next line, so that a flood is
+//! seen but does not fill the disk. The time is passed in.
+
+use parking_lot::Mutex;
+
+/// Lines that may come at once.
+const BURST: u64 = 100;
+/// Lines a second after that: 1.4 GB in a day where each is of the longest kind, 50 MB of
+/// usual ones.
+const LINES_PER_SECOND: u64 = 1;
+const MILLIS_PER_LINE: u64 = 1000 / LINES_PER_SECOND;
+
+/// What may still be written.
+#[derive(Default)]
+pub struct LineBudget(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// When the budget is whole again, in milliseconds.
+    whole_at: u64,
+    left_out: u64,
+}
+
+impl LineBudget {
+    /// May a line be written at `now` (milliseconds)? If so: how many were left out
+    /// since the last one.
+    pub fn take(&self, now: u64) -> Option<u64> {
+        let mut state = self.0.lock();
+        let whole_at = state.whole_at.max(now) + MILLIS_PER_LINE;
+        // A clock that was set back begins anew instead of forbidding lines for long. Threads
+        // may come a little out of order, which is no such thing.
+        let is_clock_set_back = whole_at > now + 2 * BURST * MILLIS_PER_LINE;
+        if whole_at > now + BURST * MILLIS_PER_LINE && !is_clock_set_back {
+            state.left_out += 1;
+            return None;
+        }
+        state.whole_at = if is_clock_set_back {
+            now + MILLIS_PER_LINE
+        } else {
+            whole_at
+        };
+        Some(std::mem::take(&mut state.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 784_111_777_000;
+
+    #[test]
+    fn a_flood_writes_a_burst_and_then_so_many_a_second() {
+        let budget = LineBudget::default();
+        let written = (0..10_000).filter(|_| budget.take(NOW).is_some()).count();
+        assert_eq!(written as u64, BURST);
+        // Ten more seconds at a thousand requests a second.
+        let written = (0..=10_000)
+            .filter(|at| budget.take(NOW + at).is_some())
+            .count() as u64;
+        let expected = 10 * LINES_PER_SECOND;
+        assert!((expected..=expected + 1).contains(&written), "{written}");
+    }
+
+    #[test]
+    fn what_was_left_out_is_told_once() {
+        let budget = LineBudget::default();
+        for _ in 0..BURST {
+            assert_eq!(budget.take(NOW), Some(0));
+        }
+        assert_eq!(budget.take(NOW), None);
+        assert_eq!(budget.take(NOW), None);
+        assert_eq!(budget.take(NOW + 1000), Some(2));
+        assert_eq!(budget.take(NOW + 2000), Some(0));
+    }
+
+    #[test]
+    fn threads_out_of_order_get_no_second_burst() {
+        let budget = LineBudget::default();
+        let written = (0..10_000)
+            .filter(|at| budget.take(NOW - at % 7).is_some())
+            .count() as u64;
+        assert!(written <= BURST, "{written}");
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_silence_the_log() {
+        let budget = LineBudget::default();
+        assert_eq!(budget.take(NOW), Some(0));
+        assert_eq!(budget.take(NOW - 3_600_000), Some(0));
+        assert_eq!(budget.take(NOW - 3_600_000), Some(0));
+    }
+}
