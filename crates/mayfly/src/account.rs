@@ -1,32 +1,82 @@
-//! Who serves: the account that a program started by root changes to.
+//! Who serves and who runs PHP, when root starts the program.
+//!
+//! They are two accounts, so that a script can neither signal the server nor look into it,
+//! nor connect to the sockets of the pools. PHP takes the account that sites usually belong
+//! to. The server takes one that nothing else uses:
+//!
+//! 1. `mayfly`, if there is such an account (a package may make it);
+//! 2. else a number without a name, from the range that systemd keeps for accounts that
+//!    exist only while a service runs;
+//! 3. else `nobody`.
+//!
+//! Beside its own group it has the one of PHP's account, since many sites are readable for
+//! that group alone. What `user` names is taken as it is.
 //!
 //! Names are looked up with `id` and `getent`, which Debian always has, so that
 //! accounts from LDAP and the like count as well.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use site::User;
+use rustix::thread::CapabilitySet;
+use site::{PhpPool, Process, User};
 
 /// An account of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
+    /// Its name; its number where it has none.
     pub name: String,
     pub group: Option<String>,
     pub uid: u32,
     pub gid: u32,
+    /// Its further groups, where they are not those that the system knows.
+    groups: Option<Vec<u32>>,
 }
 
-/// Who serves without a `user` directive: what Debian keeps for web servers,
-/// else what nginx takes.
-const DEFAULTS: [&str; 2] = ["www-data", "nobody"];
+/// The server's own account, where somebody made it.
+const SERVER: &str = "mayfly";
+/// Who runs PHP: what Debian keeps for sites, else what nginx takes.
+const PHP_DEFAULTS: [&str; 2] = ["www-data", NOBODY];
+const NOBODY: &str = "nobody";
+/// Of these, nothing on disk and no name ever belongs to an account for long: systemd's
+/// range for `DynamicUser`.
+const NUMBERS: RangeInclusive<u32> = 61184..=65519;
+/// Numbers looked at, each of which another server may have taken.
+const NUMBERS_TRIED_MAX: usize = 256;
 
 /// Of util-linux, which Debian always has.
 pub const SETPRIV: &str = "/usr/bin/setpriv";
 
+impl Account {
+    /// What `setpriv` has to be told to become this account.
+    pub fn setpriv_arguments(&self) -> Vec<String> {
+        let groups = self.groups.as_deref().unwrap_or_default();
+        let numbers: Vec<String> = groups.iter().map(u32::to_string).collect();
+        vec![
+            format!("--reuid={}", self.uid),
+            format!("--regid={}", self.gid),
+            match &self.groups {
+                None => "--init-groups".to_owned(),
+                Some(_) if numbers.is_empty() => "--clear-groups".to_owned(),
+                Some(_) => format!("--groups={}", numbers.join(",")),
+            },
+        ]
+    }
+}
+
 /// Whether this process has root's rights.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// Whether capabilities can be taken away from what is started. In a container, root may
+/// lack the right to.
+pub fn may_drop_capabilities() -> bool {
+    rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SETPCAP))
 }
 
 /// The account to change to; `None` when there is nothing to change, because
@@ -39,21 +89,89 @@ pub fn to_serve(user: Option<&User>) -> Result<Option<Account>, String> {
         return Ok(None);
     }
     let account = match user {
-        Some(user) => find(&user.name, user.group.as_deref())?,
-        None => default_account()?,
+        Some(user) => find_user(user)?,
+        None => server_default()?,
     };
     Ok(Some(account).filter(|account| account.uid != 0))
 }
 
-/// Who runs PHP and serves when started by root and nothing is said.
+/// Who runs the PHP of a pool when root starts it.
+///
+/// # Errors
+/// nginx's message for an unknown name.
+pub fn to_run_php(pool: &PhpPool) -> Result<Account, String> {
+    match &pool.user {
+        Some(user) => find_user(user),
+        None => php_default(),
+    }
+}
+
+/// Who serves when root starts the program and nothing is said.
 ///
 /// # Errors
 /// There is not even `nobody`.
-pub fn default_account() -> Result<Account, String> {
-    DEFAULTS
+pub fn server_default() -> Result<Account, String> {
+    let php_group = php_default().map(|php| php.gid).ok();
+    if let Ok(mut account) = find(SERVER, None) {
+        let known = printed("id", &["-G", "--", SERVER]).unwrap_or_default();
+        let known = known
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok());
+        account.groups = Some(known.chain(php_group).collect());
+        return Ok(account);
+    }
+    match unused_number() {
+        Some(number) => Ok(Account {
+            name: number.to_string(),
+            group: None,
+            uid: number,
+            gid: number,
+            groups: Some(php_group.into_iter().collect()),
+        }),
+        None => find(NOBODY, None),
+    }
+}
+
+/// Who runs PHP when root starts it and nothing is said.
+///
+/// # Errors
+/// There is not even `nobody`.
+pub fn php_default() -> Result<Account, String> {
+    PHP_DEFAULTS
         .iter()
         .find_map(|name| find(name, None).ok())
-        .ok_or_else(|| format!("none of the users {DEFAULTS:?} exists; name one with \"user\""))
+        .ok_or_else(|| format!("none of the users {PHP_DEFAULTS:?} exists; name one with \"user\""))
+}
+
+/// What is said of pools that run PHP as the account that serves when root starts the
+/// program, one line each.
+pub fn shared_with_php(process: &Process) -> Vec<String> {
+    let Some(server) = &process.user else {
+        return Vec::new();
+    };
+    let uid = |name: &str| find(name, None).ok().map(|account| account.uid);
+    let server_uid = uid(&server.name);
+    process
+        .php_pools
+        .iter()
+        .filter_map(|pool| {
+            let php = match &pool.user {
+                Some(user) => user.name.clone(),
+                None => php_default().ok()?.name,
+            };
+            (php == server.name || server_uid.is_some() && uid(&php) == server_uid).then(|| {
+                format!(
+                    "php_pool \"{}\" runs PHP as {php}, and so does the server: a script can end the \
+                     server and use its sockets; leave out \"user\" of the main context, or name another",
+                    pool.name
+                )
+            })
+        })
+        .collect()
+}
+
+fn find_user(user: &User) -> Result<Account, String> {
+    find(&user.name, user.group.as_deref())
 }
 
 fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
@@ -71,7 +189,54 @@ fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
         group: group.map(str::to_owned),
         uid,
         gid,
+        groups: None,
     })
+}
+
+/// A number that stands for no account, and as which nothing runs.
+fn unused_number() -> Option<u32> {
+    let maps = ["uid_map", "gid_map"]
+        .map(|name| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default());
+    let in_use = running();
+    NUMBERS
+        .rev()
+        .filter(|number| !in_use.contains(number))
+        .take(NUMBERS_TRIED_MAX)
+        .find(|&number| {
+            maps.iter().all(|map| is_mapped(map, number))
+                && ["passwd", "group"]
+                    .iter()
+                    .all(|base| has_no_name(base, number))
+        })
+}
+
+/// As whom processes of this machine run.
+fn running() -> BTreeSet<u32> {
+    std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|process| Some(process.ok()?.metadata().ok()?.uid()))
+        .collect()
+}
+
+/// Whether a number means something here: in a container, many do not. The lines are
+/// `FIRST-HERE FIRST-OUTSIDE COUNT`.
+fn is_mapped(map: &str, number: u32) -> bool {
+    map.lines().any(|line| {
+        let mut fields = line.split_whitespace().map(|word| word.parse::<u64>().ok());
+        let (Some(first), Some(count)) = (fields.next().flatten(), fields.nth(1).flatten()) else {
+            return false;
+        };
+        (first..first.saturating_add(count)).contains(&u64::from(number))
+    })
+}
+
+fn has_no_name(base: &str, number: u32) -> bool {
+    // `getent` says with 2 that there is none; anything else is not that answer.
+    Command::new("getent")
+        .args([base, &number.to_string()])
+        .output()
+        .is_ok_and(|output| output.status.code() == Some(2))
 }
 
 /// Whether an account may open files in a folder, with all that decides it
@@ -79,9 +244,8 @@ fn find(name: &str, group: Option<&str>) -> Result<Account, String> {
 /// nobody can tell.
 pub fn may_enter(account: &Account, folder: &Path) -> bool {
     let status = Command::new(SETPRIV)
-        .arg(format!("--reuid={}", account.uid))
-        .arg(format!("--regid={}", account.gid))
-        .args(["--init-groups", "--", "test", "-x"])
+        .args(account.setpriv_arguments())
+        .args(["--", "test", "-x"])
         .arg(folder)
         .status();
     // `test` says no with 1; anything else is not its answer.
@@ -107,13 +271,42 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("site");
         std::fs::create_dir(&inner).unwrap();
-        let account = default_account().unwrap();
+        let account = php_default().unwrap();
         let mut mode = std::fs::metadata(folder.path()).unwrap().permissions();
         for (bits, expected) in [(0o700, false), (0o711, true)] {
             std::os::unix::fs::PermissionsExt::set_mode(&mut mode, bits);
             std::fs::set_permissions(folder.path(), mode.clone()).unwrap();
             assert_eq!(may_enter(&account, &inner), expected, "{bits:o}");
         }
+    }
+
+    #[test]
+    fn the_server_has_an_account_that_is_not_phps_but_reads_what_its_group_may() {
+        if !is_root() {
+            return;
+        }
+        let (server, php) = (server_default().unwrap(), php_default().unwrap());
+        assert_ne!(server.uid, php.uid);
+        assert_ne!(server.gid, php.gid);
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(folder.path(), Some(php.uid), Some(php.gid)).unwrap();
+        for (mode, expected) in [(0o750, true), (0o700, false)] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(folder.path(), mode).unwrap();
+            assert_eq!(may_enter(&server, folder.path()), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_count_where_the_container_knows_them() {
+        let whole = "         0          0 4294967295\n";
+        let container = "0 100000 65536\n70000 5 1\n";
+        assert!(is_mapped(whole, 65519));
+        assert!(is_mapped(container, 65519));
+        assert!(is_mapped(container, 70000));
+        assert!(!is_mapped(container, 65536));
+        assert!(!is_mapped("0 1000 1\n", 65519));
+        assert!(!is_mapped("", 1));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! The worker is a new process image, not a fork: no memory of the parent, in
 //! particular nothing read with root's rights, is in it. `setpriv` (util-linux,
 //! essential on Debian) changes user, group and supplementary groups before it
-//! becomes the worker; where it is missing the standard library changes user
-//! and group and drops all supplementary groups. The program is started
+//! becomes the worker, and takes away every way to more rights: `no_new_privs`
+//! and an empty bounding set. Where it is missing the standard library changes
+//! user and group and drops all supplementary groups, and the worker itself
+//! forgoes new rights. The program is started
 //! through an open descriptor of its own file, so that the user needs no way to
 //! the folder it is in, and an upgrade on disk does not mix two versions.
 
@@ -19,9 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::FdFlags;
+use rustix::net::sockopt::Timeout;
 use tokio::sync::mpsc;
 
-use crate::account::{Account, SETPRIV};
+use crate::account::{self, Account, SETPRIV};
 use crate::cli::WORKER;
 use crate::handover;
 use crate::logs::LogFiles;
@@ -30,6 +33,8 @@ use crate::wire::{self, FromWorker, Outgoing};
 
 /// A configuration of the largest size is in force within a second or two.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a part of a message may wait for the worker to read.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Replies that wait for the parent: one for each configuration.
 const WAITING_REPLIES: usize = 64;
 
@@ -57,6 +62,8 @@ impl WorkerProcess {
     /// What the system says.
     pub fn spawn(account: &Account, env: &[(String, Option<String>)]) -> io::Result<WorkerProcess> {
         let (ours, theirs) = handover::channel()?;
+        // A worker that does not read any more must not hold up its parent.
+        rustix::net::sockopt::set_socket_timeout(&ours, Timeout::Send, Some(SEND_TIMEOUT))?;
         let program = File::open("/proc/self/exe")?;
         // Only this descriptor outlives the change of image; it is closed here
         // as soon as the child has it.
@@ -157,9 +164,12 @@ fn command(account: &Account, program: &str) -> Command {
     if Path::new(SETPRIV).exists() {
         let mut command = Command::new(SETPRIV);
         command
-            .arg(format!("--reuid={}", account.uid))
-            .arg(format!("--regid={}", account.gid))
-            .args(["--init-groups", "--", program, WORKER]);
+            .args(account.setpriv_arguments())
+            .args(["--no-new-privs", "--inh-caps=-all"]);
+        if account::may_drop_capabilities() {
+            command.arg("--bounding-set=-all");
+        }
+        command.args(["--", program, WORKER]);
         return command;
     }
     let mut command = Command::new(program);

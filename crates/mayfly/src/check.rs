@@ -29,6 +29,7 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
     if !flags.quiet {
         say(&format!("the configuration file {path} syntax is ok"));
     }
+    say_shared_accounts(&accepted);
     let problems = problems(&accepted, &invocation);
     if !problems.is_empty() {
         problems
@@ -44,6 +45,13 @@ pub fn test(flags: &Flags, dump: bool) -> Exit {
         dump_files(&accepted);
     }
     Exit::Done
+}
+
+/// Who would serve and run PHP if root started the server.
+fn say_shared_accounts(accepted: &Accepted) {
+    for message in account::shared_with_php(&accepted.site.process) {
+        let _ = writeln!(io::stderr(), "mayfly: [warn] {message}");
+    }
 }
 
 /// What only the system can tell: logs that cannot be opened, unknown users.
@@ -79,6 +87,7 @@ pub fn check(args: &CheckArgs) -> Exit {
     match config::judge(reading) {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
+            say_shared_accounts(&accepted);
             for gap in site::unkeyed(&accepted.site) {
                 let _ = writeln!(io::stderr(), "note: {gap}");
             }

@@ -131,6 +131,7 @@ impl Front {
         }
         limits::raise_open_files(process.open_files_limit, journal);
         let account = account::to_serve(process.user.as_ref()).map_err(one)?;
+        warn_of_shared_accounts(&process, journal);
         limits::make_temp_folders(&site, account.as_ref(), journal);
         let workers = worker_count(process.workers);
         let bound = Bound::default()
@@ -222,7 +223,15 @@ impl Front {
                 told = signals.next() => match told {
                     Told::Reload => {
                         self.journal.notice("signal HUP received, reloading");
-                        match self.reload().await {
+                        // A PHP that does not come up must not hold up the end.
+                        let reloaded = tokio::select! {
+                            reloaded = self.reload() => reloaded,
+                            () = signals.told_to_end() => {
+                                self.journal.notice("signal TERM or INT received, stopping");
+                                return Pace::Fast;
+                            }
+                        };
+                        match reloaded {
                             Ok(()) => self.journal.notice("reloaded"),
                             Err(messages) => for message in messages {
                                 self.journal.emerg(message);
@@ -288,6 +297,7 @@ impl Front {
         }
         let process = site.process.clone();
         self.say_what_needs_a_restart(&process);
+        warn_of_shared_accounts(&process, &self.journal);
         let logs = LogFiles::open(&logs::paths(&site))?;
         limits::make_temp_folders(&site, self.account.as_ref(), &self.journal);
         let specs = specs(&process, self.account.as_ref()).map_err(one)?;
@@ -477,21 +487,27 @@ fn wanted(site: &Site) -> Wanted {
     site.http.listeners.iter().map(listener).collect()
 }
 
-fn specs(process: &Process, account: Option<&Account>) -> Result<Vec<php_pool::PoolSpec>, String> {
-    if process.php_pools.is_empty() {
-        return Ok(Vec::new());
-    }
-    // `user root` serves as root; PHP then still runs as somebody else.
-    let fallback = match account {
-        None if account::is_root() => Some(account::default_account()?),
-        _ => None,
-    };
-    let php = account.or(fallback.as_ref());
-    Ok(process
+fn specs(process: &Process, server: Option<&Account>) -> Result<Vec<php_pool::PoolSpec>, String> {
+    process
         .php_pools
         .iter()
-        .map(|pool| pools::spec(pool, account, php))
-        .collect())
+        .map(|pool| {
+            let php = match account::is_root() {
+                true => Some(account::to_run_php(pool)?),
+                false => None,
+            };
+            Ok(pools::spec(pool, server, php.as_ref()))
+        })
+        .collect()
+}
+
+/// Says which pools run as the account that serves.
+fn warn_of_shared_accounts(process: &Process, journal: &Journal) {
+    if account::is_root() {
+        for message in account::shared_with_php(process) {
+            journal.warn(message);
+        }
+    }
 }
 
 async fn sleep_until(moment: Option<Instant>) {

@@ -15,7 +15,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::MemfdFlags;
+use rustix::fs::{FileType, MemfdFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -25,11 +25,26 @@ use rustix::net::{
 const FDS_PER_PACKET: usize = 200;
 /// A message's own bytes; what is longer travels as a file.
 const PACKET_BYTES: usize = 4096;
-/// Descriptors of one message: far more sockets and logs than a process may
-/// have open by default.
-const FDS_MAX: usize = 100_000;
-/// A configuration with all its texts: twice what may be read.
-const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// What one message may bring.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    fds: usize,
+    body_bytes: u64,
+}
+
+/// From the parent: a configuration with all its texts (twice what may be read),
+/// and far more sockets and logs than a process may have open by default.
+pub const FROM_PARENT: Limits = Limits {
+    fds: 100_000,
+    body_bytes: 64 << 20,
+};
+
+/// From the worker: a reason why something was refused, and no descriptors.
+pub const FROM_WORKER: Limits = Limits {
+    fds: 0,
+    body_bytes: 1 << 20,
+};
 
 /// One message.
 #[derive(Debug)]
@@ -96,7 +111,7 @@ fn packet(channel: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::
 ///
 /// # Errors
 /// What the system says, or a message that makes no sense.
-pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<Message>> {
+pub fn receive(channel: BorrowedFd<'_>, limits: Limits) -> io::Result<Option<Message>> {
     let (head, mut first) = receive_packet(channel)?;
     if head.is_empty() {
         return Ok(None);
@@ -109,12 +124,17 @@ pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<Message>> {
     };
     let count = u32::from_le_bytes(count) as usize;
     let file = first.pop().ok_or_else(nonsense)?;
+    // From anything else, like a pipe, one could be made to wait.
+    let file_kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+    if file_kind != FileType::RegularFile || count > limits.fds {
+        return Err(nonsense());
+    }
     let mut body = Vec::new();
     File::from(file)
-        .take(BODY_BYTES_MAX)
+        .take(limits.body_bytes)
         .read_to_end(&mut body)?;
     let mut fds = Vec::new();
-    while fds.len() < count.min(FDS_MAX) {
+    while fds.len() < count {
         let (bytes, more) = receive_packet(channel)?;
         if bytes != b"+" || more.is_empty() {
             return Err(nonsense());
@@ -219,7 +239,7 @@ mod tests {
             send(one.as_fd(), 3, &sent, &fds).unwrap();
             send(one.as_fd(), 4, b"", &[]).unwrap();
         });
-        let message = receive(other.as_fd()).unwrap().unwrap();
+        let message = receive(other.as_fd(), FROM_PARENT).unwrap().unwrap();
         assert_eq!((message.kind, message.body == body), (3, true));
         let received: Vec<u64> = message
             .fds
@@ -227,13 +247,24 @@ mod tests {
             .map(|fd| File::from(fd).metadata().unwrap().ino())
             .collect();
         assert_eq!(received, inodes);
-        let message = receive(other.as_fd()).unwrap().unwrap();
+        let message = receive(other.as_fd(), FROM_PARENT).unwrap().unwrap();
         assert_eq!((message.kind, message.fds.len()), (4, 0));
         sender.join().unwrap();
         assert!(
-            receive(other.as_fd()).unwrap().is_none(),
+            receive(other.as_fd(), FROM_PARENT).unwrap().is_none(),
             "the end of the channel"
         );
+    }
+
+    #[test]
+    fn what_would_make_the_reader_wait_or_hoard_is_refused() {
+        let (one, other) = channel().unwrap();
+        let (reader, _writer) = io::pipe().unwrap();
+        packet(one.as_fd(), &[3, 0, 0, 0, 0], &[reader.as_fd()]).unwrap();
+        assert!(receive(other.as_fd(), FROM_WORKER).is_err());
+        let file = tempfile::tempfile().unwrap();
+        send(one.as_fd(), 3, b"", &[file.as_fd()]).unwrap();
+        assert!(receive(other.as_fd(), FROM_WORKER).is_err());
     }
 
     #[test]

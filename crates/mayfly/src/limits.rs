@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -51,15 +51,12 @@ pub fn make_temp_folders(site: &Site, account: Option<&Account>, journal: &Journ
 }
 
 fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        result => result?,
+    if let Some(account) = account {
+        return trusted_path::make_folder(folder, account.uid);
     }
-    match account {
-        Some(account) if std::fs::metadata(folder)?.uid() != account.uid => {
-            std::os::unix::fs::chown(folder, Some(account.uid), None)
-        }
-        _ => Ok(()),
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        result => result,
     }
 }
 

@@ -2,9 +2,8 @@
 //! that was started, so that a worker without rights gets them open.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,16 +60,8 @@ impl LogFiles {
 /// # Errors
 /// nginx's message.
 pub fn open(path: &Path) -> Result<File, String> {
-    // The usual place of logs is below the prefix, and need not be there yet. What
-    // goes wrong here shows when the file is opened.
-    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-        let _ = std::fs::create_dir_all(folder);
-    }
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o644)
-        .open(path)
+    // The usual place of logs is below the prefix, and need not be there yet.
+    trusted_path::append(path, 0o644)
         .map_err(|error| format!("open() \"{}\" failed ({})", path.display(), reason(&error)))
 }
 

@@ -1,6 +1,7 @@
 //! The pid file: written when all sockets listen, so that whoever waits for it
 //! may connect at once; removed at the end. Read by `-s`.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
@@ -17,7 +18,8 @@ impl PidFile {
     /// # Errors
     /// nginx's message.
     pub fn write(path: &Path) -> Result<PidFile, String> {
-        std::fs::write(path, format!("{}\n", std::process::id())).map_err(|error| {
+        let text = format!("{}\n", std::process::id());
+        trusted_path::write(path, text.as_bytes(), 0o644).map_err(|error| {
             format!("open() \"{}\" failed ({})", path.display(), reason(&error))
         })?;
         Ok(PidFile {
@@ -27,7 +29,7 @@ impl PidFile {
 
     pub fn remove(&self) {
         // It may have been removed by hand.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = trusted_path::remove(&self.path);
     }
 }
 
@@ -36,15 +38,24 @@ impl PidFile {
 /// # Errors
 /// nginx's message.
 pub fn read(path: &Path) -> Result<Pid, String> {
-    let text = std::fs::read_to_string(path)
+    let (text, owner) = trusted_path::read_small(path)
         .map_err(|error| format!("open() \"{}\" failed ({})", path.display(), reason(&error)))?;
     let text = text.trim();
-    text.parse()
+    let pid = text
+        .parse()
         .ok()
         // A negative number would mean a group of processes.
         .filter(|number| *number > 0)
         .and_then(Pid::from_raw)
-        .ok_or_else(|| format!("invalid PID number \"{text}\" in \"{}\"", path.display()))
+        .ok_or_else(|| format!("invalid PID number \"{text}\" in \"{}\"", path.display()))?;
+    // Root would otherwise send a signal wherever another account wishes.
+    match std::fs::metadata(format!("/proc/{text}")) {
+        Ok(process) if owner != 0 && process.uid() != owner => Err(format!(
+            "\"{}\" belongs to another account than process {text}",
+            path.display()
+        )),
+        _ => Ok(pid),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, SlowLog, Workers};
+use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers};
 use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
 use tokio::sync::mpsc;
 
@@ -302,8 +302,8 @@ fn php_level(level: php_pool::LogLevel) -> LogLevel {
 }
 
 /// What the configuration says of a pool, as `php_pool` wants it. `server` is
-/// the account that serves; `php` runs PHP where the pool names nobody. Both
-/// are `None` unless we are root.
+/// the account that serves, `php` the one that runs PHP; `None` where it is that
+/// of this process.
 pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> PoolSpec {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut spec = PoolSpec::new(&pool.name);
@@ -334,13 +334,13 @@ pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> 
         .clone()
         .map(|(file, timeout)| SlowLog { file, timeout });
     // Only root may choose who runs PHP, and must.
-    if let Some(php) = php {
-        let (name, group) = match &pool.user {
-            Some(user) => (user.name.clone(), user.group.clone()),
-            None => (php.name.clone(), php.group.clone()),
-        };
-        (spec.user, spec.group) = (Some(name), group);
-    }
+    spec.run_as = php.map(|php| RunAs {
+        user: php.name.clone(),
+        group: php.group.clone(),
+        uid: php.uid,
+        gid: php.gid,
+    });
+    spec.no_new_privs = pool.no_new_privs;
     spec.chdir = pool.chdir.clone();
     spec.env = pool.env.clone();
     spec.clear_env = pool.clear_env;

@@ -55,7 +55,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         below => dir.join(below),
     };
     let user = if account::is_root() {
-        Some(who_serves(&document_root, args.print_config)?)
+        Some(who_runs_php(&document_root, args.print_config)?)
     } else {
         None
     };
@@ -68,6 +68,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         },
         php: args.php.clone().map(paths::from_here),
         user,
+        mail_gains_rights: mail_gains_rights(),
         access_log: None,
         behind: args.behind.clone(),
     };
@@ -141,14 +142,9 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
             "{LISTEN} is the upstream itself; --listen names another place."
         ));
     }
-    let user = match account::is_root() {
-        true => Some(account::default_account()?.name),
-        false => None,
-    };
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl,
-        user,
         behind: args.behind.clone(),
         ..ServeOptions::default()
     };
@@ -163,19 +159,34 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     })
 }
 
-/// The account that serves and runs PHP when root starts us; it has to get at
-/// the site, which it does not in root's own folder.
-fn who_serves(document_root: &Path, is_only_printed: bool) -> Result<String, String> {
-    let account = account::default_account()?;
-    if !is_only_printed && !account::may_enter(&account, document_root) {
-        return Err(format!(
-            "{} may not enter {}, and as root starts the server it is {0} who serves; \
-             move the site, to /srv for example, or open the folders above it: chmod o+x",
-            account.name,
-            document_root.display()
-        ));
+/// Who runs PHP when root starts us. This account and the one that serves have to get at the
+/// site, which they do not in root's own folder.
+fn who_runs_php(document_root: &Path, is_only_printed: bool) -> Result<String, String> {
+    let php = account::php_default()?;
+    if !is_only_printed {
+        for (account, role) in [(&php, "runs PHP"), (&account::server_default()?, "serves")] {
+            if !account::may_enter(account, document_root) {
+                return Err(format!(
+                    "{} may not enter {}, and as root starts the server it is {0} who {role}; \
+                     move the site, to /srv for example, or open the folders above it: chmod o+x",
+                    account.name,
+                    document_root.display()
+                ));
+            }
+        }
     }
-    Ok(account.name)
+    Ok(php.name)
+}
+
+/// Whether the program behind `mail()` gains rights when it is started: Postfix's `sendmail`
+/// by way of `postdrop`, others themselves.
+fn mail_gains_rights() -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let set_id_bits = 0o6000;
+    ["/usr/sbin/sendmail", "/usr/sbin/postdrop"]
+        .iter()
+        .filter_map(|program| std::fs::metadata(program).ok())
+        .any(|program| program.is_file() && program.permissions().mode() & set_id_bits != 0)
 }
 
 impl Serve {

@@ -63,6 +63,15 @@ impl Signals {
         }
     }
 
+    /// Resolves when everything shall end at once, whatever is under way. Other signals
+    /// are kept.
+    pub async fn told_to_end(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+
     /// Resolves when the start shall not go on. Reloads meanwhile are pointless.
     pub async fn told_to_stop(&mut self) {
         loop {

@@ -6,10 +6,8 @@
 //! moment, since the server before us may be about to leave.
 
 use std::collections::HashMap;
-use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +120,7 @@ impl Bound {
                 && !kept.open.contains_key(address)
             {
                 // Somebody may have been faster.
-                let _ = std::fs::remove_file(path);
+                let _ = trusted_path::remove(path);
             }
         }
     }
@@ -224,8 +222,7 @@ fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failur
     let address = SockAddr::unix(path).map_err(Failure::of("bind()"))?;
     socket.bind(&address).map_err(Failure::of("bind()"))?;
     // nginx lets everybody connect: the folder says who may.
-    std::fs::set_permissions(path, Permissions::from_mode(0o666))
-        .map_err(Failure::of("chmod()"))?;
+    trusted_path::set_socket_mode(path, 0o666).map_err(Failure::of("chmod()"))?;
     socket
         .listen(backlog(options))
         .map_err(Failure::of("listen()"))?;

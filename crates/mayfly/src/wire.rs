@@ -151,7 +151,7 @@ pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> {
-    let Some(message) = handover::receive(channel)? else {
+    let Some(message) = handover::receive(channel, handover::FROM_WORKER)? else {
         return Ok(None);
     };
     let reply = match message.kind {
@@ -172,7 +172,7 @@ pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> 
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<ToWorker>> {
-    let Some(message) = handover::receive(channel)? else {
+    let Some(message) = handover::receive(channel, handover::FROM_PARENT)? else {
         return Ok(None);
     };
     decode(message)

@@ -5,6 +5,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use rustix::process::DumpableBehavior;
 use tokio::sync::mpsc;
 
 use crate::config;
@@ -21,6 +22,7 @@ pub fn run() -> Exit {
     // The image was started through a descriptor; process lists show this name.
     // Without it they show a number.
     let _ = std::fs::write("/proc/self/comm", "mayfly");
+    forgo_rights();
     let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
         return Exit::Refused;
     };
@@ -42,6 +44,15 @@ pub fn run() -> Exit {
     // The reading thread waits for a message that nobody needs.
     runtime.shutdown_background();
     exit
+}
+
+/// No program that is started from here has more rights than this one, and nobody but
+/// root looks into its memory: pages of many visitors are there. Other processes of the same
+/// account could otherwise, PHP's where one account is all there is.
+fn forgo_rights() {
+    // Where the system refuses either, the accounts are what protects.
+    let _ = rustix::thread::set_no_new_privs(true);
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -> Exit {

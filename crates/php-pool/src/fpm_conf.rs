@@ -12,12 +12,16 @@ use crate::spec::{LogLevel, PoolSpec, ProcessManager};
 
 /// Whose rights the master has: only root's may choose who runs PHP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Account {
+pub enum MasterAccount {
     /// May become anybody, and must say whom.
     Root,
-    /// Workers run as whoever starts the master.
+    /// Workers run as the master does: as the pool's account, to which whoever
+    /// starts the master has changed before, or as whoever starts it.
     Ordinary,
 }
+
+/// The line of php-fpm's that sets how much the others go before its workers.
+pub(crate) const PRIORITY: &str = "process.priority";
 
 /// A value that php-fpm's configuration cannot say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +49,7 @@ pub fn render(
     spec: &PoolSpec,
     workers: u32,
     socket: &Path,
-    account: Account,
+    account: MasterAccount,
 ) -> Result<String, SpecError> {
     check_name(&spec.name)?;
     if workers == 0 {
@@ -53,8 +57,8 @@ pub fn render(
     }
     let mut conf = Conf::default();
     conf.section("global");
-    // The file descriptor is our pipe; php-fpm needs a path to it.
-    conf.bare("error_log", "/proc/self/fd/2");
+    // `--force-stderr` sends it to our pipe; php-fpm opens a file all the same.
+    conf.bare("error_log", "/dev/null");
     // The notice that it is ready must always reach us.
     conf.bare(
         "log_level",
@@ -68,15 +72,15 @@ pub fn render(
 
     conf.section(&spec.name);
     conf.path("listen", socket)?;
-    if account == Account::Root {
-        let user = spec.user.as_deref().ok_or_else(|| {
+    if account == MasterAccount::Root {
+        let run_as = spec.run_as.as_ref().ok_or_else(|| {
             refuse(
                 "user",
                 "started as root, so it must say who runs PHP (php-fpm refuses otherwise)",
             )
         })?;
-        conf.text("user", user)?;
-        if let Some(group) = &spec.group {
+        conf.text("user", &run_as.user)?;
+        if let Some(group) = &run_as.group {
             conf.text("group", group)?;
         }
     }
@@ -98,6 +102,11 @@ pub fn render(
         conf.bare("rlimit_files", files);
     }
     conf.settings(spec)?;
+    if account == MasterAccount::Ordinary {
+        conf.extra_without_root(spec)?;
+    } else {
+        conf.extra(spec)?;
+    }
     Ok(conf.text)
 }
 
@@ -187,7 +196,7 @@ impl Conf {
         Ok(())
     }
 
-    /// Environment, php.ini settings and further lines.
+    /// Environment and php.ini settings.
     fn settings(&mut self, spec: &PoolSpec) -> Result<(), SpecError> {
         for (name, value) in &spec.env {
             check_key("env", name)?;
@@ -217,9 +226,37 @@ impl Conf {
                 self.bare(&format!("{kind}[{name}]"), on_off(*value));
             }
         }
+        Ok(())
+    }
+
+    /// Lines that have no directive of their own.
+    fn extra(&mut self, spec: &PoolSpec) -> Result<(), SpecError> {
         for (name, value) in &spec.extra {
             check_key("ini", name)?;
             self.text(name, value)?;
+        }
+        Ok(())
+    }
+
+    /// The same where php-fpm is not root: what it would leave out without a
+    /// word is refused or, like the priority, done by whoever starts it.
+    fn extra_without_root(&mut self, spec: &PoolSpec) -> Result<(), SpecError> {
+        for (name, value) in &spec.extra {
+            check_key("ini", name)?;
+            if ["chroot", "user", "group"].contains(&name.as_str()) {
+                let reason =
+                    "php-fpm does this as root alone, and is started without root's rights";
+                return Err(refuse(&format!("ini {name}"), reason));
+            }
+            if name != PRIORITY {
+                self.text(name, value)?;
+            } else if !value
+                .parse()
+                .is_ok_and(|number: i32| (-19..=20).contains(&number))
+            {
+                let reason = "must be a number from -19 to 20";
+                return Err(refuse(&format!("ini {name}"), reason));
+            }
         }
         Ok(())
     }
@@ -298,10 +335,19 @@ fn refuse(place: &str, reason: &'static str) -> SpecError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::SlowLog;
+    use crate::spec::{RunAs, SlowLog};
 
-    fn rendered(spec: &PoolSpec, account: Account) -> Result<String, SpecError> {
+    fn rendered(spec: &PoolSpec, account: MasterAccount) -> Result<String, SpecError> {
         render(spec, 8, Path::new("/run/x/fpm.sock"), account)
+    }
+
+    fn www_data() -> RunAs {
+        RunAs {
+            user: "www-data".into(),
+            group: None,
+            uid: 33,
+            gid: 33,
+        }
     }
 
     fn pair(name: &str, value: &str) -> Vec<(String, String)> {
@@ -311,8 +357,10 @@ mod tests {
     #[test]
     fn whole_spec_becomes_the_file_php_fpm_reads() {
         let mut spec = PoolSpec::new("shop");
-        spec.user = Some("www-data".into());
-        spec.group = Some("web".into());
+        spec.run_as = Some(RunAs {
+            group: Some("web".into()),
+            ..www_data()
+        });
         spec.manager = ProcessManager::Dynamic {
             start: None,
             min_spare: Some(2),
@@ -334,7 +382,7 @@ mod tests {
         spec.php_admin_flag = vec![("log_errors".into(), true)];
         spec.extra = pair("process.priority", "-5");
         let expected = r#"[global]
-error_log = /proc/self/fd/2
+error_log = /dev/null
 log_level = notice
 daemonize = no
 process_control_timeout = 30
@@ -362,19 +410,36 @@ php_flag[display_errors] = off
 php_admin_flag[log_errors] = on
 process.priority = '-5'
 "#;
-        assert_eq!(rendered(&spec, Account::Root).unwrap(), expected);
+        assert_eq!(rendered(&spec, MasterAccount::Root).unwrap(), expected);
     }
 
     #[test]
     fn user_is_left_out_for_an_ordinary_account_and_needed_for_root() {
         let mut spec = PoolSpec::new("site");
-        assert_eq!(rendered(&spec, Account::Root).unwrap_err().place, "user");
-        spec.user = Some("www-data".into());
+        assert_eq!(
+            rendered(&spec, MasterAccount::Root).unwrap_err().place,
+            "user"
+        );
+        spec.run_as = Some(www_data());
         assert!(
-            !rendered(&spec, Account::Ordinary)
+            !rendered(&spec, MasterAccount::Ordinary)
                 .unwrap()
                 .contains("user =")
         );
+    }
+
+    #[test]
+    fn what_php_fpm_does_only_as_root_is_not_written_for_it_without_a_word() {
+        let mut spec = PoolSpec::new("site");
+        let mut written = |name: &str, value: &str| {
+            spec.extra = pair(name, value);
+            rendered(&spec, MasterAccount::Ordinary)
+        };
+        assert_eq!(written("chroot", "/srv").unwrap_err().place, "ini chroot");
+        let priority = "process.priority";
+        assert!(!written(priority, "5").unwrap().contains(priority));
+        let refused = written(priority, "5; rm").unwrap_err();
+        assert_eq!(refused.place, "ini process.priority");
     }
 
     #[test]
@@ -448,7 +513,7 @@ process.priority = '-5'
         for (name, change, place) in cases {
             let mut spec = PoolSpec::new("site");
             change(&mut spec);
-            let error = rendered(&spec, Account::Ordinary).expect_err(name);
+            let error = rendered(&spec, MasterAccount::Ordinary).expect_err(name);
             assert_eq!(error.place, place, "{name}");
         }
     }
@@ -462,7 +527,7 @@ process.priority = '-5'
             max_spare: None,
         };
         for workers in 1..=64 {
-            let result = render(&spec, workers, Path::new("/s"), Account::Ordinary);
+            let result = render(&spec, workers, Path::new("/s"), MasterAccount::Ordinary);
             assert!(result.is_ok(), "{workers}: {result:?}");
         }
     }

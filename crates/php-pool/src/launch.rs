@@ -15,11 +15,18 @@
 //! that lives as long as the process starts all masters, so "the thread ended"
 //! means "we ended". A watcher process on a pipe would also work, but costs a
 //! process per pool and can itself be killed.
+//!
+//! **No php-fpm is root.** Started by root, `setpriv` changes to the pool's
+//! account before it becomes php-fpm. A master with root's rights would share
+//! memory with its workers, read what they can reach, and choose the account of
+//! the next ones by its configuration; one without has nothing that a script
+//! does not have. What it needed root for is done before: the socket is bound,
+//! limits and priority are set. The configuration and the socket lie in a
+//! folder that only whoever starts the pool may write.
 
 use std::collections::VecDeque;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -29,7 +36,9 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
+use trusted_path::OwnFolder;
 
+use crate::fpm_conf::{MasterAccount, PRIORITY};
 use crate::spec::{LogLevel, PoolSpec};
 use crate::state::Event;
 use crate::supervisor::StartError;
@@ -39,6 +48,9 @@ pub(crate) type Log = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// php-fpm is ready in about 50 ms; a machine that swaps may need seconds.
 const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// A php-fpm that has closed its log is as good as gone.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// Longer lines of php-fpm's log are cut into several events.
 const LOG_LINE_BYTES_MAX: usize = 8 << 10;
@@ -50,15 +62,26 @@ const LINES_KEPT_MAX: usize = 8;
 /// not stdin, stdout or stderr, which php-fpm replaces.
 const SOCKET_DESCRIPTOR: u32 = 3;
 
-/// Moves the socket from stdin, where [`Command`] can put it, to
-/// [`SOCKET_DESCRIPTOR`], and becomes the program named by the arguments.
-const MOVE_SOCKET: &str = r#"exec "$@" 3<&0 0</dev/null"#;
+/// Takes the limit of open files from its first argument if it may, moves the
+/// socket from stdin, where [`Command`] can put it, to [`SOCKET_DESCRIPTOR`],
+/// and becomes the program named by the others.
+const PREPARE: &str = r#"if [ -n "$1" ] && (ulimit -n "$1") 2>/dev/null; then ulimit -n "$1"; fi
+shift
+exec "$@" 3<&0 0</dev/null"#;
 
-/// A private folder with the pool's socket; removed with everything in it when
-/// dropped.
+/// Changes account and rights, and becomes another program. Of util-linux.
+const SETPRIV: &str = "/usr/bin/setpriv";
+
+/// Of the pool's files, by their names in its folder.
+const SOCKET: &str = "php.sock";
+const CONF: &str = "php-fpm.conf";
+
+/// A folder with the pool's socket and configuration, which nobody but this
+/// process's account can change; removed with everything in it when dropped.
 #[derive(Debug)]
 pub(crate) struct Runtime {
     folder: PathBuf,
+    own: OwnFolder,
     socket: Socket,
 }
 
@@ -66,12 +89,16 @@ impl Runtime {
     /// Makes the folder and listens.
     pub(crate) fn make(spec: &PoolSpec) -> Result<Self, StartError> {
         let parent = spec.runtime_parent.clone().unwrap_or_else(usual_parent);
-        let folder = make_private_folder(&parent, &spec.name).map_err(|source| {
+        let (folder, own) = make_own_folder(&parent, &spec.name).map_err(|source| {
             StartError::io(format!("make a folder in {}", parent.display()), source)
         })?;
         let path = socket_path(&folder);
-        match listen(&folder, spec) {
-            Ok(socket) => Ok(Self { folder, socket }),
+        match listen(&folder, &own, spec) {
+            Ok(socket) => Ok(Self {
+                folder,
+                own,
+                socket,
+            }),
             Err(source) => {
                 let _ = fs::remove_dir_all(&folder);
                 Err(StartError::io(
@@ -106,7 +133,7 @@ impl Drop for Runtime {
 }
 
 fn socket_path(folder: &Path) -> PathBuf {
-    folder.join("php.sock")
+    folder.join(SOCKET)
 }
 
 fn backlog(spec: &PoolSpec) -> i32 {
@@ -124,33 +151,49 @@ fn usual_parent() -> PathBuf {
     }
 }
 
-/// Makes a folder that nobody else can enter, under a name not yet taken.
-fn make_private_folder(parent: &Path, pool: &str) -> io::Result<PathBuf> {
+/// Makes a folder that nobody else can write, under a name not yet taken.
+fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)> {
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root && !trusted_path::keeps_roots_files(parent) {
+        return Err(io::Error::other(
+            "other accounts than root may replace what is in it",
+        ));
+    }
+    // Started by root, other accounts find the socket and the configuration in it, but
+    // cannot list it.
+    let mode = if is_root { 0o711 } else { 0o700 };
     let pid = std::process::id();
     // A name is taken when the same process starts a pool of that name again
     // or an earlier process of that id was killed; this many never are.
     let names_tried_max = 1000;
     for number in 0..names_tried_max {
         let folder = parent.join(format!("mayfly-php-{pool}-{pid}-{number}"));
-        match DirBuilder::new().mode(0o700).create(&folder) {
+        match OwnFolder::make(&folder, mode) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| folder),
+            made => return made.map(|own| (folder, own)),
         }
     }
     Err(io::Error::from(io::ErrorKind::AlreadyExists))
 }
 
-fn listen(folder: &Path, spec: &PoolSpec) -> io::Result<Socket> {
-    let path = socket_path(folder);
+fn listen(folder: &Path, own: &OwnFolder, spec: &PoolSpec) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    socket.bind(&SockAddr::unix(&path)?)?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-    if let Some((user, group)) = spec.socket_owner {
-        chown(&path, Some(user), Some(group))?;
-        chown(folder, Some(user), Some(group))?;
-    }
+    socket.bind(&SockAddr::unix(socket_path(folder))?)?;
+    own.give(SOCKET, spec.socket_owner, 0o600)?;
     socket.listen(backlog(spec))?;
     Ok(socket)
+}
+
+/// With whose rights php-fpm's master runs: root's only where they cannot be
+/// given up before, or where the pool itself shall be root.
+pub(crate) fn master_account(spec: &PoolSpec) -> MasterAccount {
+    let may_change = Path::new(SETPRIV).exists();
+    let is_root_wanted = spec.run_as.as_ref().is_none_or(|run_as| run_as.uid == 0);
+    if rustix::process::geteuid().is_root() && (is_root_wanted || !may_change) {
+        MasterAccount::Root
+    } else {
+        MasterAccount::Ordinary
+    }
 }
 
 /// A running master and, by its process group, everything it started.
@@ -160,6 +203,8 @@ pub(crate) struct Master {
     pub(crate) generation: u64,
     pub(crate) since: Instant,
     child: Child,
+    /// Whether its workers have ever been ready.
+    is_ready: bool,
     /// Whether the whole group is known to have ended.
     pub(crate) is_over: bool,
 }
@@ -177,10 +222,18 @@ impl Master {
 }
 
 impl Drop for Master {
-    /// Only a runtime that is torn down drops a master that still lives.
+    /// A master that did not become ready has nothing to finish, and may have
+    /// been stopped by a script of its account. One that was ready is dropped
+    /// only by a runtime that is torn down.
     fn drop(&mut self) {
+        use rustix::process::Signal;
+        let signal = if self.is_ready {
+            Signal::TERM
+        } else {
+            Signal::KILL
+        };
         if !self.is_over {
-            crate::supervisor::signal_group(self.pid, rustix::process::Signal::TERM);
+            crate::supervisor::signal_group(self.pid, signal);
         }
     }
 }
@@ -192,13 +245,14 @@ pub(crate) async fn start_master(
     binary: &Path,
     conf: &str,
     generation: u64,
-    level: LogLevel,
+    spec: &PoolSpec,
     log: &Log,
 ) -> Result<Master, StartError> {
-    let file = runtime.folder.join("php-fpm.conf");
-    write_private(&file, conf)
+    let file = runtime.folder.join(CONF);
+    write_conf(runtime, conf, spec)
         .map_err(|source| StartError::io(format!("write {}", file.display()), source))?;
-    let mut child = spawn(runtime, binary, &file, log).await?;
+    make_slow_log(spec);
+    let mut child = spawn(runtime, binary, &file, spec, log).await?;
     let since = Instant::now();
     let (Some(pid), Some(stderr)) = (child.id(), child.stderr.take()) else {
         return Err(StartError::io(
@@ -211,14 +265,20 @@ pub(crate) async fn start_master(
         generation,
         since,
         child,
+        is_ready: false,
         is_over: false,
     };
     let (ready, first_word) = oneshot::channel();
-    tokio::spawn(relay(stderr, level, log.clone(), ready));
+    tokio::spawn(relay(stderr, spec.log_level, log.clone(), ready));
     match tokio::time::timeout(READY_WITHIN, first_word).await {
-        Ok(Ok(FirstWord::Ready)) => Ok(master),
+        Ok(Ok(FirstWord::Ready)) => {
+            master.is_ready = true;
+            Ok(master)
+        }
         Ok(Ok(FirstWord::Ended(said))) => {
-            let status = master.exited().await;
+            // Whoever closes the log without ending is not waited for.
+            let ended = tokio::time::timeout(ENDS_WITHIN, master.exited()).await;
+            let status = ended.unwrap_or_default();
             Err(StartError::Refused { status, said })
         }
         Ok(Err(_)) => Err(StartError::Silent {
@@ -230,17 +290,27 @@ pub(crate) async fn start_master(
     }
 }
 
-/// The configuration may hold passwords, as environment of the workers.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
+/// The configuration may hold passwords, as environment of the workers. The
+/// master reads it as the pool's account, and cannot change it.
+fn write_conf(runtime: &Runtime, conf: &str, spec: &PoolSpec) -> io::Result<()> {
+    let is_other =
+        rustix::process::geteuid().is_root() && master_account(spec) == MasterAccount::Ordinary;
+    let reader = spec.run_as.as_ref().filter(|_| is_other);
+    runtime
+        .own
+        .write(CONF, conf.as_bytes(), reader.map(|run_as| run_as.gid))
+}
+
+/// php-fpm opens the file by its name with the pool's account, which may have no
+/// right to make one in a folder of logs. If it cannot be made, php-fpm says so.
+fn make_slow_log(spec: &PoolSpec) {
+    if let (true, Some(slow_log), Some(run_as)) = (
+        rustix::process::geteuid().is_root(),
+        &spec.slow_log,
+        &spec.run_as,
+    ) {
+        let _ = trusted_path::make_for(&slow_log.file, run_as.uid, run_as.gid);
+    }
 }
 
 /// Starts the process on the thread that outlives all others.
@@ -248,30 +318,40 @@ async fn spawn(
     runtime: &Runtime,
     binary: &Path,
     conf: &Path,
+    spec: &PoolSpec,
     log: &Log,
 ) -> Result<Child, StartError> {
     let socket = runtime
         .socket
         .try_clone()
         .map_err(|source| StartError::io("share the socket", source))?;
-    let setpriv = Path::new("/usr/bin/setpriv");
+    let account = master_account(spec);
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", MOVE_SOCKET, "sh"]);
-    if setpriv.exists() {
-        command.arg(setpriv).args(["--pdeathsig", "TERM", "--"]);
+    command.args(["-c", PREPARE, "sh"]);
+    command.arg(
+        spec.rlimit_files
+            .map_or_else(String::new, |files| files.to_string()),
+    );
+    if account == MasterAccount::Ordinary
+        && let Some((_, priority)) = spec.extra.iter().find(|(name, _)| name == PRIORITY)
+    {
+        command.args(["nice", "-n", priority]);
+    }
+    if Path::new(SETPRIV).exists() {
+        command.arg(SETPRIV).args(["--pdeathsig", "TERM"]);
+        command.args(rights(spec, account)).arg("--");
     } else {
-        let reason = "no /usr/bin/setpriv (package util-linux): php-fpm stays behind if this process is killed";
+        let reason = "no /usr/bin/setpriv (package util-linux): php-fpm keeps the rights it is started with, and stays behind if this process is killed";
         log(Event::Degraded {
             reason: reason.to_owned(),
         });
     }
     command
         .arg(binary)
-        .arg("--nodaemonize")
+        .args(["--nodaemonize", "--force-stderr"])
         .arg("--fpm-config")
         .arg(conf);
-    if rustix::process::geteuid().is_root() {
-        // Without effect unless the configuration names root itself.
+    if spec.run_as.as_ref().is_some_and(|run_as| run_as.uid == 0) {
         command.arg("--allow-to-run-as-root");
     }
     let inherited = format!("{}={SOCKET_DESCRIPTOR}", runtime.inherited_path().display());
@@ -293,6 +373,33 @@ async fn spawn(
     command.process_group(0);
     let spawned = on_lasting_thread(move || huge_pages::as_given(|| command.spawn())).await;
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
+}
+
+/// What `setpriv` changes before it becomes php-fpm.
+fn rights(spec: &PoolSpec, account: MasterAccount) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let is_root = rustix::process::geteuid().is_root();
+    if let (true, MasterAccount::Ordinary, Some(run_as)) = (is_root, account, &spec.run_as) {
+        arguments.push(format!("--reuid={}", run_as.uid));
+        arguments.push(format!("--regid={}", run_as.gid));
+        arguments.push("--init-groups".to_owned());
+    }
+    if spec.no_new_privs {
+        arguments.push("--no-new-privs".to_owned());
+        // Capabilities that a master of root's needs are left to it.
+        if account == MasterAccount::Ordinary && may_drop_capabilities() {
+            arguments.push("--inh-caps=-all".to_owned());
+            arguments.push("--bounding-set=-all".to_owned());
+        }
+    }
+    arguments
+}
+
+/// In a container, root may lack the right to take away capabilities.
+fn may_drop_capabilities() -> bool {
+    use rustix::thread::CapabilitySet;
+    rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SETPCAP))
 }
 
 type Job = Box<dyn FnOnce() + Send>;

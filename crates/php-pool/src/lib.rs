@@ -23,9 +23,9 @@ mod state;
 mod supervisor;
 
 pub use find::{FindError, find_php_fpm};
-pub use fpm_conf::{Account, SpecError, render};
+pub use fpm_conf::{MasterAccount, SpecError, render};
 pub use probe::WorkerMemory;
 pub use sizing::{Machine, auto_workers};
-pub use spec::{LogLevel, PoolSpec, ProcessManager, SlowLog, Workers};
+pub use spec::{LogLevel, PoolSpec, ProcessManager, RunAs, SlowLog, Workers};
 pub use state::{Event, PoolState};
 pub use supervisor::{Endpoint, Pool, StartError};

@@ -17,7 +17,8 @@
 //! | `max_requests N;` | [`PoolSpec::max_requests`] | `0` (never) |
 //! | `request_terminate_timeout TIME;` | [`PoolSpec::request_terminate_timeout`] | none |
 //! | `slow_log FILE TIME;` | [`PoolSpec::slow_log`] | none |
-//! | `user NAME;` `group NAME;` | [`PoolSpec::user`], [`PoolSpec::group`] | who serves |
+//! | `user NAME;` `group NAME;` | [`PoolSpec::run_as`] | |
+//! | `no_new_privs on\|off;` | [`PoolSpec::no_new_privs`] | `on` |
 //! | `binary FILE;` | [`PoolSpec::binary`] | found on the machine |
 //! | `chdir DIR;` | [`PoolSpec::chdir`] | none |
 //! | `env NAME VALUE;` | [`PoolSpec::env`] | none |
@@ -44,13 +45,14 @@ pub struct PoolSpec {
     pub name: String,
     /// The php-fpm binary; `None` looks for one (see [`crate::find_php_fpm`]).
     pub binary: Option<PathBuf>,
-    /// An existing directory in which the pool makes a private one of its own
-    /// (mode 0700, removed at stop) for its socket; `None` takes `/run`,
-    /// `$XDG_RUNTIME_DIR` or the directory for temporary files.
+    /// An existing directory in which the pool makes one of its own (removed
+    /// at stop) for its socket and php-fpm's configuration; `None` takes
+    /// `/run`, `$XDG_RUNTIME_DIR` or the directory for temporary files. Started
+    /// by root, it must be one where only root decides what is in it.
     pub runtime_parent: Option<PathBuf>,
-    /// Who may connect: user and group id that own the socket and its
-    /// directory. `None` leaves them with the starting process; set it when a
-    /// privileged process starts pools for an unprivileged one.
+    /// Who may connect: user and group id that own the socket. `None` leaves it
+    /// with the starting process; set it when a privileged process starts pools
+    /// for an unprivileged one. The directory stays with the starting process.
     pub socket_owner: Option<(u32, u32)>,
     /// How php-fpm keeps its workers.
     pub manager: ProcessManager,
@@ -63,11 +65,12 @@ pub struct PoolSpec {
     pub request_terminate_timeout: Option<Duration>,
     /// Where the stacks of slow requests are written.
     pub slow_log: Option<SlowLog>,
-    /// User that runs PHP. Only a pool started by root may choose one, and it
-    /// must.
-    pub user: Option<String>,
-    /// Group that runs PHP; the user's own when `None`.
-    pub group: Option<String>,
+    /// Who runs PHP, php-fpm's master included. Only a pool started by root may
+    /// choose, and it must.
+    pub run_as: Option<RunAs>,
+    /// Whether set-id programs are without effect for PHP and what it starts,
+    /// and no capability can be gained. Only root can take away capabilities.
+    pub no_new_privs: bool,
     /// Working directory of the workers, absolute.
     pub chdir: Option<PathBuf>,
     /// Environment of the workers.
@@ -114,8 +117,8 @@ impl PoolSpec {
             max_requests: 0,
             request_terminate_timeout: None,
             slow_log: None,
-            user: None,
-            group: None,
+            run_as: None,
+            no_new_privs: true,
             chdir: None,
             env: Vec::new(),
             clear_env: true,
@@ -131,6 +134,19 @@ impl PoolSpec {
             extra: Vec::new(),
         }
     }
+}
+
+/// An account of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunAs {
+    /// Its name, for its further groups.
+    pub user: String,
+    /// The group's name where it is not the user's own.
+    pub group: Option<String>,
+    /// The user's number.
+    pub uid: u32,
+    /// The group's number.
+    pub gid: u32,
 }
 
 /// How php-fpm keeps its workers (`pm`). Numbers left out are derived from

@@ -20,8 +20,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::find::{FindError, find_php_fpm};
-use crate::fpm_conf::{Account, SpecError, render};
-use crate::launch::{Log, Master, Runtime, start_master};
+use crate::fpm_conf::{SpecError, render};
+use crate::launch::{Log, Master, Runtime, master_account, start_master};
 use crate::probe::{WorkerMemory, group_members, is_group_member, worker_memory};
 use crate::sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers, is_worth_resizing};
 use crate::spec::{PoolSpec, Workers};
@@ -30,6 +30,9 @@ use crate::state::{Backoff, Event, PoolState};
 /// Between TERM and KILL. php-fpm's workers die of TERM at once; one that does
 /// not is stuck in the kernel.
 const TERM_TO_KILL: Duration = Duration::from_secs(2);
+
+/// How long processes are killed; nothing that obeys takes this long.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often `workers auto` looks at its workers: memory grows over minutes.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
@@ -145,6 +148,7 @@ pub struct Pool {
     state: watch::Receiver<PoolState>,
     commands: mpsc::Sender<Command>,
     master: Arc<AtomicU32>,
+    stopping: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -176,7 +180,7 @@ impl Pool {
     ) -> Result<Self, StartError> {
         let workers = workers_of(&spec, WorkerMemory::default());
         // A bad spec or a missing php-fpm is found before the disk is touched.
-        render(&spec, workers, Path::new("/"), account())?;
+        render(&spec, workers, Path::new("/"), master_account(&spec))?;
         find_php_fpm(spec.binary.as_deref())?;
         let runtime = Runtime::make(&spec)?;
         let endpoint = Endpoint {
@@ -185,6 +189,7 @@ impl Pool {
         let (state_sender, state) = watch::channel(PoolState::Starting);
         let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
         let master = Arc::new(AtomicU32::new(0));
+        let (stopping, is_stopping) = watch::channel(false);
         let mut supervisor = Supervisor {
             workers,
             spec,
@@ -196,6 +201,7 @@ impl Pool {
             state: state_sender,
             commands: command_receiver,
             master: master.clone(),
+            stopping: is_stopping,
             hurry: watch::channel(false).0,
             retiring: JoinSet::new(),
         };
@@ -206,6 +212,7 @@ impl Pool {
             state,
             commands,
             master,
+            stopping,
             task,
         })
     }
@@ -268,6 +275,7 @@ impl Pool {
     }
 
     async fn end(self, pace: Pace) {
+        self.stopping.send_replace(true);
         // The task only ends by this command or with its runtime.
         let _ = self.commands.send(Command::Stop(pace)).await;
         let _ = self.task.await;
@@ -286,6 +294,7 @@ struct Supervisor {
     state: watch::Sender<PoolState>,
     commands: mpsc::Receiver<Command>,
     master: Arc<AtomicU32>,
+    stopping: watch::Receiver<bool>,
     hurry: watch::Sender<bool>,
     retiring: JoinSet<()>,
 }
@@ -387,12 +396,25 @@ impl Supervisor {
             &self.spec,
             self.workers,
             &self.runtime.inherited_path(),
-            account(),
+            master_account(&self.spec),
         )?;
         let generation = self.generation + 1;
-        let level = self.spec.log_level;
-        let master =
-            start_master(&self.runtime, &binary, &conf, generation, level, &self.log).await?;
+        let start = start_master(
+            &self.runtime,
+            &binary,
+            &conf,
+            generation,
+            &self.spec,
+            &self.log,
+        );
+        // Nobody who wants to stop waits for a start: a script of the pool's
+        // account could hold it up.
+        let master = tokio::select! {
+            started = start => started?,
+            _ = self.stopping.wait_for(|is_stopping| *is_stopping) => {
+                return Err(StartError::Stopped);
+            }
+        };
         self.generation = generation;
         let (pid, workers) = (master.pid, self.workers);
         self.master.store(pid, Ordering::Relaxed);
@@ -510,14 +532,6 @@ fn answer(reply: Option<oneshot::Sender<Result<(), StartError>>>, result: Result
     }
 }
 
-fn account() -> Account {
-    if rustix::process::geteuid().is_root() {
-        Account::Root
-    } else {
-        Account::Ordinary
-    }
-}
-
 /// How many workers the spec means, given what its present ones take: their
 /// memory is available to their successors.
 fn workers_of(spec: &PoolSpec, memory: WorkerMemory) -> u32 {
@@ -552,8 +566,9 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
     if !is_quiet {
         signal_group(master.pid, Signal::TERM);
         if timeout(TERM_TO_KILL, all_ended(&mut master)).await.is_err() {
-            signal_group(master.pid, Signal::KILL);
-            all_ended(&mut master).await;
+            // Again and again, but not for ever: a process that has left the group
+            // can bring others into it.
+            let _ = timeout(KILL_PATIENCE, killed(&mut master)).await;
         }
     }
     master.is_over = true;
@@ -561,6 +576,16 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
         generation: master.generation,
         forced: !is_quiet,
     });
+}
+
+/// Kills what is in the group, until nobody is.
+async fn killed(master: &mut Master) {
+    loop {
+        signal_group(master.pid, Signal::KILL);
+        if timeout(LOOK_AGAIN_LAST, all_ended(master)).await.is_ok() {
+            return;
+        }
+    }
 }
 
 /// Waits until the master and every member of its group have ended.

@@ -10,7 +10,9 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, StartError, Workers};
+use php_pool::{
+    Event, Pool, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, StartError, Workers,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -34,8 +36,12 @@ impl Bench {
         spec.runtime_parent = Some(folder.clone());
         spec.drain_timeout = Duration::from_secs(5);
         if rustix::process::geteuid().is_root() {
-            spec.user = Some("nobody".into());
-            spec.group = Some("nogroup".into());
+            spec.run_as = Some(RunAs {
+                user: "nobody".into(),
+                group: Some("nogroup".into()),
+                uid: 65534,
+                gid: 65534,
+            });
         }
         Self {
             folder,
@@ -166,6 +172,13 @@ fn kill(pid: u32) {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
+/// A line of a process's status.
+fn status(pid: u32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap().trim_start_matches(':').trim().to_owned()
+}
+
 /// Living processes whose group is led by `master`.
 fn group(master: u32) -> Vec<u32> {
     let stat = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -199,7 +212,8 @@ fn started_pool_answers_and_stopped_pool_leaves_no_process_and_no_socket() {
             .unwrap()
             .permissions()
             .mode();
-        assert_eq!(mode & 0o777, 0o700);
+        let is_root = rustix::process::geteuid().is_root();
+        assert_eq!(mode & 0o777, if is_root { 0o711 } else { 0o700 });
         let mut state = pool.state();
         pool.stop().await;
         assert_eq!(*state.borrow_and_update(), PoolState::Stopped);
@@ -220,7 +234,7 @@ fn killed_master_is_replaced_and_no_request_is_lost() {
             "<?php touch('{0}/begun-' . getmypid()); while (!file_exists('{0}/gate')) {{ usleep(5000); clearstatcache(); }} echo 'finished';",
             bench.folder.display()
         ));
-        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
         let pool = bench.start().await;
         let mut state = pool.state();
         let under_way = send(&pool.endpoint().path, &slow).await;
@@ -411,7 +425,7 @@ fn stop_fast_ends_requests_under_way() {
             "a.php",
             &format!("<?php touch('{}'); sleep(60);", begun.display()),
         );
-        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
         let pool = bench.start().await;
         let master = bench.masters()[0];
         let under_way = send(&pool.endpoint().path, &script).await;
@@ -546,5 +560,105 @@ fn be_the_owner() {
         println!("master {}", bench.masters()[0]);
         std::future::pending::<()>().await;
         drop(pool);
+    });
+}
+
+#[test]
+fn no_process_of_the_pool_has_or_can_gain_rights_that_the_pool_does_not_have() {
+    run(async {
+        let bench = Bench::new("rights");
+        let is_root = rustix::process::geteuid().is_root();
+        for no_new_privs in [true, false] {
+            let mut spec = bench.spec.clone();
+            spec.no_new_privs = no_new_privs;
+            let pool = bench.try_start(spec).await.unwrap();
+            let master = *bench.masters().last().unwrap();
+            for pid in group(master) {
+                let expected = if no_new_privs { "1" } else { "0" };
+                assert_eq!(status(pid, "NoNewPrivs"), expected);
+                if is_root {
+                    assert_eq!(status(pid, "Uid"), "65534\t65534\t65534\t65534");
+                    assert_eq!(status(pid, "Gid"), "65534\t65534\t65534\t65534");
+                    assert_eq!(status(pid, "CapPrm").trim_matches('0'), "");
+                    let is_empty = status(pid, "CapBnd").trim_matches('0').is_empty();
+                    assert_eq!(is_empty, no_new_privs);
+                }
+            }
+            pool.stop().await;
+        }
+    });
+}
+
+/// The master runs as the pool's account, so that a script may well stop it with a signal.
+#[test]
+fn a_master_that_a_script_has_stopped_does_not_hold_up_the_end() {
+    run(async {
+        let bench = Bench::new("stopped");
+        let pool = bench.start().await;
+        let master = bench.masters()[0];
+        for pid in group(master) {
+            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+        }
+        let begun = std::time::Instant::now();
+        pool.stop_fast().await;
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert_eq!(group(master), []);
+    });
+}
+
+/// Processes that were given this pool's configuration.
+fn started(bench: &Bench) -> Vec<u32> {
+    let folder = bench.folder.display().to_string();
+    let names_it = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.starts_with("/usr") && line.contains("--fpm-config") && line.contains(&folder)
+    };
+    let pids = std::fs::read_dir("/proc").unwrap();
+    pids.filter_map(|file| file.unwrap().file_name().to_str()?.parse().ok())
+        .filter(names_it)
+        .collect()
+}
+
+/// php-fpm waits for the reader of a FIFO that a script of its account has put there.
+#[test]
+fn a_start_that_is_held_up_does_not_hold_up_the_end() {
+    run(async {
+        let mut bench = Bench::new("held");
+        std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        let slow_log = bench.folder.join("slow.log");
+        bench.spec.slow_log = Some(SlowLog {
+            file: slow_log.clone(),
+            timeout: Duration::from_secs(1),
+        });
+        let pool = bench.start().await;
+        let mut state = pool.state();
+        std::fs::remove_file(&slow_log).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o666);
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &slow_log, kind, mode, 0).unwrap();
+        std::fs::set_permissions(&slow_log, std::fs::Permissions::from_mode(0o666)).unwrap();
+        kill(bench.masters()[0]);
+        state.wait_for(|state| !state.is_ready()).await.unwrap();
+        // It has become php-fpm, and does not come up.
+        while started(&bench).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let begun = std::time::Instant::now();
+        pool.stop_fast().await;
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begun.elapsed()
+        );
+        while !started(&bench).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(bench.masters().len(), 1);
     });
 }

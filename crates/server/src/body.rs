@@ -5,7 +5,7 @@ use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,15 +37,22 @@ pub enum RequestBody {
     Streamed,
 }
 
-/// A body in a temporary file, which goes when the last user does.
+/// A body in a temporary file, which goes when the last user does: the system sees to that
+/// where the file has no name, however this process ends.
 pub struct Spooled {
     file: File,
-    path: PathBuf,
+    /// Where `client_body_in_file_only` gives it one.
+    name: Option<FileName>,
     length: u64,
+}
+
+/// A file's name, removed with the last user of the file unless it is to stay.
+struct FileName {
+    path: PathBuf,
     keep: bool,
 }
 
-impl Drop for Spooled {
+impl Drop for FileName {
     fn drop(&mut self) {
         if !self.keep {
             let _ = std::fs::remove_file(&self.path);
@@ -71,12 +78,13 @@ impl RequestBody {
         }
     }
 
-    /// `$request_body_file`
+    /// `$request_body_file`: only a file that somebody asked for has a name.
     pub fn file_name(&self) -> Option<&[u8]> {
         match self {
-            RequestBody::Spooled(spooled) => Some(std::os::unix::ffi::OsStrExt::as_bytes(
-                spooled.path.as_os_str(),
-            )),
+            RequestBody::Spooled(spooled) => {
+                let path = &spooled.name.as_ref()?.path;
+                Some(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
+            }
             _ => None,
         }
     }
@@ -332,11 +340,11 @@ impl ClientInput {
             .transpose()?;
         while let Some(bytes) = self.next_body().await? {
             if let Some(spool) = &mut spool {
-                spool.write(&bytes)?;
+                spool.write(settings, &bytes)?;
             } else if memory.len() + bytes.len() > in_memory {
                 let mut file = Spool::create(settings)?;
-                file.write(&memory)?;
-                file.write(&bytes)?;
+                file.write(settings, &memory)?;
+                file.write(settings, &bytes)?;
                 memory = BytesMut::new();
                 spool = Some(file);
             } else {
@@ -370,11 +378,32 @@ const SPARE_FOLDER: &str = "/var/tmp";
 
 impl Spool {
     fn create(settings: &BodySettings) -> Result<Spool, BodyError> {
-        Spool::create_in_folder(settings).or_else(|error| match settings.in_file_only {
+        match settings.in_file_only {
+            InFileOnly::Off => Spool::create_unnamed(&settings.temp_path)
+                .map_err(|error| BodyError::Spool(settings.temp_path.clone(), error)),
+            InFileOnly::Clean => Spool::create_named(settings)
+                .or_else(|error| Spool::create_elsewhere().map_err(|_| error)),
             // Somebody looks for the file where it was said to be.
-            InFileOnly::On => Err(error),
-            _ => Spool::create_elsewhere().map_err(|_| error),
-        })
+            InFileOnly::On => Spool::create_named(settings),
+        }
+    }
+
+    fn create_unnamed(folder: &Path) -> io::Result<Spool> {
+        let file = tempfile::tempfile_in(folder).or_else(|error| {
+            let made = (error.kind() == io::ErrorKind::NotFound)
+                .then(|| std::fs::create_dir_all(folder).ok())
+                .flatten()
+                .and_then(|()| tempfile::tempfile_in(folder).ok());
+            made.map_or_else(
+                || tempfile::tempfile_in(SPARE_FOLDER).map_err(|_| error),
+                Ok,
+            )
+        })?;
+        Ok(Spool(Spooled {
+            file,
+            name: None,
+            length: 0,
+        }))
     }
 
     /// With a name that nobody can guess: the folder is everybody's.
@@ -385,13 +414,12 @@ impl Spool {
         let (file, path) = made.keep().map_err(|refused| refused.error)?;
         Ok(Spool(Spooled {
             file,
-            path,
+            name: Some(FileName { path, keep: false }),
             length: 0,
-            keep: false,
         }))
     }
 
-    fn create_in_folder(settings: &BodySettings) -> Result<Spool, BodyError> {
+    fn create_named(settings: &BodySettings) -> Result<Spool, BodyError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let directory = &settings.temp_path;
         let fail = |error| BodyError::Spool(directory.clone(), error);
@@ -410,9 +438,8 @@ impl Spool {
                     let keep = settings.in_file_only == InFileOnly::On;
                     return Ok(Spool(Spooled {
                         file,
-                        path,
+                        name: Some(FileName { path, keep }),
                         length: 0,
-                        keep,
                     }));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -425,12 +452,12 @@ impl Spool {
         Err(fail(io::ErrorKind::AlreadyExists.into()))
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), BodyError> {
+    fn write(&mut self, settings: &BodySettings, bytes: &[u8]) -> Result<(), BodyError> {
         let spooled = &mut self.0;
         spooled
             .file
             .write_all_at(bytes, spooled.length)
-            .map_err(|error| BodyError::Spool(spooled.path.clone(), error))?;
+            .map_err(|error| BodyError::Spool(settings.temp_path.clone(), error))?;
         spooled.length += bytes.len() as u64;
         Ok(())
     }

@@ -92,9 +92,6 @@ pub fn write_upstream_config(
     conf.line("daemon off;");
     conf.line("worker_processes auto;");
     conf.line("error_log stderr warn;");
-    if let Some(user) = &options.user {
-        conf.line(&format!("user {};", word(user)?));
-    }
     conf.gap();
     conf.line("events {}");
     conf.gap();
@@ -187,7 +184,6 @@ mod tests {
         golden("upstream.conf", "http://127.0.0.1:8081", &plain);
         let uncached = ServeOptions {
             ttl: Duration::ZERO,
-            user: Some("www-data".to_owned()),
             ..plain
         };
         golden(

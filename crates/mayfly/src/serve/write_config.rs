@@ -27,8 +27,10 @@ pub struct ServeOptions {
     pub workers: Option<u32>,
     /// The php-fpm binary; `None` finds one.
     pub php: Option<PathBuf>,
-    /// Who serves and runs PHP, for a program started by root.
+    /// Who runs PHP, for a program started by root.
     pub user: Option<String>,
+    /// The machine's mail program gains rights when it is started.
+    pub mail_gains_rights: bool,
     /// Where requests are logged; `None` logs none.
     pub access_log: Option<PathBuf>,
     /// Addresses of proxies in front, whose word on visitors counts.
@@ -43,6 +45,7 @@ impl Default for ServeOptions {
             workers: None,
             php: None,
             user: None,
+            mail_gains_rights: false,
             access_log: None,
             behind: Vec::new(),
         }
@@ -111,10 +114,6 @@ fn main_context(
     conf.line("daemon off;");
     conf.line("worker_processes auto;");
     conf.line("error_log stderr warn;");
-    let user = options.user.as_deref().map(word).transpose()?;
-    if let Some(user) = &user {
-        conf.line(&format!("user {user};"));
-    }
     conf.gap();
     conf.line("events {}");
     conf.gap();
@@ -127,8 +126,12 @@ fn main_context(
         if let Some(php) = &options.php {
             conf.line(&format!("binary {};", path(php)?));
         }
-        if let Some(user) = &user {
-            conf.line(&format!("user {user};"));
+        if let Some(user) = &options.user {
+            conf.line(&format!("user {};", word(user)?));
+        }
+        if options.mail_gains_rights {
+            conf.note("The mail program of this machine is a set-id program.");
+            conf.line("no_new_privs off;");
         }
         conf.line("max_requests 1000;");
         conf.line("request_terminate_timeout 300s;");
@@ -720,6 +723,7 @@ mod tests {
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),
             user: Some("www-data".into()),
+            mail_gains_rights: true,
             access_log: Some("/var/log/mayfly.log".into()),
             behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
         };

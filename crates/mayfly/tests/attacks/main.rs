@@ -9,6 +9,7 @@ mod hosts;
 mod invalidation;
 mod patterns;
 mod php_names;
+mod processes;
 mod random_pairs;
 mod repeated_requests;
 mod request_bodies;
@@ -16,10 +17,16 @@ mod script_paths;
 mod secret_files;
 mod sessions;
 mod staleness;
+mod temporary_files;
 mod unkeyed_input;
 mod upgrades;
 
 /// The program under test.
 fn program() -> String {
     std::env::var("MAYFLY_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_mayfly").to_owned())
+}
+
+/// Several attacks are on what root does for others; only root can stage them.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }

@@ -117,7 +117,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("user", &[Context::Main])
         .takes(1, 2, "NAME [GROUP]")
         .short("who the server becomes after binding its sockets")
-        .long("Started by root, the server opens its sockets and logs and then gives up its rights for those of this user. The group is the user's own unless a second name is given. Started by anybody else, the directive has no effect.")
+        .long("Started by root, the server opens its sockets and logs and then gives up its rights for those of this user. The group is the user's own unless a second name is given. Without the directive it takes an account that nothing else uses: `mayfly` where there is one, else a number without a name (65519 or below), which also has the group of `www-data` so that it may read sites; files that the server makes then belong to that number, so name a user where they shall stay (`proxy_store`). PHP of a `php_pool` runs as another account. Started by anybody else, the directive has no effect.")
         .example("user www-data;"),
     Directive::new("worker_aio_requests", &[Context::Events])
         .takes(1, 1, "NUMBER")

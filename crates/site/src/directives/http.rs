@@ -45,7 +45,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "on | clean | off").inherited()
         .default("off")
         .short("write every request body to a file")
-        .long("`clean` removes the file when the request is done; `on` leaves it. `$request_body_file` has its name.")
+        .long("`clean` removes the file when the request is done; `on` leaves it. `$request_body_file` has its name. With `off`, a body that does not fit into memory is in a file without a name, which is gone with the server whatever ends it; `$request_body_file` is empty then.")
         .example("client_body_in_file_only clean;"),
     Directive::new("client_body_in_single_buffer", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()

@@ -51,7 +51,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("ini", &[Context::PhpPool])
         .takes(2, 2, "NAME VALUE").repeats()
         .short("a line of PHP-FPM's own configuration")
-        .long("For settings of a pool that have no directive here. Name and value are written into the pool's section as they are.")
+        .long("For settings of a pool that have no directive here. Name and value are written into the pool's section as they are. PHP-FPM is started without root's rights: `process.priority` is set before, and `chroot`, `user` and `group` are refused.")
         .example("ini process.priority 5;"),
     Directive::new("listen_backlog", &[Context::PhpPool])
         .takes(1, 1, "NUMBER")
@@ -86,6 +86,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("idle workers at least")
         .long("Counts only with `pm dynamic`. When fewer are idle, PHP-FPM starts more. Without it, a quarter of the workers.")
         .example("pm dynamic; min_spare_servers 1;"),
+    Directive::new("no_new_privs", &[Context::PhpPool])
+        .takes(1, 1, "on | off")
+        .default("on")
+        .short("keep PHP from gaining rights")
+        .long("With `on`, no program that a script starts gets more rights than the script: set-user-ID and set-group-ID programs (`sudo`, `su`) run without effect, and the set of capabilities that could be gained is empty. `mail()` needs `off` where the mail program is such a one: Postfix's `sendmail` starts `postdrop`, Exim's is set-user-ID itself. Mail that leaves by SMTP or by `msmtp` does not.")
+        .example("no_new_privs off;"),
     Directive::new("php_admin_flag", &[Context::PhpPool])
         .takes(2, 2, "NAME on | off").repeats()
         .short("a php.ini switch that scripts may not change")
@@ -141,7 +147,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("user", &[Context::PhpPool])
         .takes(1, 2, "NAME [GROUP]")
         .short("who runs PHP")
-        .long("Only a pool that was started by root may choose, and it must. The group is the user's own unless a second name or `group` says otherwise.")
+        .long("Only a pool that was started by root may choose; without the directive, PHP runs as `www-data`, or `nobody` where there is no such account. PHP-FPM's own master process runs as this user too. The group is the user's own unless a second name or `group` says otherwise. It should not be the account that serves (`user` of the main context), which would let scripts end the server.")
         .example("user www-data;"),
     Directive::new("workers", &[Context::PhpPool])
         .takes(1, 1, "auto | NUMBER")

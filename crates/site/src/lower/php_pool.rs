@@ -45,6 +45,7 @@ impl Lowering<'_> {
                 .find("slow_log")
                 .and_then(|node| Some((self.path(node.arg(0)), self.duration_of(node.arg(1))?))),
             user: pool_user(level),
+            no_new_privs: self.flag(level, "no_new_privs", true),
             chdir: level.find("chdir").map(|node| self.path(node.arg(0))),
             env: pairs(level, "env"),
             clear_env: self.flag(level, "clear_env", true),

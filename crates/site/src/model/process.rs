@@ -47,6 +47,8 @@ pub struct PhpPool {
     /// `slow_log FILE TIME`.
     pub slow_log: Option<(PathBuf, Duration)>,
     pub user: Option<User>,
+    /// `no_new_privs`: PHP and what it starts gain no rights.
+    pub no_new_privs: bool,
     pub chdir: Option<PathBuf>,
     pub env: Vec<(String, String)>,
     pub clear_env: bool,

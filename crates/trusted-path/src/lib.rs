@@ -1,0 +1,317 @@
+//! Files that root opens, makes and removes by paths in which accounts with fewer rights
+//! may have a hand: a log in a folder of the site, a pid file beside it.
+//!
+//! Whoever may write a folder may put a link, a FIFO or another file in the place of what
+//! root means to open. So the path is walked one name at a time, each relative to the open
+//! folder before it:
+//!
+//! - A link is followed only where root made it.
+//! - A folder that is passed through is never opened by its path a second time.
+//! - The file itself is a regular file with one name, or one that root made. It is opened
+//!   without waiting, so that a FIFO without a reader is an error instead of a hang.
+//!
+//! A place is *trusted* when nobody but root can change what the path leads to. There,
+//! whatever root put is used as it is, FIFOs with a reader and devices included.
+//!
+//! Started by anybody else, nothing here differs from the standard library: there is no
+//! account with fewer rights to be wary of, and links made by others are usual.
+
+mod walk;
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+
+use walk::{Missing, Place, walk};
+
+/// What root reads from a file that others may have written: a pid file has ten bytes.
+const READ_BYTES_MAX: u64 = 4096;
+
+/// Opens a file for appending; makes it and the folders above it if they are missing.
+///
+/// # Errors
+/// What the system says, or why the file is not root's to write.
+pub fn append(path: &Path, mode: u32) -> io::Result<File> {
+    if !is_root() {
+        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+            // What goes wrong here shows when the file is opened.
+            let _ = std::fs::create_dir_all(folder);
+        }
+        return plain(mode).append(true).open(path);
+    }
+    let place = walk(path, Missing::Make)?;
+    open_to_write(&place, OFlags::APPEND, mode)
+}
+
+/// Makes the content of a file be `bytes`.
+///
+/// # Errors
+/// What the system says, or why the file is not root's to write.
+pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    if !is_root() {
+        return plain(mode)
+            .write(true)
+            .truncate(true)
+            .open(path)?
+            .write_all(bytes);
+    }
+    let place = walk(path, Missing::Fail)?;
+    // Emptied only once it is known to be the right file.
+    let mut file = open_to_write(&place, OFlags::empty(), mode)?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) == FileType::RegularFile {
+        file.set_len(0)?;
+    }
+    file.write_all(bytes)
+}
+
+/// Reads a small regular file without ever waiting, and says whose it is.
+///
+/// # Errors
+/// What the system says; anything but a regular file is refused.
+pub fn read_small(path: &Path) -> io::Result<(String, u32)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(READ_BYTES_MAX).read_to_string(&mut text)?;
+    Ok((text, stat.st_uid))
+}
+
+/// Removes a file or a link, never what a link points to.
+///
+/// # Errors
+/// What the system says.
+pub fn remove(path: &Path) -> io::Result<()> {
+    if !is_root() {
+        return std::fs::remove_file(path);
+    }
+    let place = Place::of_name_itself(path)?;
+    Ok(rustix::fs::unlinkat(
+        &place.folder,
+        &place.name,
+        AtFlags::empty(),
+    )?)
+}
+
+/// Makes an empty file that belongs to an account, where only root could make it and where
+/// there is none yet. Elsewhere that account helps itself.
+///
+/// # Errors
+/// What the system says.
+pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
+    let place = walk(path, Missing::Fail)?;
+    if !place.is_trusted {
+        return Ok(());
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    match rustix::fs::openat(
+        &place.folder,
+        &place.name,
+        flags,
+        Mode::from_raw_mode(0o600),
+    ) {
+        Ok(file) => Ok(rustix::fs::fchown(
+            &file,
+            Some(user(uid)),
+            Some(group(gid)),
+        )?),
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes a folder, one level, that only `owner` may enter. One that is there already is
+/// given to the owner only where nobody but root could have put it there.
+///
+/// # Errors
+/// What the system says, or that the folder belongs to somebody else.
+pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
+    let place = walk(path, Missing::Fail)?;
+    let made = rustix::fs::mkdirat(&place.folder, &place.name, Mode::from_raw_mode(0o700));
+    let is_new = match made {
+        Ok(()) => true,
+        Err(rustix::io::Errno::EXIST) => false,
+        Err(error) => return Err(error.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&folder)?;
+    if stat.st_uid == owner {
+        return Ok(());
+    }
+    // A folder just made in a place of somebody else's may have been exchanged since.
+    let is_the_new_one = is_new && stat.st_uid == 0 && is_empty(&folder)?;
+    if !place.is_trusted && !is_the_new_one {
+        return Err(io::Error::other("it belongs to another account"));
+    }
+    Ok(rustix::fs::fchown(&folder, Some(user(owner)), None)?)
+}
+
+/// Sets the mode of the unix socket at `path`, which this process has just bound.
+///
+/// # Errors
+/// What the system says, or that something else has taken its place.
+pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
+    if !is_root() {
+        use std::os::unix::fs::PermissionsExt;
+        return std::fs::set_permissions(path, PermissionsExt::from_mode(mode));
+    }
+    let place = Place::of_name_itself(path)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let socket = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&socket)?;
+    let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
+        && stat.st_uid == rustix::process::geteuid().as_raw()
+        && stat.st_nlink == 1;
+    if !is_ours {
+        return Err(io::Error::other("something else has taken its place"));
+    }
+    // The descriptor names the socket itself, whatever the path leads to by now.
+    let itself = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket));
+    Ok(rustix::fs::chmod(itself, Mode::from_raw_mode(mode))?)
+}
+
+/// Whether what root puts into a folder stays there under its name: a folder of root's, or
+/// one for everybody where each may remove only what is theirs.
+pub fn keeps_roots_files(folder: &Path) -> bool {
+    walk(&folder.join("any"), Missing::Fail).is_ok_and(|place| place.keeps_roots)
+}
+
+/// A folder that only this process's account may write, and others may pass through.
+#[derive(Debug)]
+pub struct OwnFolder(OwnedFd);
+
+impl OwnFolder {
+    /// Makes it; the name must be free.
+    ///
+    /// # Errors
+    /// What the system says, or that something else has taken its place.
+    pub fn make(path: &Path, mode: u32) -> io::Result<OwnFolder> {
+        rustix::fs::mkdir(path, Mode::from_raw_mode(0o700))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty())?;
+        if rustix::fs::fstat(&folder)?.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("something else has taken its place"));
+        }
+        // Whatever the umask says.
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode))?;
+        Ok(OwnFolder(folder))
+    }
+
+    /// Writes a file anew: never into one that is there. `group` may read it, and nobody
+    /// else but this process's account.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, name: &str, bytes: &[u8], readers: Option<u32>) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o600))?;
+        let mut file = File::from(file);
+        file.write_all(bytes)?;
+        if let Some(gid) = readers {
+            rustix::fs::fchown(&file, None, Some(group(gid)))?;
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(0o640))?;
+        }
+        Ok(())
+    }
+
+    /// Gives a file in it to an account, with that mode. Links are not followed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn give(&self, name: &str, owner: Option<(u32, u32)>, mode: u32) -> io::Result<()> {
+        // Only this process's account could put a link here, so that the mode may be set by name.
+        rustix::fs::chmodat(&self.0, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        if let Some((uid, gid)) = owner {
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            rustix::fs::chownat(&self.0, name, Some(user(uid)), Some(group(gid)), flags)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn user(uid: u32) -> rustix::fs::Uid {
+    rustix::fs::Uid::from_raw(uid)
+}
+
+fn group(gid: u32) -> rustix::fs::Gid {
+    rustix::fs::Gid::from_raw(gid)
+}
+
+fn plain(mode: u32) -> std::fs::OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).mode(mode);
+    options
+}
+
+/// Opens without waiting, and looks at what was opened before anything is written.
+fn open_to_write(place: &Place, flags: OFlags, mode: u32) -> io::Result<File> {
+    let mut flags = flags
+        | OFlags::WRONLY
+        | OFlags::CREATE
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY
+        | OFlags::CLOEXEC;
+    if !place.is_descriptor {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let mode = Mode::from_raw_mode(mode);
+    let file = rustix::fs::openat(&place.folder, &place.name, flags, mode).map_err(explain)?;
+    let stat = rustix::fs::fstat(&file)?;
+    if !place.is_trusted && !is_fit(&stat) {
+        return Err(io::Error::other(
+            "it is not a regular file with one name, and others may write its folder",
+        ));
+    }
+    // Only the opening must not wait.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(File::from(file))
+}
+
+fn explain(error: rustix::io::Errno) -> io::Error {
+    match error {
+        rustix::io::Errno::NXIO => io::Error::other("no process reads from it, or it is a socket"),
+        rustix::io::Errno::LOOP => {
+            io::Error::other("it is a link that another account may have made")
+        }
+        error => error.into(),
+    }
+}
+
+/// A second name may be that of a file elsewhere, which a link brought here.
+fn is_fit(stat: &Stat) -> bool {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => stat.st_nlink == 1,
+        _ => stat.st_uid == 0,
+    }
+}
+
+fn is_empty(folder: impl AsFd) -> io::Result<bool> {
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;
