@@ -15,7 +15,11 @@ from harness.client import Client
 from harness.mediawiki import is_personal
 from harness.workdir import Workdir
 
-SETTINGS = "$wgLanguageCode = 'zh';\n"
+# Served by both schemes, so that it may lead from one to the other.
+SETTINGS = """$wgLanguageCode = 'zh';
+$wgCanonicalServer = $wgServer;
+$wgServer = substr($wgServer, strlen('http:'));
+"""
 TEXT = "-{zh-cn:MAINLAND; zh-tw:TAIWAN; zh-hk:HONGKONG}-"
 # Two browsers each, which say the same in other words.
 READERS = {
@@ -49,6 +53,7 @@ def run(options, report):
             readers_at_once(report, subject)
             mediawiki.prefer(editor, "variant", "zh-tw")
             sessions(report, subject, editor)
+            led_to_https(report, subject)
             report.check("variants: the server ran to the end", not (wrong := subject.stop()), wrong)
         finally:
             if report.failed > failed:
@@ -121,6 +126,16 @@ def sessions(report, subject, editor):
             if is_personal(answer) or not answer.is_hit or variant(answer) != WANTED[language]:
                 wrong.append(f"{language}: {variant(answer)} {describe(answer)}")
     report.check("variants: a session has its own pages, and readers go on sharing theirs", not wrong, wrong)
+
+
+def led_to_https(report, subject):
+    """A cookie of who has logged in by https: by http the wiki leads there, and nobody else."""
+    page = "/wiki/Order_0"
+    led = reader(subject, "zh-tw", cookies={"forceHTTPS": "true"}).get(page)
+    is_led = led.status == 302 and (led.field("location") or "").startswith("https://") and not led.is_hit
+    report.check("variants: a visitor with forceHTTPS is led to https", is_led, describe(led))
+    other = reader(subject, "zh-tw").get(page)
+    report.check("variants: and others are not", other.is_hit and variant(other) == "TAIWAN", describe(other))
 
 
 def variant(answer):
