@@ -182,6 +182,15 @@ pub enum View {
 }
 
 impl View {
+    /// Do all arguments count?
+    #[inline]
+    pub fn counts_all_arguments(&self) -> bool {
+        match self {
+            View::Plain => true,
+            View::Cache(rules) => rules.ignored_arguments.is_empty(),
+        }
+    }
+
     /// The arguments that do not count.
     pub fn ignored_arguments(&self) -> &NameSet {
         static NONE: LazyLock<NameSet> = LazyLock::new(NameSet::default);

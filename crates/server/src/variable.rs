@@ -116,17 +116,18 @@ pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> b
 }
 
 /// A value that is there as it is, as those of most keys are.
+#[inline]
 fn at_hand<'r>(request: &'r Request, variable: &Variable) -> Option<&'r [u8]> {
     use Builtin as B;
     let Variable::Builtin(builtin) = variable else {
         return None;
     };
     Some(match builtin {
-        B::Args | B::QueryString if request.view.ignored_arguments().is_empty() => &request.args,
+        B::Args | B::QueryString if request.view.counts_all_arguments() => &request.args,
         B::Host if !request.host.is_empty() => &request.host,
         B::Request => request.head.request_line(),
         B::RequestMethod => request.method_name(),
-        B::RequestUri if request.view.ignored_arguments().is_empty() => request.received_target(),
+        B::RequestUri if request.view.counts_all_arguments() => request.received_target(),
         B::Scheme => request.scheme.as_bytes(),
         B::Uri | B::DocumentUri => &request.path,
         _ => return None,
