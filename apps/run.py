@@ -35,6 +35,11 @@ SCENARIOS = (
     "browser_wordpress",
     "apache_behind_cache",
     "mediawiki_cdn",
+    "wordpress_behind_tls",
+    "wordpress_visitors",
+    "wordpress_hit_ratio",
+    "mediawiki_variants",
+    "laravel_session",
 )
 
 

@@ -18,6 +18,7 @@ need_installed() { # need_installed PACKAGE
 }
 
 need nginx nginx-light
+need openssl openssl
 need mariadbd mariadb-server
 need chromium chromium
 need chromedriver chromium-driver

@@ -57,11 +57,16 @@ class Response:
 
 
 class Client:
-    def __init__(self, address, port, cookies=None):
+    """`fields` go with each request, `source` is the visitor's own address, and
+    `tls` the context of a client that speaks TLS."""
+
+    def __init__(self, address, port, cookies=None, fields=None, source=None, tls=None):
         self.address = address
         self.port = port
-        self.host = f"{address}:{port}"
         self.cookies = dict(cookies or {})
+        self.fields = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) test", **(fields or {})}
+        self.source = source
+        self.tls = tls
         self.accepts_gzip = False
         self._lock = threading.Lock()
         self._local = threading.local()
@@ -77,7 +82,7 @@ class Client:
         return self.request("POST", target, body=body, fields=fields)
 
     def request(self, method, target, body=None, fields=None):
-        fields = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) test", **(fields or {})}
+        fields = {**self.fields, **(fields or {})}
         if self.accepts_gzip:
             fields["Accept-Encoding"] = "gzip"
         with self._lock:
@@ -102,7 +107,7 @@ class Client:
             connection = getattr(self._local, "connection", None)
             is_kept = connection is not None
             if not is_kept:
-                connection = http.client.HTTPConnection(self.address, self.port, timeout=TIMEOUT_SECONDS)
+                connection = self._connect()
                 self._local.connection = connection
             try:
                 connection.request(method, target, body=body, headers=fields)
@@ -118,6 +123,16 @@ class Client:
                 self._local.connection = None
                 raise
         raise AssertionError("unreachable")
+
+    def _connect(self):
+        source = (self.source, 0) if self.source else None
+        if self.tls is None:
+            return http.client.HTTPConnection(
+                self.address, self.port, timeout=TIMEOUT_SECONDS, source_address=source
+            )  # fmt: skip
+        return http.client.HTTPSConnection(
+            self.address, self.port, timeout=TIMEOUT_SECONDS, source_address=source, context=self.tls
+        )  # fmt: skip
 
     def _take_cookies(self, response):
         with self._lock:

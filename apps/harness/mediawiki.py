@@ -8,12 +8,15 @@ import os
 import re
 import subprocess
 
+ROOT = "/var/lib/mediawiki"
 MAINTENANCE = "/usr/share/mediawiki/maintenance"
 INSTALL_SECONDS = 180
 
 
 class Wiki:
-    def __init__(self, workdir, port):
+    """`more` are further lines of settings."""
+
+    def __init__(self, workdir, port, more=""):
         self.workdir = workdir
         self.host = f"{workdir.address}:{port}"
         self.admin = "Admin"
@@ -26,7 +29,7 @@ class Wiki:
             "Testwiki", self.admin,
         )  # fmt: skip
         with open(self.settings, "a", encoding="utf-8") as file:
-            file.write(self._more(workdir.mkdir("wiki-cache")))
+            file.write(self._more(workdir.mkdir("wiki-cache")) + more)
 
     def _more(self, cache):
         return f"""
@@ -69,6 +72,19 @@ def log_in(client, wiki):
     )  # fmt: skip
     if '"PASS"' not in answer.text:
         raise RuntimeError(f"login answers {answer.status}: {answer.text[:300]}")
+
+
+def prefer(client, name, value):
+    """Changes a preference of who is logged in."""
+    form = {"action": "options", "format": "json", "change": f"{name}={value}", "token": token(client, "csrf")}
+    answer = client.post("/api.php", form=form)
+    if '"success"' not in answer.text:
+        raise RuntimeError(f"options answers {answer.status}: {answer.text[:300]}")
+
+
+def is_personal(answer):
+    """Is it the page of somebody who is logged in?"""
+    return '"wgUserName":null' not in answer.text
 
 
 def edit(client, title, text):

@@ -56,10 +56,12 @@ class Subject:
         return self.workdir.log_tail(self.name)
 
 
-def start(workdir, options, application, root):
-    port = workdir.free_port()
+def start(workdir, options, application, root, more=(), params=None, port=None):
+    """`more` are further words of the command line for Mayfly. With `params`, it runs what
+    `serve --print-config` prints, and these FastCGI params as well."""
+    port = port or workdir.free_port()
     if options.subject.startswith("mayfly"):
-        process = _start_mayfly(workdir, options, root, port)
+        process = _start_mayfly(workdir, options, root, port, more, params)
     else:
         process = _start_nginx(workdir, options, application, root, port)
     try:
@@ -69,21 +71,32 @@ def start(workdir, options, application, root):
     return Subject(workdir, options.subject, process, port)
 
 
-def _start_mayfly(workdir, options, root, port):
+def _start_mayfly(workdir, options, root, port, more, params):
     serve = [
         os.path.abspath(options.binary), "serve", root,
         "--listen", f"{workdir.address}:{port}",
         "--ttl", f"{round(options.ttl * 1000)}ms",
         "--workers", str(options.workers),
+        *more,
     ]  # fmt: skip
-    if options.subject == "mayfly":
+    if options.subject == "mayfly" and not params:
         return workdir.spawn("mayfly", serve)
     printed = subprocess.run(
         serve + ["--print-config"], check=True, capture_output=True, text=True, timeout=30
     )
-    config = workdir.write("mayfly.conf", printed.stdout)
-    stay = [] if "daemon " in printed.stdout else ["-g", "daemon off;"]
-    return workdir.spawn("mayfly-config", [serve[0], "-c", config, *stay])
+    text = _with_params(printed.stdout, params or {})
+    config = workdir.write("mayfly.conf", text)
+    stay = [] if "daemon " in text else ["-g", "daemon off;"]
+    return workdir.spawn(options.subject, [serve[0], "-c", config, *stay])
+
+
+def _with_params(text, params):
+    """Adds to the params that are written already."""
+    first = "        fastcgi_param SCRIPT_FILENAME "
+    lines = "".join(f"        fastcgi_param {name} {value};\n" for name, value in params.items())
+    if first not in text:
+        raise RuntimeError("serve --print-config writes no FastCGI params")
+    return text.replace(first, lines + first, 1)
 
 
 def _start_nginx(workdir, options, application, root, port):

@@ -9,6 +9,7 @@ under test.
 
 import json
 import os
+import re
 import subprocess
 
 from . import mariadb
@@ -33,17 +34,20 @@ class User:
 
 
 class Site:
-    def __init__(self, workdir):
+    """`plugins` are further must-use plug-ins of apps/files."""
+
+    def __init__(self, workdir, plugins=()):
         self.workdir = workdir
         self.database = mariadb.start(workdir)
         self.uploads = workdir.mkdir("uploads")
         self.uploads_name = os.path.basename(workdir.path)
         workdir.link_for_the_run(self.uploads, f"{CONTENT}/uploads/{self.uploads_name}")
-        plugins = workdir.mkdir("mu-plugins")
-        with open(os.path.join(FILES, "marker.php"), encoding="utf-8") as file:
-            workdir.write("mu-plugins/marker.php", file.read())
+        folder = workdir.mkdir("mu-plugins")
+        for name in ("marker.php", *plugins):
+            with open(os.path.join(FILES, name), encoding="utf-8") as file:
+                workdir.write(f"mu-plugins/{name}", file.read())
         config = workdir.write(
-            "config.php", self._config(plugins), owner="www-data", mode=0o600
+            "config.php", self._config(folder), owner="www-data", mode=0o600
         )
         workdir.link_for_the_run(config, f"/etc/wordpress/config-{workdir.address}.php")
         self.users = {}
@@ -72,9 +76,9 @@ define('WP_HTTP_BLOCK_EXTERNAL', true);
 define('WP_ACCESSIBLE_HOSTS', '{self.workdir.address}');
 """
 
-    def install(self, subject, admin):
+    def install(self, subject, admin, client=None):
         """Runs wp-admin/install.php as a person would; raises on refusal."""
-        client = Client(subject.address, subject.port)
+        client = client or Client(subject.address, subject.port)
         start = client.get("/wp-admin/install.php")
         if start.status != 200:
             raise RuntimeError(f"install.php answers {start.status}: {start.text[:400]}")
@@ -123,6 +127,16 @@ define('WP_ACCESSIBLE_HOSTS', '{self.workdir.address}');
             self.users[user.login] = user
         self.posts.update(made["posts"])
 
+    def select(self, query):
+        """Rows of a query, each a list of texts."""
+        database = self.database
+        done = subprocess.run(
+            ["mariadb", "--no-defaults", f"--socket={database.socket}", f"--user={database.user}",
+             f"--password={database.password}", "--batch", "--skip-column-names", "-e", query, database.name],
+            check=True, capture_output=True, text=True, timeout=20,
+        )  # fmt: skip
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
     def _copy_of_seed_script(self):
         # The checkout may lie where www-data cannot read.
         with open(os.path.join(FILES, "wordpress_seed.php"), encoding="utf-8") as file:
@@ -141,3 +155,9 @@ def log_in(client, user):
     if answer.status != 302 or not any(n.startswith("wordpress_logged_in_") for n in client.cookies):
         raise RuntimeError(f"login of {user.login} answers {answer.status}: {answer.text[-800:]}")
     return [form_page, answer]
+
+
+def seen(page):
+    """What WordPress was told of the visitor, of a page with files/visitor.php."""
+    found = re.search(r"<!-- seen (\{.*\}) -->", page.text)
+    return json.loads(found.group(1)) if found else {"status": page.status}

@@ -11,6 +11,7 @@ import time
 from harness import mediawiki
 from harness import subject as subjects
 from harness.client import Client
+from harness.mediawiki import is_personal
 from harness.workdir import Workdir
 
 PAGE = "/wiki/Shared_page"
@@ -110,10 +111,6 @@ def sessions(report, subject, wiki, editor):
         report.check(f"mediawiki: {name} never gets the shared page", is_own, [describe(one) for one in answers])
     is_public = not is_personal(anonymous(subject).get(PAGE)) and anonymous(subject).get(PAGE).is_hit
     report.check("mediawiki: and the crowd still gets the shared one", is_public)
-
-
-def is_personal(answer):
-    return '"wgUserName":null' not in answer.text
 
 
 def strangers(report, subject):

@@ -136,6 +136,11 @@ pub fn request_for(
     Some(made)
 }
 
+/// Does [`request_for`] leave out something that the answer may have depended on?
+pub fn leaves_something_out(request: &Request, rules: &SharedRules) -> bool {
+    shared_request::leaves_something_out(&received(request), &rules.request)
+}
+
 /// A request of the server's own with another head. What is taken over: host, server,
 /// location and path (all made from host and target), the values of variables, the client's
 /// address, the slice that is wanted.

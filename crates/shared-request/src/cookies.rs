@@ -2,7 +2,7 @@
 
 use http1::RequestView;
 
-use crate::{Bypass, Rules, UnknownCookies, php};
+use crate::{Bypass, NameSet, Rules, UnknownCookies, php};
 
 /// Appends the cookies that are sent, as one Cookie field holds them.
 ///
@@ -37,17 +37,36 @@ enum Kind {
     Removed,
 }
 
+/// Is there a cookie that is not sent although no rule says that it is harmless?
+pub(crate) fn removes_unknown(head: RequestView<'_>, rules: &Rules) -> bool {
+    head.field_all(b"cookie")
+        .flat_map(|value| value.split(|&byte| byte == b';'))
+        .filter(|cookie| !cookie.trim_ascii().is_empty())
+        .any(|cookie| {
+            matches!(kind(cookie, rules), Kind::Removed)
+                && !is_in(name_of(cookie), &rules.removed_cookies)
+        })
+}
+
 /// A cookie without `=` has a name and no value. PHP reads it so, too.
-fn kind(cookie: &[u8], rules: &Rules) -> Kind {
+fn name_of(cookie: &[u8]) -> &[u8] {
     let name = match memchr::memchr(b'=', cookie) {
         Some(equals) => cookie.get(..equals).unwrap_or_default(),
         None => cookie,
     };
-    let name = name.trim_ascii_start();
+    name.trim_ascii_start()
+}
+
+fn is_in(name: &[u8], set: &NameSet) -> bool {
+    !set.is_empty() && php::any_name(name, |name| set.has(name))
+}
+
+fn kind(cookie: &[u8], rules: &Rules) -> Kind {
+    let name = name_of(cookie);
     if cookie.trim_ascii().is_empty() {
         return Kind::Removed;
     }
-    let is_in = |set: &crate::NameSet| !set.is_empty() && php::any_name(name, |name| set.has(name));
+    let is_in = |set: &NameSet| is_in(name, set);
     if is_in(&rules.personal_cookies) {
         Kind::Personal
     } else if is_in(&rules.key_cookies) {
@@ -67,7 +86,6 @@ mod tests {
     use http1::{HeadLimits, RequestHead};
 
     use super::*;
-    use crate::NameSet;
 
     fn set(names: &[&str]) -> NameSet {
         NameSet::new(names.iter().map(|name| name.as_bytes()))

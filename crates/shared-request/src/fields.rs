@@ -28,6 +28,42 @@ pub(crate) fn examine(head: RequestView<'_>) -> Result<Class, Bypass> {
     Ok(Class::of(user_agent))
 }
 
+/// May an answer have depended on this field, had the application seen it? Not where the
+/// field is about the connection, the cache or the form of the transfer, is written anew for
+/// the visitor's class, or is judged elsewhere (`Cookie`).
+pub(crate) fn may_shape_answer(name: &[u8]) -> bool {
+    let mut lower = [0; MOST_NAME_BYTES];
+    let Some(lower) = lower.get_mut(..name.len()) else {
+        return true;
+    };
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    !matches!(
+        &*lower,
+        b"accept"
+            | b"accept-encoding"
+            | b"cache-control"
+            | b"connection"
+            | b"content-length"
+            | b"cookie"
+            | b"host"
+            | b"if-match"
+            | b"if-modified-since"
+            | b"if-none-match"
+            | b"if-range"
+            | b"if-unmodified-since"
+            | b"keep-alive"
+            | b"pragma"
+            | b"priority"
+            | b"proxy-connection"
+            | b"range"
+            | b"te"
+            | b"upgrade-insecure-requests"
+            | b"user-agent"
+            | b"via"
+    )
+}
+
 enum Meaning {
     None,
     UserAgent,
@@ -200,6 +236,23 @@ mod tests {
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
         examine(RequestHead::parse(text, &limits).unwrap().view())
+    }
+
+    #[test]
+    fn an_unheard_of_field_may_shape_the_answer() {
+        for name in ["Host", "user-agent", "Cookie", "Range", "Accept-Encoding"] {
+            assert!(!may_shape_answer(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "Accept-Language",
+            "Referer",
+            "X-Forwarded-For",
+            "X-Invented-Tomorrow",
+            "",
+            "X-Longer-Than-Any-Name-That-Is-Known-Here",
+        ] {
+            assert!(may_shape_answer(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]

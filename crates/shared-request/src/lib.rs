@@ -243,6 +243,15 @@ pub fn write_head<'v>(
     head.extend_from_slice(b"\r\n");
 }
 
+/// Does [`write_head`] leave out something that the answer may have depended on? An answer
+/// that is shared may not depend on it; one that is for this visitor alone should.
+#[must_use]
+pub fn leaves_something_out(received: &Received<'_>, rules: &Rules) -> bool {
+    let mut fields = received.head.fields();
+    fields.any(|(name, _)| fields::may_shape_answer(name))
+        || cookies::removes_unknown(received.head, rules)
+}
+
 fn put_field(name: &str, value: &str, head: &mut Vec<u8>) {
     head.extend_from_slice(name.as_bytes());
     head.extend_from_slice(b": ");

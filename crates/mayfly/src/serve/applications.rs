@@ -277,6 +277,8 @@ const MEDIAWIKI: Rules = Rules {
             // After an edit: past the cache for a while.
             "UseCDNCache",
             "UseDC",
+            // By http: led to https.
+            "forceHTTPS",
         ],
         // The mobile view.
         key: &["mf_useformat", "stopMobileRedirect"],

@@ -4,6 +4,7 @@
 mod broken;
 mod copies;
 mod crowd;
+mod personal;
 mod purge;
 mod stale;
 

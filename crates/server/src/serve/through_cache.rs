@@ -29,13 +29,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client::{ClientSide, unless_gone};
 use crate::clock;
-use crate::fetch::FetchError;
+use crate::fetch::{FetchError, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::request::Request;
 use crate::serve::early_hints::EarlyHints;
 use crate::serve::pass as passed;
+use crate::shared;
 
 use storing::{Led, lead, prepare};
 
@@ -352,6 +353,11 @@ async fn lead_for(
         }
         Ok(Led::Private(fetched, why)) => {
             note_not_stored(request, why);
+            if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
+                // The worker that made it may be the only one.
+                fetched.body.give_up(upstream::Outcome::Success);
+                return passed::direct(request, pass, client).await;
+            }
             passed::into_handled(request, pass, *fetched)
         }
         Ok(Led::BadStatus(fetched)) => match may_stand_in(StaleReason::Status(fetched.status)) {
@@ -365,6 +371,44 @@ async fn lead_for(
         // The task was dropped: the server is stopping.
         Err(_) => Handled::Status(502),
     }
+}
+
+/// With `cache_shared`: was this response, which nobody else will be shown, made without
+/// something that the visitor sent? The page is then made again from the visitor's own
+/// request, as it is for all who ask while it is known that it cannot be shared. Not where the
+/// reason says nothing of the page itself, nor where the upstream failed.
+fn is_for_another_request(
+    request: &Request,
+    plan: &Plan<'_>,
+    fetched: &Fetched,
+    why: NoStore,
+) -> bool {
+    let is_for_one = match why {
+        NoStore::Condition
+        | NoStore::Status
+        | NoStore::CookieOutsideKey
+        | NoStore::Authorization
+        | NoStore::SetCookie
+        | NoStore::NoStoreDirective
+        | NoStore::NoCache
+        | NoStore::Private
+        | NoStore::VaryStar
+        | NoStore::VaryTooLong
+        | NoStore::ZeroLifetime
+        | NoStore::NoLifetime => true,
+        NoStore::Method
+        | NoStore::Partial
+        | NoStore::MinUses
+        | NoStore::TooLarge
+        | NoStore::NoRoom
+        | NoStore::Truncated
+        | NoStore::Surplus
+        | NoStore::Purged => false,
+    };
+    let shared = plan.rules.shared.as_ref();
+    is_for_one
+        && fetched.status < 500
+        && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
 }
 
 /// With `cache_stale`, an upstream that takes longer than others wait for a leader does not keep

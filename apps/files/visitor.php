@@ -1,0 +1,44 @@
+<?php
+/**
+ * Plugin Name: What a page is made of
+ *
+ * Pages that differ by visitor as those of themes and plug-ins do: by
+ * wp_is_mobile(), by the language that Polylang's cookie names, by scheme. What
+ * WordPress was told of the visitor is at the end of each page, as JSON.
+ */
+
+const VISITOR_WORDS = ['en' => 'Welcome', 'de' => 'Willkommen'];
+
+// As Polylang: the address decides, then the cookie, then the site's default.
+function visitor_language() {
+    foreach ([$_GET['lang'] ?? '', $_COOKIE['pll_language'] ?? ''] as $language) {
+        if (is_string($language) && isset(VISITOR_WORDS[$language])) {
+            return $language;
+        }
+    }
+    return 'en';
+}
+
+add_action('template_redirect', function () {
+    // As plug-ins that want the whole site encrypted.
+    if (isset($_GET['force_ssl']) && !is_ssl()) {
+        wp_redirect('https://' . $_SERVER['HTTP_HOST'] . $_SERVER['REQUEST_URI'], 301);
+        exit;
+    }
+    // As a language switcher.
+    if (isset($_GET['lang']) && ($_COOKIE['pll_language'] ?? '') !== visitor_language()) {
+        setcookie('pll_language', visitor_language(), time() + YEAR_IN_SECONDS, '/');
+    }
+});
+
+add_action('wp_footer', function () {
+    echo "\n<!-- seen ", json_encode([
+        'ssl' => is_ssl(),
+        'port' => $_SERVER['SERVER_PORT'],
+        'scheme' => $_SERVER['REQUEST_SCHEME'],
+        'page' => wp_is_mobile() ? 'MOBILE' : 'DESKTOP',
+        'greeting' => VISITOR_WORDS[visitor_language()],
+        'agent' => $_SERVER['HTTP_USER_AGENT'] ?? '',
+        'cookies' => array_keys($_COOKIE),
+    ], JSON_HEX_TAG), " -->\n";
+});

@@ -1,0 +1,77 @@
+"""nginx in front of the server under test: it ends TLS and says so in X-Forwarded-*.
+
+It listens on two free ports that stand for 80 and 443: clients name the host
+without a port, as they would there, and follow redirects by their scheme.
+"""
+
+import os
+import ssl
+import subprocess
+import urllib.parse
+
+from .client import Client, path_of
+from .subject import START_SECONDS, fill
+from .workdir import listens, wait_for
+
+# Where nginx's requests come from: the kernel chooses it for all of 127/8.
+PROXY_ADDRESS = "127.0.0.1"
+REDIRECTS_MAX = 5
+
+
+class Proxy:
+    def __init__(self, address, ports, context):
+        self.address = address
+        self.ports = ports  # by scheme
+        self.context = context
+
+    def client(self, scheme, **more):
+        """A visitor of the site by this scheme."""
+        fields = {"Host": self.address, **more.pop("fields", {})}
+        tls = self.context if scheme == "https" else None
+        return Client(self.address, self.ports[scheme], fields=fields, tls=tls, **more)
+
+    def follow(self, client, url):
+        """Asks as a browser does, from one scheme to the other; all responses."""
+        responses = []
+        clients = {"https" if client.tls else "http": client}
+        scheme = next(iter(clients))
+        while len(responses) <= REDIRECTS_MAX:
+            if scheme not in clients:
+                clients[scheme] = self.client(scheme, cookies=client.cookies)
+            responses.append(clients[scheme].get(path_of(url)))
+            url = responses[-1].field("location")
+            if url is None:
+                break
+            parts = urllib.parse.urlsplit(url)
+            if parts.netloc not in ("", self.address):
+                break
+            scheme = parts.scheme or scheme
+        return responses
+
+
+def start_proxy(workdir, subject):
+    folder = workdir.mkdir("proxy")
+    certificate, key = _certificate(workdir)
+    ports = {scheme: workdir.free_port() for scheme in ("http", "https")}
+    config = fill(
+        workdir, "tls_proxy.conf", dir=folder, address=workdir.address, upstream=subject.host,
+        http_port=ports["http"], https_port=ports["https"], certificate=certificate, key=key,
+    )  # fmt: skip
+    process = workdir.spawn("proxy", ["/usr/sbin/nginx", "-c", config])
+    for port in ports.values():
+        wait_for("proxy", listens(workdir.address, port), START_SECONDS, process)
+    context = ssl.create_default_context(cafile=certificate)
+    return Proxy(workdir.address, ports, context)
+
+
+def _certificate(workdir):
+    """A certificate for the run's address, signed by itself; the paths of it and its key."""
+    certificate, key = (workdir.join(name) for name in ("certificate.pem", "key.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-days", "2", "-subj", "/CN=mayfly test", "-addext", f"subjectAltName=IP:{workdir.address}",
+         "-keyout", key, "-out", certificate],
+        check=True, capture_output=True, timeout=30,
+    )  # fmt: skip
+    os.chmod(key, 0o600)
+    return certificate, key
