@@ -50,17 +50,21 @@ async fn visitor_who_sent_nothing_of_note_is_asked_for_once() {
 }
 
 #[tokio::test]
-async fn failing_upstream_is_not_asked_again() {
-    let upstream = FakeHttp::start(|_| {
-        Script::new().raw("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n")
-    })
-    .await;
-    let server = serve(&upstream).await;
-    let reply = server
-        .target()
-        .get_with("/page", "Accept-Language: de\r\n")
+async fn what_is_not_there_or_fails_is_asked_for_once() {
+    for status in [404, 500] {
+        let upstream = FakeHttp::start(move |_| {
+            Script::new().raw(format!(
+                "HTTP/1.1 {status} No\r\nCache-Control: no-cache\r\nContent-Length: 0\r\n\r\n"
+            ))
+        })
         .await;
-    assert_eq!((reply.status, upstream.requests()), (500, 1));
+        let server = serve(&upstream).await;
+        let reply = server
+            .target()
+            .get_with("/page", "Accept-Language: de\r\n")
+            .await;
+        assert_eq!((reply.status, upstream.requests()), (status, 1));
+    }
 }
 
 #[tokio::test]

@@ -407,7 +407,8 @@ fn is_for_another_request(
     };
     let shared = plan.rules.shared.as_ref();
     is_for_one
-        && fetched.status < 500
+        // A flood for addresses that are not there is not to cost twice.
+        && fetched.status < 400
         && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
 }
 
