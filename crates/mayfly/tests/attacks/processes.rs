@@ -483,7 +483,8 @@ impl Configured {
     /// Waits until it listens or has ended.
     async fn settles(&mut self) {
         let begun = Instant::now();
-        while !self.log().contains("ready") && self.child.try_wait().unwrap().is_none() {
+        // PHP-FPM says "ready to handle connections" before.
+        while !self.log().contains(": ready\n") && self.child.try_wait().unwrap().is_none() {
             assert!(begun.elapsed() < PATIENCE, "it hangs: {}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
