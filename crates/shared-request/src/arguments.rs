@@ -75,7 +75,8 @@ pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
 }
 
 /// Appends a target without the arguments that `removed` names, and without `?` where none
-/// is left.
+/// is left. Its arguments end at `#`, as those of the request do: what stands behind is no
+/// argument, and may not become one when those before it are removed.
 #[inline]
 pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     let (path, Some(args)) = http1::split_query(target) else {
@@ -89,7 +90,8 @@ pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     out.extend_from_slice(path);
     let end = out.len();
     out.push(b'?');
-    put_counted(args, removed, out);
+    let args_end = memchr::memchr(b'#', args).unwrap_or(args.len());
+    put_counted(args.get(..args_end).unwrap_or_default(), removed, out);
     if out.len() == end + 1 {
         out.truncate(end);
     }
@@ -119,6 +121,10 @@ mod tests {
             ("/?%75tm_source=x", "/"),
             ("/?a=utm_source", "/?a=utm_source"),
             ("/utm_source?b", "/utm_source?b"),
+            ("/?utm_source=x#&a", "/"),
+            ("/?a#&b", "/?a"),
+            ("/?a#?b", "/?a"),
+            ("/x#?utm_source=x&a", "/x#?a"),
         ] {
             let mut out = Vec::new();
             put_target(target.as_bytes(), &removed, &mut out);

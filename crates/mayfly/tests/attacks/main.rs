@@ -7,6 +7,7 @@
 mod forwarded;
 mod hosts;
 mod invalidation;
+mod key_collisions;
 mod patterns;
 mod php_names;
 mod random_pairs;
