@@ -19,6 +19,7 @@ mod sessions;
 mod staleness;
 mod unkeyed_input;
 mod upgrades;
+mod variants;
 
 /// The program under test.
 fn program() -> String {
