@@ -223,7 +223,7 @@ pub enum Fields<'a> {
     Received(&'a RequestHead),
     /// As the application would be sent them: those that may vary, in their one form.
     Shared(&'a RequestHead),
-    /// As it was sent them: those of these names.
+    /// As it was sent them: those of these names, and Accept, which is always sent.
     Sent(&'a RequestHead, &'a [String]),
 }
 
@@ -242,9 +242,8 @@ impl RequestFields for Fields<'_> {
                 }
             }
             Fields::Sent(head, varied) => {
-                if varied.iter().any(|sent| sent == name)
-                    && let Some(value) = head.field(name)
-                {
+                let is_sent = name == "accept" || varied.iter().any(|sent| sent == name);
+                if is_sent && let Some(value) = head.field(name) {
                     visit(value);
                 }
             }
