@@ -84,3 +84,45 @@ async fn what_a_page_varies_on_only_grows() {
         }
     }
 }
+
+/// Sixteen variants of a page are kept. Who sends a new language with each request shall
+/// not drive out the one that visitors read.
+#[tokio::test]
+async fn invented_languages_do_not_drive_out_those_that_are_read() {
+    let (_upstream, server) =
+        serve(|request| page("Accept-Language", request.field("accept-language"))).await;
+    let target = server.target();
+    let german = "Accept-Language: de\r\n";
+    target.get("/").await;
+    target.get_with("/", german).await;
+    assert_eq!(status(&target.get_with("/", german).await), "HIT");
+    for number in 0..40 {
+        let line = format!("Accept-Language: x{number}\r\n");
+        assert_eq!(status(&target.get_with("/", &line).await), "MISS");
+    }
+    assert_eq!(status(&target.get_with("/", german).await), "HIT");
+}
+
+/// Who sends no Accept field is sent a page made for one that the server wrote: it was stored
+/// for those who send that very one, and made anew for each who sends none.
+#[tokio::test]
+async fn a_page_for_visitors_without_accept_is_kept_for_them() {
+    let (_upstream, server) = serve(|request| page("Accept", request.field("accept"))).await;
+    let target = server.target();
+    // The first of all was made before the page was known to vary: others drive it out.
+    for number in 0..40 {
+        let line = format!("Accept: text/html,a/b{number}\r\n");
+        for _ in 0..2 {
+            target.get_with("/", &line).await;
+        }
+    }
+    target.get("/").await;
+    assert_eq!(status(&target.get("/").await), "HIT");
+    // One that cannot be sent counts as none.
+    let unfit = format!("Accept: text/html,a/{}\r\n", "b".repeat(300));
+    let reply = target.get_with("/", &unfit).await;
+    assert_eq!(
+        (status(&reply), reply.text().contains("bbb")),
+        ("HIT", false)
+    );
+}
