@@ -1,6 +1,9 @@
 //! Two requests that the application answers differently and that the cache takes for one.
 
 use tempfile::TempDir;
+use testkit::client::Reply;
+use testkit::fake_http::{FakeHttp, Script};
+use testkit::running::Running;
 use testkit::serving::Serving;
 
 const MIRROR: &str = "<?php header('Content-Type: text/html');
@@ -35,5 +38,66 @@ async fn nothing_behind_a_fragment_becomes_an_argument() {
         let reply = target.get(&format!("/index.php?{honest}{number}")).await;
         let page = format!("\"page\":\"{number}\"");
         assert!(reply.text().contains(&page), "{forged}: {}", reply.text());
+    }
+}
+
+/// An application that says which one it is.
+async fn named(name: &'static str) -> FakeHttp {
+    FakeHttp::start(move |_| Script::page("Content-Type: text/html\r\n", name)).await
+}
+
+fn status(reply: &Reply) -> &str {
+    reply.field("x-cache")
+}
+
+const CACHE: &str = "proxy_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+    proxy_cache pages; proxy_cache_valid 200 1h; cache_shared on;\n\
+    add_header X-Cache $upstream_cache_status;\n";
+
+/// A field or a cookie may choose the location, and the location the application: what a
+/// tester of the next version sees was stored for everybody.
+#[tokio::test]
+async fn a_location_that_a_field_has_chosen_is_in_the_key() {
+    let (old, new) = (named("old").await, named("new").await);
+    for way in [
+        "error_page 418 = @new; if ($http_x_new) { return 418; }",
+        "if ($http_x_new) { proxy_pass http://NEW; break; }",
+        "if ($http_x_new = 2) { proxy_pass http://OLD; } if ($http_x_new) { proxy_pass http://NEW; }",
+    ] {
+        let text = format!(
+            "{CACHE} server {{ listen unix:%%/http; location / {{ {way} proxy_pass http://OLD; }}\n\
+             location @new {{ proxy_pass http://NEW; }} }}"
+        );
+        let text = text.replace("OLD", &old.address().to_string());
+        let text = text.replace("NEW", &new.address().to_string());
+        let server = Running::start(&crate::program(), "", &text).await;
+        let target = server.target();
+        for wanted in ["MISS", "HIT"] {
+            let reply = target.get_with("/", "X-New: 1\r\n").await;
+            assert_eq!((status(&reply), &*reply.text()), (wanted, "new"), "{way}");
+            let reply = target.get("/").await;
+            assert_eq!((status(&reply), &*reply.text()), (wanted, "old"), "{way}");
+        }
+    }
+}
+
+/// Two servers with one zone, told apart by the address they listen on only: what those
+/// inside have looked at was shown to whoever named the same host outside.
+#[tokio::test]
+async fn servers_of_two_addresses_never_share_a_page() {
+    let (inside, outside) = (named("inside").await, named("outside").await);
+    let text = format!(
+        "{CACHE} server {{ listen unix:%%/inside; location / {{ proxy_pass http://{}; }} }}\n\
+         server {{ listen unix:%%/http; location / {{ proxy_pass http://{}; }} }}",
+        inside.address(),
+        outside.address()
+    );
+    let server = Running::start(&crate::program(), "", &text).await;
+    let within = testkit::client::Target(server.path("inside"));
+    for wanted in ["MISS", "HIT"] {
+        let reply = within.get("/").await;
+        assert_eq!((status(&reply), &*reply.text()), (wanted, "inside"));
+        let reply = server.target().get("/").await;
+        assert_eq!((status(&reply), &*reply.text()), (wanted, "outside"));
     }
 }
