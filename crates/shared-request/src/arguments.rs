@@ -5,12 +5,27 @@ use pcre2::bytes::Regex;
 use crate::{Bypass, NameSet, Rules, php};
 
 /// # Errors
-/// [`Bypass::Argument`] where one of the target's arguments makes the request personal.
+/// [`Bypass::Argument`] where one of the arguments makes the request personal: of those that
+/// were received, or of those that a rewrite has made, perhaps of parts of the path.
 #[inline]
-pub(crate) fn examine(target: &[u8], rules: &Rules) -> Result<(), Bypass> {
-    let Some(args) = http1::split_query(target).1.filter(|args| !args.is_empty()) else {
+pub(crate) fn examine(
+    target: &[u8],
+    rewritten: Option<&[u8]>,
+    rules: &Rules,
+) -> Result<(), Bypass> {
+    let received = http1::split_query(target).1.unwrap_or_default();
+    examine_args(received, rules)?;
+    match rewritten {
+        Some(args) if args != received => examine_args(args, rules),
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn examine_args(args: &[u8], rules: &Rules) -> Result<(), Bypass> {
+    if args.is_empty() {
         return Ok(());
-    };
+    }
     match is_personal(
         args,
         &rules.personal_arguments,
@@ -160,8 +175,11 @@ mod tests {
             ("/?action", true),
             ("/?actions=edit", false),
         ] {
-            let found = examine(target.as_bytes(), &rules).is_err();
+            let found = examine(target.as_bytes(), None, &rules).is_err();
             assert_eq!(found, wanted, "{target}");
+            let args = target.split_once('?').map_or("", |(_, args)| args);
+            let found = examine(b"/", Some(args.as_bytes()), &rules).is_err();
+            assert_eq!(found, wanted, "{target}, rewritten");
         }
     }
 }

@@ -143,7 +143,8 @@ const MAX_KEY_COOKIE_BYTES: usize = 1024;
 pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
     let class = fields::examine(received.head)?;
     paths::examine(received.target, rules)?;
-    arguments::examine(received.target, rules)?;
+    let rewritten = received.rewritten.map(|(_, args)| args);
+    arguments::examine(received.target, rewritten, rules)?;
     put_key_of(received, rules, class, true, key)?;
     Ok(class)
 }

@@ -128,7 +128,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, usize::MAX, "NAME | ~PATTERN ... | off").inherited_as_a_whole().repeats()
         .default("off")
         .short("query arguments of personal pages")
-        .long("With `cache_shared on`: a request with one of the arguments named (`*` stands for anything), or with one whose decoded `name=value` a pattern matches (`~`, or `~*` for any case), goes past the cache. Names are compared as PHP reads them.")
+        .long("With `cache_shared on`: a request with one of the arguments named (`*` stands for anything), or with one whose decoded `name=value` a pattern matches (`~`, or `~*` for any case), goes past the cache. Arguments that `rewrite` makes count as well. Names are compared as PHP reads them.")
         .example(r#"cache_personal_args preview "~^action=(?!view$)";"#),
     Directive::new("cache_personal_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
