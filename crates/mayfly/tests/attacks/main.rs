@@ -10,6 +10,7 @@ mod invalidation;
 mod key_collisions;
 mod patterns;
 mod php_names;
+mod races;
 mod random_pairs;
 mod repeated_requests;
 mod request_bodies;
