@@ -4,6 +4,7 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see which
 //! attacks it withstands.
 
+mod deception;
 mod forwarded;
 mod hosts;
 mod invalidation;
