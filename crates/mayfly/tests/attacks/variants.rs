@@ -126,3 +126,29 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
         ("HIT", false)
     );
 }
+
+/// Applications refuse an Origin that they do not know, or begin a session for a language.
+/// That such an answer may not be shared was remembered for everybody: one request in five
+/// seconds made the application run for each visitor.
+#[tokio::test]
+async fn what_is_refused_to_one_origin_is_kept_for_others() {
+    let (_upstream, server) = serve(|request| match request.field("origin") {
+        "https://evil.test" => Script::new()
+            .raw("HTTP/1.1 403 Forbidden\r\nVary: Origin\r\nContent-Length: 2\r\n\r\nno"),
+        origin => page("Origin", origin),
+    })
+    .await;
+    let target = server.target();
+    target.get("/").await;
+    let evil = target.get_with("/", "Origin: https://evil.test\r\n").await;
+    assert_eq!(evil.status, 403);
+    let good = "Origin: https://good.test\r\n";
+    for wanted in ["MISS", "HIT"] {
+        let reply = target.get_with("/", good).await;
+        assert_eq!(
+            (status(&reply), &*reply.text()),
+            (wanted, "https://good.test")
+        );
+    }
+    assert_eq!(status(&target.get("/").await), "HIT");
+}

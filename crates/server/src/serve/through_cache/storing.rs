@@ -79,6 +79,13 @@ impl StorePlan {
         }
     }
 
+    /// Was the application sent a preference that one visitor has and others have not? An
+    /// application that refuses the Origin of one says nothing of the others.
+    fn has_sent_preferences(&self) -> bool {
+        let mut varied = self.varied.iter().flatten();
+        varied.any(|name| self.head.field(name).is_some())
+    }
+
     /// Adds the preferences that the application was sent to what the response varies on.
     /// One response has named them; this one may say nothing of it (a redirect that the
     /// language chose), and was shaped by them all the same.
@@ -129,6 +136,7 @@ impl StorePlan {
     /// is logged in would keep all others from a new copy.
     fn remembered_for(&self, why: NoStore) -> Duration {
         if self.is_bypass
+            || self.has_sent_preferences()
             || matches!(
                 why,
                 NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
