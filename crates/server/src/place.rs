@@ -2,10 +2,12 @@
 //! them in one table, and beside each what its settings leave out. Most use little
 //! of what there is; so a request asks once, and pays for what is used.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use site::{
-    Coding, Listener, ListenerId, Location, LocationId, ServerId, ServerTokens, Settings, Site,
+    Coding, Content, Listener, ListenerId, LocationId, RewriteOp, Server, ServerId, ServerTokens,
+    Settings, Site,
 };
 
 use crate::respond::ServerLine;
@@ -14,8 +16,6 @@ use crate::{gate, recode, respond};
 /// One location.
 pub struct Place {
     pub settings: Arc<Settings>,
-    /// More than host and path may have led here.
-    pub is_conditional: bool,
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
@@ -29,6 +29,9 @@ pub struct Place {
     /// Bodies may be slowed down.
     pub is_paced: bool,
     pub server_line: ServerLine,
+    /// With `cache_shared`: what tells the location in cache keys from others that the same
+    /// URL may lead to. Empty where the URL alone leads to it.
+    pub name_in_key: Box<[u8]>,
 }
 
 /// All locations of all servers.
@@ -47,10 +50,11 @@ pub struct PlaceId(usize);
 impl Places {
     pub fn of(site: &Site) -> Places {
         let (mut first, mut places) = (Vec::new(), Vec::new());
-        for server in &site.http.servers {
+        for (id, server) in site.http.servers.iter().enumerate() {
             first.push(places.len());
-            let own = &server.locations;
-            places.extend(own.iter().map(Place::of));
+            let in_key = names_in_key(site, ServerId(id));
+            let own = server.locations.iter().zip(in_key);
+            places.extend(own.map(|(location, name)| Place::of(&location.settings, name)));
         }
         Places {
             first,
@@ -73,6 +77,77 @@ impl Places {
     }
 }
 
+/// What cache keys say of each location of a server ([`Place::name_in_key`]).
+///
+/// Which server a request comes to depends on the address that it is sent to, beside the
+/// host. Named locations and those of `if` are reached on conditions that anything of a
+/// request may meet. Names are used, and not numbers, so that keys stay the same when a new
+/// configuration has more locations than the old one.
+fn names_in_key(site: &Site, id: ServerId) -> Vec<Box<[u8]>> {
+    let servers = &site.http.servers;
+    let server = &servers[id.0];
+    let sharing = servers.iter().filter(|server| {
+        let mut locations = server.locations.iter();
+        locations.any(|location| is_shared(&location.settings))
+    });
+    let of_server = match sharing.count() {
+        0 | 1 => String::new(),
+        _ => {
+            let before = servers[..id.0].iter();
+            let number = before.filter(|other| other.name == server.name).count();
+            format!("{}#{number}", server.name)
+        }
+    };
+    let conditional = conditional_locations(server);
+    let locations = server.locations.iter().enumerate();
+    locations
+        .map(|(at, location)| {
+            if !is_shared(&location.settings) {
+                return Box::default();
+            }
+            let mut name = of_server.clone();
+            if conditional.contains(&at) {
+                let same = |other: &&usize| server.locations[**other].name == location.name;
+                let before = conditional.iter().filter(|&&other| other < at);
+                let number = before.filter(same).count();
+                name.push_str(&format!(" {}#{number}", location.name));
+            }
+            name.into_bytes().into()
+        })
+        .collect()
+}
+
+fn is_shared(settings: &Settings) -> bool {
+    match &settings.content {
+        Content::Pass(pass) => {
+            let cache = pass.cache.as_ref();
+            cache.is_some_and(|rules| rules.shared.is_some())
+        }
+        _ => false,
+    }
+}
+
+/// Named locations, and those of `if` blocks that change a setting.
+fn conditional_locations(server: &Server) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    for (at, location) in server.locations.iter().enumerate() {
+        if location.named {
+            found.insert(at);
+        }
+        for op in &location.rewrite {
+            if let RewriteOp::If {
+                location: Some(inner),
+                ..
+            } = op
+                && !Arc::ptr_eq(server.settings(*inner), &location.settings)
+            {
+                found.insert(inner.0);
+            }
+        }
+    }
+    found
+}
+
 fn has_one_server(listener: &Listener) -> bool {
     let names = &listener.names;
     let wildcards = names
@@ -87,18 +162,17 @@ fn has_one_server(listener: &Listener) -> bool {
 }
 
 impl Place {
-    fn of(location: &Location) -> Place {
-        let settings = &location.settings;
+    fn of(settings: &Arc<Settings>, name_in_key: Box<[u8]>) -> Place {
         let codings = recode::codings(&settings.compression);
         Place {
             settings: settings.clone(),
-            is_conditional: location.is_conditional,
             is_open: is_open(settings),
             adds_nothing: adds_nothing(settings),
             recodes: settings.compression.gunzip || codings.iter().any(Option::is_some),
             codings,
             is_paced: respond::is_pace_configured(settings),
             server_line: ServerLine::of(&settings.headers.server_tokens),
+            name_in_key,
         }
     }
 }

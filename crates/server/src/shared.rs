@@ -48,7 +48,6 @@ fn received(request: &Request) -> Received<'_> {
         },
         target: request.received_target(),
         rewritten: rewritten.then_some((&request.path, &request.args)),
-        location: request.place().is_conditional.then_some(request.location.0),
     }
 }
 
@@ -59,14 +58,24 @@ fn received(request: &Request) -> Received<'_> {
 #[inline]
 pub fn put_key(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
     let class = shared_request::put_key(&received(request), &rules.request, key)?;
-    if !request.extras.slots.is_empty() || !request.extras.captures.is_empty() {
-        put_values(request, key);
-    }
+    put_way(request, key);
     Ok(class)
 }
 
-/// Appends what `set` and captures have left, which may have been made from anything: each
-/// with its number and its length.
+/// Appends what the way through the configuration has left, which may have been chosen by
+/// anything of the request: the location, where the URL alone does not lead to it, and the
+/// values of `set` and of captures.
+#[inline]
+fn put_way(request: &Request, key: &mut Vec<u8>) {
+    let location = &request.place().name_in_key;
+    if !location.is_empty() {
+        put_numbered(usize::MAX, location, key);
+    }
+    if !request.extras.slots.is_empty() || !request.extras.captures.is_empty() {
+        put_values(request, key);
+    }
+}
+
 fn put_values(request: &Request, key: &mut Vec<u8>) {
     let slots = request.extras.slots.iter();
     let values = slots.map(Option::as_deref).enumerate();
@@ -77,13 +86,19 @@ fn put_values(request: &Request, key: &mut Vec<u8>) {
         )
     });
     for (number, value) in values.chain(groups) {
-        let Some(value) = value else { continue };
-        key.push(SEPARATOR);
-        for part in [number, value.len()] {
-            key.extend_from_slice(&u32::try_from(part).unwrap_or(u32::MAX).to_be_bytes());
+        if let Some(value) = value {
+            put_numbered(number, value, key);
         }
-        key.extend_from_slice(value);
     }
+}
+
+/// Appends a value with its number and its length.
+fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
+    key.push(SEPARATOR);
+    for part in [number, value.len()] {
+        key.extend_from_slice(&u32::try_from(part).unwrap_or(u32::MAX).to_be_bytes());
+    }
+    key.extend_from_slice(value);
 }
 
 /// Appends what all keys for the request's URL begin with.
@@ -105,7 +120,7 @@ pub fn keys_of_classes(request: &Request, rules: &SharedRules) -> Vec<Vec<u8>> {
             let mut key = Vec::new();
             let rules = &rules.request;
             if shared_request::put_key_of(&received, rules, class, with_cookies, &mut key).is_ok() {
-                put_values(request, &mut key);
+                put_way(request, &mut key);
                 keys.push(key);
             }
         }
@@ -230,7 +245,7 @@ pub enum Fields<'a> {
     Received(&'a RequestHead),
     /// As the application would be sent them: those that may vary, in their one form.
     Shared(&'a RequestHead),
-    /// As it was sent them: those of these names.
+    /// As it was sent them: those of these names, and Accept, which is always sent.
     Sent(&'a RequestHead, &'a [String]),
 }
 
@@ -249,9 +264,8 @@ impl RequestFields for Fields<'_> {
                 }
             }
             Fields::Sent(head, varied) => {
-                if varied.iter().any(|sent| sent == name)
-                    && let Some(value) = head.field(name)
-                {
+                let is_sent = name == "accept" || varied.iter().any(|sent| sent == name);
+                if is_sent && let Some(value) = head.field(name) {
                     visit(value);
                 }
             }

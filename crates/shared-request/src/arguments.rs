@@ -5,12 +5,27 @@ use pcre2::bytes::Regex;
 use crate::{Bypass, NameSet, Rules, php};
 
 /// # Errors
-/// [`Bypass::Argument`] where one of the target's arguments makes the request personal.
+/// [`Bypass::Argument`] where one of the arguments makes the request personal: of those that
+/// were received, or of those that a rewrite has made, perhaps of parts of the path.
 #[inline]
-pub(crate) fn examine(target: &[u8], rules: &Rules) -> Result<(), Bypass> {
-    let Some(args) = http1::split_query(target).1.filter(|args| !args.is_empty()) else {
+pub(crate) fn examine(
+    target: &[u8],
+    rewritten: Option<&[u8]>,
+    rules: &Rules,
+) -> Result<(), Bypass> {
+    let received = http1::split_query(target).1.unwrap_or_default();
+    examine_args(received, rules)?;
+    match rewritten {
+        Some(args) if args != received => examine_args(args, rules),
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn examine_args(args: &[u8], rules: &Rules) -> Result<(), Bypass> {
+    if args.is_empty() {
         return Ok(());
-    };
+    }
     match is_personal(
         args,
         &rules.personal_arguments,
@@ -75,7 +90,8 @@ pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
 }
 
 /// Appends a target without the arguments that `removed` names, and without `?` where none
-/// is left.
+/// is left. Its arguments end at `#`, as those of the request do: what stands behind is no
+/// argument, and may not become one when those before it are removed.
 #[inline]
 pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     let (path, Some(args)) = http1::split_query(target) else {
@@ -89,7 +105,8 @@ pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
     out.extend_from_slice(path);
     let end = out.len();
     out.push(b'?');
-    put_counted(args, removed, out);
+    let args_end = memchr::memchr(b'#', args).unwrap_or(args.len());
+    put_counted(args.get(..args_end).unwrap_or_default(), removed, out);
     if out.len() == end + 1 {
         out.truncate(end);
     }
@@ -119,6 +136,10 @@ mod tests {
             ("/?%75tm_source=x", "/"),
             ("/?a=utm_source", "/?a=utm_source"),
             ("/utm_source?b", "/utm_source?b"),
+            ("/?utm_source=x#&a", "/"),
+            ("/?a#&b", "/?a"),
+            ("/?a#?b", "/?a"),
+            ("/x#?utm_source=x&a", "/x#?a"),
         ] {
             let mut out = Vec::new();
             put_target(target.as_bytes(), &removed, &mut out);
@@ -154,8 +175,11 @@ mod tests {
             ("/?action", true),
             ("/?actions=edit", false),
         ] {
-            let found = examine(target.as_bytes(), &rules).is_err();
+            let found = examine(target.as_bytes(), None, &rules).is_err();
             assert_eq!(found, wanted, "{target}");
+            let args = target.split_once('?').map_or("", |(_, args)| args);
+            let found = examine(b"/", Some(args.as_bytes()), &rules).is_err();
+            assert_eq!(found, wanted, "{target}, rewritten");
         }
     }
 }

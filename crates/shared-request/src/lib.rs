@@ -85,8 +85,6 @@ pub struct Received<'a> {
     pub target: &'a [u8],
     /// Path and arguments after rewriting, where they are others.
     pub rewritten: Option<(&'a [u8], &'a [u8])>,
-    /// The number of the location, where more than host and path has led there.
-    pub location: Option<usize>,
 }
 
 /// Why a request goes past the cache, forwarded whole.
@@ -145,7 +143,8 @@ const MAX_KEY_COOKIE_BYTES: usize = 1024;
 pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
     let class = fields::examine(received.head)?;
     paths::examine(received.target, rules)?;
-    arguments::examine(received.target, rules)?;
+    let rewritten = received.rewritten.map(|(_, args)| args);
+    arguments::examine(received.target, rewritten, rules)?;
     put_key_of(received, rules, class, true, key)?;
     Ok(class)
 }
@@ -165,10 +164,6 @@ pub fn put_key_of(
     put_url(received, rules, key);
     key.push(class.letter());
     put_number(usize::from(received.server_port), key);
-    if let Some(location) = received.location {
-        key.push(b'@');
-        put_number(location, key);
-    }
     if let Some((path, args)) = received.rewritten {
         key.push(b' ');
         key.extend_from_slice(path);

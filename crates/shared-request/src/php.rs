@@ -111,7 +111,7 @@ pub fn fuzz_arguments(args: &[u8], names: &mut dyn FnMut(&[u8]) -> Vec<Vec<u8>>)
         ..Rules::default()
     };
     let target = [b"/?", args].concat();
-    let is_personal = arguments::examine(&target, &rules).is_err();
+    let is_personal = arguments::examine(&target, None, &rules).is_err();
     let found = names(args);
     assert!(
         is_personal || !found.iter().any(|name| name == b"preview"),

@@ -32,10 +32,21 @@ pub fn may_be_sent(name: &str) -> bool {
 }
 
 /// Appends the value of the field `name` (lower case) as it is sent; false where it is not.
+/// Accept is always sent: who says nothing of it takes a page as browsers do.
 pub fn put_value(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     if !may_be_sent(name) {
         return false;
     }
+    let is_received = put_received(head, name, out);
+    if !is_received && name == "accept" {
+        out.extend_from_slice(media::ACCEPT.as_bytes());
+        return true;
+    }
+    is_received
+}
+
+/// The same for what the client sent.
+fn put_received(head: RequestView<'_>, name: &str, out: &mut Vec<u8>) -> bool {
     let Some(value) = head.field_joined(name.as_bytes()) else {
         return false;
     };
@@ -168,6 +179,8 @@ mod tests {
                 "Accept: Text/HTML, image/webp ; q=0.8\r\n",
                 Some("text/html,image/webp;q=0.8"),
             ),
+            ("accept", "", Some(media::ACCEPT)),
+            ("accept", "Accept: \u{e9}\r\n", Some(media::ACCEPT)),
             (
                 "origin",
                 "Origin: https://a.test\r\n",

@@ -183,8 +183,10 @@ impl Shard {
     }
 
     /// Stores a response, laid out under `key`, in place of the one it replaces. All variants of a key
-    /// vary on the same fields, those of the newest response: what varied on others leaves, and so
-    /// does the oldest variant when there are more than `max_variants`. Gives what left.
+    /// vary on the same fields, those of the newest response: what varied on others leaves. When
+    /// there are more than `max_variants`, one that nobody has asked for again leaves, or else the
+    /// one that was asked for longest ago: clients choose the values, and one who sends a new one
+    /// with each request shall not drive out what visitors use. Gives what left.
     pub(super) fn insert(
         &mut self,
         key: &KeyRef<'_>,
@@ -198,7 +200,7 @@ impl Shard {
         let mut displaced = Displaced::default();
         let gone = &mut displaced.gone;
         let mut same = None;
-        let mut others: Vec<(u64, u32)> = Vec::new();
+        let mut others: Vec<(bool, u64, u64, u32)> = Vec::new();
         for at in self.positions_of(key) {
             let Some(old) = self.response(at) else {
                 continue;
@@ -209,14 +211,16 @@ impl Shard {
             } else if old_spec != response.vary.as_ref().map(|v| v.spec()) {
                 gone.extend(self.remove(at));
             } else {
-                others.push((self.slot(at).id, at));
+                let slot = self.slot(at);
+                let is_used = slot.visited.load(Relaxed);
+                others.push((is_used, slot.last_used.load(Relaxed), slot.id, at));
             }
         }
         if others.len() >= max_variants.max(1) {
             others.sort_unstable();
             let surplus = others.len() + 1 - max_variants.max(1);
             displaced.surplus_variants = surplus as u64;
-            for (_, at) in others.into_iter().take(surplus) {
+            for (.., at) in others.into_iter().take(surplus) {
                 gone.extend(self.remove(at));
             }
         }

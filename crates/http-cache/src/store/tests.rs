@@ -189,6 +189,23 @@ fn variants_are_bounded_and_the_oldest_goes() {
 }
 
 #[test]
+fn a_variant_that_is_used_outlives_any_number_that_are_not() {
+    let zone = Zone::new(ZoneConfig {
+        max_variants: 3,
+        ..ZoneConfig::default()
+    });
+    let request = |i: usize| fields(&[&format!("X: {i}")]);
+    put_variant(&zone, "a", "X", &request(0), "used");
+    assert!(body_for(&zone, "a", &request(0)).is_some());
+    for i in 1..100 {
+        put_variant(&zone, "a", "X", &request(i), "body");
+    }
+    assert_eq!(body_for(&zone, "a", &request(0)).as_deref(), Some("used"));
+    assert_eq!(zone.stats().responses, 3);
+    assert_eq!(zone.stats().variants_dropped, 97);
+}
+
+#[test]
 fn sweep_removes_what_nobody_asks_for_and_what_is_too_stale() {
     let config = ZoneConfig {
         inactive: Duration::from_secs(10),

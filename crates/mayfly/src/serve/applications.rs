@@ -322,6 +322,8 @@ const DOKUWIKI: Rules = Rules {
     paths: &["lib", "install\\.php", "_media", "_detail", "_export"],
     arguments: &[
         "~^do=(?!(?:show|recent|backlink|index|revisions|diff|search)?$)",
+        // An action may be the index of an array: `do[edit]=`.
+        "~^do_[^=]*\\]=",
         "u",
         "p",
         "sectok",

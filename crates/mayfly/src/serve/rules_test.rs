@@ -456,7 +456,6 @@ fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
         server_port: 80,
         target: target.as_bytes(),
         rewritten: None,
-        location: None,
     };
     shared_request::put_key(&received, rules, &mut Vec::new()).err()
 }

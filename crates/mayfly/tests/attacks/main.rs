@@ -5,12 +5,15 @@
 //! attacks it withstands.
 
 mod chosen_locations;
+mod deception;
 mod forwarded;
 mod hosts;
 mod invalidation;
+mod key_collisions;
 mod patterns;
 mod php_names;
 mod processes;
+mod races;
 mod random;
 mod random_pairs;
 mod repeated_requests;
@@ -22,6 +25,7 @@ mod staleness;
 mod temporary_files;
 mod unkeyed_input;
 mod upgrades;
+mod variants;
 
 /// The program under test.
 fn program() -> String {

@@ -158,6 +158,40 @@ async fn personal_arguments_are_known_however_they_are_spelt() {
     }
 }
 
+/// What makes `serve` take a folder for DokuWiki.
+const DOKUWIKI: &[(&str, &str)] = &[
+    ("doku.php", MIRROR),
+    ("lib/exe/fetch.php", MIRROR),
+    ("lib/exe/css.php", MIRROR),
+    ("inc/init.php", "<?php"),
+    ("conf/dokuwiki.php", "<?php"),
+];
+
+/// The address of a page becomes an argument there, and with it what looks like further
+/// arguments: `/start&u=admin&p=secret` is a login, and what came of it was stored.
+#[tokio::test]
+async fn arguments_that_a_rewrite_makes_of_a_path_are_personal_too() {
+    let (_site, server) = php(DOKUWIKI).await;
+    let target = server.target();
+    store(&target, "/start").await;
+    store(&target, "/doku.php?id=start&do=show").await;
+    store(&target, "/doku.php?id=start&do=").await;
+    for path in [
+        "/start&u=admin&p=secret",
+        "/start&do=edit",
+        "/start&x=1&do=login",
+        "/start&do[edit]=",
+        "/start?do[edit]=",
+        "/doku.php?id=start&do[edit]=",
+        "/doku.php?id=start&do[edit]=show",
+        "/doku.php?id=start&do%5bedit%5D",
+        "/doku.php?id=start&do[show]=&do[save][x]=1",
+    ] {
+        let reply = target.get(path).await;
+        assert_eq!(status(&reply), "BYPASS", "{path}: {}", reply.text());
+    }
+}
+
 #[tokio::test]
 async fn personal_paths_are_known_however_they_are_spelt() {
     let (_site, server) = php(WORDPRESS).await;

@@ -63,7 +63,6 @@ impl Lowering<'_> {
             prefix_bytes: around.prefix_bytes,
             internal: around.internal,
             named: around.matcher.is_named(),
-            is_conditional: true,
             auto_redirect: false,
             is_pattern: around.is_pattern,
         });

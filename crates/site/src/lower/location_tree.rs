@@ -68,7 +68,6 @@ impl Lowering<'_> {
             prefix_bytes: Some(0),
             internal: false,
             named: false,
-            is_conditional: false,
             auto_redirect: false,
             is_pattern: false,
         });
@@ -150,7 +149,6 @@ impl Lowering<'_> {
             prefix_bytes,
             internal: inner.internal,
             named: matcher.matched == Matched::Named,
-            is_conditional: matcher.matched == Matched::Named,
             auto_redirect: passes_on && matcher.may_add_slash(),
             is_pattern,
         });
@@ -214,7 +212,6 @@ impl Lowering<'_> {
             },
             internal: outer.internal,
             named: outer.matcher.matched == Matched::Named,
-            is_conditional: true,
             auto_redirect: false,
             is_pattern: outer.is_pattern && !own_root,
         })

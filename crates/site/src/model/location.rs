@@ -22,8 +22,6 @@ pub struct Location {
     pub internal: bool,
     /// `location @name`.
     pub named: bool,
-    /// More than host and path may have led here: a named location, `if`, `limit_except`.
-    pub is_conditional: bool,
     /// A prefix location ending in `/` with a handler that passes requests on:
     /// the same path without the slash is redirected to it (nginx's auto_redirect).
     pub auto_redirect: bool,

@@ -2,6 +2,7 @@
 //! and storing it while others read. It runs in a task of its own, whether or not
 //! the client that began it still waits; what that client gets of it is [`Led`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,24 @@ impl StorePlan {
         }
     }
 
+    /// Was the application sent a preference that one visitor has and others have not? An
+    /// application that refuses the Origin of one says nothing of the others.
+    fn has_sent_preferences(&self) -> bool {
+        let mut varied = self.varied.iter().flatten();
+        varied.any(|name| self.head.field(name).is_some())
+    }
+
+    /// Adds the preferences that the application was sent to what the response varies on.
+    /// One response has named them; this one may say nothing of it (a redirect that the
+    /// language chose), and was shaped by them all the same.
+    fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
+        let Some(varied) = self.varied.as_ref().filter(|varied| !varied.is_empty()) else {
+            return;
+        };
+        let names = Bytes::from(varied.join(","));
+        fields.to_mut().push((Bytes::from_static(b"vary"), names));
+    }
+
     /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
     /// need not wait to learn of it.
     fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
@@ -117,6 +136,7 @@ impl StorePlan {
     /// is logged in would keep all others from a new copy.
     fn remembered_for(&self, why: NoStore) -> Duration {
         if self.is_bypass
+            || self.has_sent_preferences()
             || matches!(
                 why,
                 NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
@@ -348,12 +368,13 @@ fn freshen(
         return tell(Led::Freshened(stale));
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
-    let merged: Vec<(Bytes, Bytes)> = stale
+    let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
         .head
         .fields
         .freshened(&fetched.fields)
         .pairs()
         .collect();
+    store.name_what_was_sent(&mut merged);
     let facts = ResponseFacts {
         status: stale.head.status,
         fields: &merged,
@@ -426,16 +447,14 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
         }
         _ => false,
     };
-    let without_private;
-    let fields = if store.is_private {
-        without_private = sharing_within_a_session(&fetched.fields);
-        &without_private
-    } else {
-        &fetched.fields
+    let mut fields = match store.is_private {
+        true => Cow::Owned(sharing_within_a_session(&fetched.fields)),
+        false => Cow::Borrowed(&fetched.fields[..]),
     };
+    store.name_what_was_sent(&mut fields);
     let facts = ResponseFacts {
         status: fetched.status,
-        fields,
+        fields: &fields,
         declared_length: fetched.content_length,
     };
     http_cache::decide(
