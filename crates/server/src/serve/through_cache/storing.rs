@@ -181,6 +181,7 @@ pub fn prepare(
     if let (Some(_), Some(context)) = (&made, Arc::get_mut(&mut spec.context)) {
         // The log tells of the visitor's request.
         context.origin = Origin::of(request);
+        context.trace = request.trace().clone();
     }
     drop(made);
     // What is asked once the response is there.
