@@ -418,6 +418,12 @@ impl Filling {
         self.duty.flight.room().await;
     }
 
+    /// Whoever has waited for [`Filling::room`] waits no longer: those readers of a response too
+    /// large to store who keep others waiting see it broken off.
+    pub fn break_off_slowest(&self) {
+        self.duty.flight.break_off_slowest();
+    }
+
     /// Whoever reads gets the response to its end, but it will not be stored.
     pub fn share_only(&mut self, why: NoStore) {
         self.share_only = Some(why);

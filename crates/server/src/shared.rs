@@ -148,6 +148,8 @@ pub fn request_for(
     made.scheme = request.scheme;
     made.connection = without_connection(request);
     made.extras.remote_user = None;
+    // What another upstream has said before (X-Accel-Redirect) is in no key.
+    made.trace = None;
     Some(made)
 }
 

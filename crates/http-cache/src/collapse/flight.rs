@@ -5,7 +5,7 @@
 //! of them looks for itself. Received bytes are kept until the response is complete, so that a
 //! reader may be slower than the leader. Only a response that outgrows what may be stored turns
 //! into a passing one: then bytes leave as soon as every reader has them, and the leader waits for
-//! the slowest ([`Flight::room`]).
+//! the slowest ([`Flight::room`]), as long as it cares to ([`Flight::break_off_slowest`]).
 
 use crate::fields::RequestFields;
 use crate::key::{CacheKey, KeyRef};
@@ -263,6 +263,14 @@ impl Flight {
         }
     }
 
+    /// Readers for whom others wait who have everything get no more: those who are further
+    /// behind than a passing response is kept.
+    pub(super) fn break_off_slowest(&self) {
+        self.state.lock().break_off_slowest();
+        self.changed.notify_waiters();
+        self.space.notify_waiters();
+    }
+
     pub(super) fn add_reader(&self) -> usize {
         self.state.lock().add_reader()
     }
@@ -368,6 +376,24 @@ impl State {
         !self.is_passing
             || self.window_bytes <= WINDOW_BYTES
             || self.readers.iter().all(Option::is_none)
+    }
+
+    fn break_off_slowest(&mut self) {
+        let end = self.first_chunk + self.chunks.len();
+        let has_all = |place: &Place| place.chunk == end;
+        if !self.is_passing || !self.readers.iter().flatten().any(has_all) {
+            return;
+        }
+        let mut kept_bytes = 0;
+        let newest = self.chunks.iter().rev().take_while(|chunk| {
+            kept_bytes += chunk.len() as u64;
+            kept_bytes <= WINDOW_BYTES
+        });
+        let oldest_kept = end - newest.count();
+        for reader in &mut self.readers {
+            reader.take_if(|place| place.chunk < oldest_kept);
+        }
+        self.trim();
     }
 
     fn add_reader(&mut self) -> usize {

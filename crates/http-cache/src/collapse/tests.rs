@@ -444,6 +444,28 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
 }
 
 #[test]
+fn only_a_reader_for_whom_others_wait_is_broken_off() {
+    let zone = zone_with(3 << 20);
+    let client = Client::new(&zone, &[]);
+    let mut filling = publish(client.lead(), SECOND, &[], None);
+    let (mut slow, mut quick) = (filling.reader(), filling.reader());
+    let chunk = Bytes::from(vec![b'x'; 1 << 20]);
+    for _ in 0..4 {
+        filling.push(chunk.clone(), T0);
+    }
+    filling.break_off_slowest();
+    assert!(now(filling.room()).is_none(), "both have much to read");
+    while quick.try_next_chunk().is_some() {}
+    assert!(now(filling.room()).is_none());
+    filling.break_off_slowest();
+    assert!(now(filling.room()).is_some());
+    assert!(matches!(now(slow.next_chunk()), Some(Err(_))));
+    drop(slow);
+    filling.push(chunk, T0);
+    assert!(matches!(now(quick.next_chunk()), Some(Ok(Some(_)))));
+}
+
+#[test]
 fn a_detached_fetch_is_followed_by_nobody_and_stored_all_the_same() {
     let zone = zone();
     let client = Client::new(&zone, &[]);

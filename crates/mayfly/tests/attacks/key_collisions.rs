@@ -101,3 +101,52 @@ async fn servers_of_two_addresses_never_share_a_page() {
         assert_eq!((status(&reply), &*reply.text()), (wanted, "outside"));
     }
 }
+
+/// The way to an internal location may be one that an application has shown. What it says of
+/// the visitor on the way was sent on to the application behind, and is in no key.
+#[tokio::test]
+async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
+    let gatekeeper = FakeHttp::start(|request| {
+        let name = request.field("x-name");
+        Script::page(
+            &format!("X-Accel-Redirect: /inside/\r\nX-User: {name}\r\n"),
+            "",
+        )
+    })
+    .await;
+    let inside = FakeHttp::start(|request| {
+        let page = format!("page of {}.", request.field("x-user"));
+        Script::page("Content-Type: text/html\r\n", page)
+    })
+    .await;
+    let text = format!(
+        "{CACHE} log_format ways '$upstream_addr';\n\
+         server {{ listen unix:%%/http; access_log %%/ways ways;\n\
+         location / {{ proxy_cache off; proxy_pass http://{}; }}\n\
+         location /inside/ {{ internal; proxy_pass http://{};\n\
+         proxy_set_header X-User $upstream_http_x_user; }} }}",
+        gatekeeper.address(),
+        inside.address()
+    );
+    let server = Running::start(&crate::program(), "", &text).await;
+    for name in ["alice", "bob", ""] {
+        let reply = server
+            .target()
+            .get_with("/", &format!("X-Name: {name}\r\n"))
+            .await;
+        assert_eq!(reply.text(), "page of .", "for {name}");
+    }
+    // The log tells of both nevertheless. It may be written a moment later.
+    let begun = std::time::Instant::now();
+    let log = loop {
+        let log = std::fs::read_to_string(server.path("ways")).unwrap_or_default();
+        if log.contains('\n') || begun.elapsed() > testkit::client::PATIENCE {
+            break log;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    };
+    let first = log.lines().next().unwrap_or_default();
+    for upstream in [&gatekeeper, &inside] {
+        assert!(first.contains(&upstream.address().to_string()), "{log}");
+    }
+}

@@ -148,3 +148,32 @@ async fn a_page_that_was_begun_before_a_write_is_not_kept_after_it() {
     assert_eq!(first.receive(false).await.expect("a response").text(), "1");
     assert_eq!(target.get("/").await.text(), "3");
 }
+
+/// More than a response may have to be stored.
+const LARGE_BYTES: usize = 24 << 20;
+
+/// A response that is too large to store is kept until all who wait for it have it. One of
+/// them who did not read kept all others from reading on.
+#[tokio::test]
+async fn who_does_not_read_does_not_keep_others_from_reading() {
+    let gate = Arc::new(Semaphore::new(0));
+    let opened = gate.clone();
+    let upstream = FakeHttp::start(move |_: &Request| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
+        let script = Script::new().wait_for(&gate).raw(head);
+        script.raw(vec![b'x'; LARGE_BYTES]).close()
+    })
+    .await;
+    let server = serve(&upstream, "1h").await;
+    let request = "GET / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n";
+    let mut attacker = server.connect().await;
+    attacker.send(request).await;
+    until(|| upstream.requests() == 1).await;
+    let mut visitor = server.connect().await;
+    visitor.send(request).await;
+    // The visitor's request has been read when one that came after it is answered.
+    assert_eq!(server.target().ask("TRACE", "/", "", "").await.status, 405);
+    opened.add_permits(100);
+    let reply = visitor.receive(false).await.expect("a response");
+    assert_eq!((reply.is_complete, reply.body.len()), (true, LARGE_BYTES));
+}

@@ -14,6 +14,7 @@ use http_cache::{
 };
 use site::{LogLevel, Pass, Protocol};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
 
 use crate::clock;
 use crate::error_log::Origin;
@@ -33,6 +34,11 @@ const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
 /// How long after a failed refresh the next is tried; stale copies are shown
 /// meanwhile. Short, since it is how late we notice that PHP is back.
 const REFRESH_PAUSE: Duration = Duration::from_millis(100);
+/// How long, all in all, the readers of one response that is too large to store wait for the
+/// slowest of them: a client that does not read shall not keep others from reading.
+const PATIENCE_WITH_SLOWEST: Duration = Duration::from_secs(10);
+/// How often it is looked whether they still do, once that is over.
+const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 
 /// What became of a led fetch, for the client that began it.
 pub enum Led {
@@ -175,6 +181,7 @@ pub fn prepare(
     if let (Some(_), Some(context)) = (&made, Arc::get_mut(&mut spec.context)) {
         // The log tells of the visitor's request.
         context.origin = Origin::of(request);
+        context.trace = request.trace().clone();
     }
     drop(made);
     // What is asked once the response is there.
@@ -495,11 +502,19 @@ fn sharing_within_a_session(fields: &[(Bytes, Bytes)]) -> Vec<(Bytes, Bytes)> {
 }
 
 async fn fill(mut filling: http_cache::Filling, mut fetched: Fetched, spec: &FetchSpec) {
+    let mut patience = PATIENCE_WITH_SLOWEST;
     loop {
         match fetched.body.next().await {
             Ok(Some(bytes)) => match filling.push(bytes, Millis(clock::now())) {
                 Pushed::Kept => {}
-                Pushed::TooLarge => filling.room().await,
+                Pushed::TooLarge => {
+                    let began = Instant::now();
+                    let longest = patience.max(LOOK_AT_SLOWEST);
+                    while timeout(longest, filling.room()).await.is_err() {
+                        filling.break_off_slowest();
+                    }
+                    patience = patience.saturating_sub(began.elapsed());
+                }
                 Pushed::Unwanted => return filling.fail(),
             },
             Ok(None) => {
