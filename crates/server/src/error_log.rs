@@ -6,6 +6,7 @@
 //! in one: control characters and bytes that are not text are written `\xXX`.
 
 pub mod line_budget;
+mod now_and_then;
 pub mod sink;
 
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ use crate::clock;
 use crate::request::Request;
 use crate::runtime::Runtime;
 use line_budget::LineBudget;
+use now_and_then::NowAndThen;
 use sink::Sinks;
 
 /// Longest line; what is beyond is cut off. PHP's messages with a trace fit.
@@ -34,6 +36,8 @@ pub struct Registry {
     sinks: Sinks,
     /// For lines about refused requests.
     refusals: LineBudget,
+    /// Requests that nobody waits for and that were not sent.
+    pub left_out: NowAndThen,
 }
 
 impl Registry {
@@ -45,6 +49,7 @@ impl Registry {
         Ok(Registry {
             sinks: Sinks::open(targets)?,
             refusals: LineBudget::default(),
+            left_out: NowAndThen::default(),
         })
     }
 
@@ -53,6 +58,7 @@ impl Registry {
         Registry {
             sinks: Sinks::with_files(files),
             refusals: LineBudget::default(),
+            left_out: NowAndThen::default(),
         }
     }
 

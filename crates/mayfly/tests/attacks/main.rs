@@ -11,6 +11,7 @@ mod patterns;
 mod php_names;
 mod processes;
 mod random_pairs;
+mod refreshes;
 mod repeated_requests;
 mod request_bodies;
 mod script_paths;

@@ -342,6 +342,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         body,
         streaming: None,
         hash_key,
+        class: request.extras.class,
         tls,
         client: request.client_ip(),
         local: local_end(request, pass),
