@@ -65,6 +65,8 @@ pub struct Policy {
     pub ignore: IgnoreFields,
     /// Lifetimes by status, for responses whose fields say nothing.
     pub valid: Vec<ValidRule>,
+    /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
+    pub max_fresh: Option<Duration>,
     /// Store answers to requests with `Authorization` although the response does not allow it.
     pub store_authorized: bool,
     /// Store a 206 as if it were whole: the key says which part it is. Default: no.
@@ -95,6 +97,7 @@ impl Default for Policy {
             },
             ignore: IgnoreFields::default(),
             valid: Vec::new(),
+            max_fresh: None,
             store_authorized: false,
             stores_partial: false,
             targeted: true,
@@ -239,8 +242,13 @@ fn storable(
     if found.source.counts_age() && found.lifetime <= age_at_receipt {
         return Err(NoStore::ZeroLifetime);
     }
+    let lifetime = match policy.max_fresh {
+        // It counts from the response's generation, and the bound from now.
+        Some(most) => found.lifetime.min(most.saturating_add(age_at_receipt)),
+        None => found.lifetime,
+    };
     Ok(Storable {
-        lifetime: found.lifetime,
+        lifetime,
         source: found.source,
         age_at_receipt,
         stale_while_revalidate: found
@@ -292,6 +300,43 @@ mod tests {
             declared_length: case.declared,
         };
         decide(&request, &response, policy, T0).map(drop)
+    }
+
+    #[test]
+    fn a_bound_holds_whatever_gives_the_lifetime() {
+        let policy = Policy {
+            max_fresh: Some(Duration::from_secs(2)),
+            valid: vec![ValidRule {
+                statuses: StatusSet::Any,
+                lifetime: Duration::from_secs(5),
+            }],
+            ..Policy::default()
+        };
+        let none = fields(&[]);
+        let request = RequestFacts {
+            method: b"GET",
+            fields: &none,
+            no_store_condition: false,
+            uses: 1,
+        };
+        let cases: [(&[&str], u64); 6] = [
+            (&[], 2),
+            (&["Cache-Control: s-maxage=18000"], 2),
+            (&["Cache-Control: s-maxage=18000", "Age: 100"], 102),
+            (&["X-Accel-Expires: 18000"], 2),
+            (&["Expires: Wed, 01 Jan 2098 00:00:00 GMT"], 2),
+            (&["Cache-Control: max-age=1"], 1),
+        ];
+        for (response, seconds) in cases {
+            let response = ResponseFacts {
+                status: 200,
+                fields: &fields(response),
+                declared_length: None,
+            };
+            let stored = decide(&request, &response, &policy, T0).unwrap();
+            let fresh = Duration::from_secs(seconds);
+            assert_eq!(stored.lifetime, fresh, "{:?}", response.fields);
+        }
     }
 
     #[test]

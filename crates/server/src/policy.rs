@@ -46,6 +46,8 @@ pub enum PurgedKeys {
     One(Vec<u8>),
     /// All that begin so.
     Prefix(Vec<u8>),
+    /// All that begin with one of these: a URL under each scheme, the one asked for first.
+    Url([Vec<u8>; 2]),
 }
 
 impl PurgedKeys {
@@ -61,17 +63,25 @@ impl PurgedKeys {
     pub fn shown(&self) -> Vec<u8> {
         match self {
             PurgedKeys::One(key) => key.clone(),
-            PurgedKeys::Prefix(start) => match start.strip_suffix(b"\0") {
-                Some(url) => url.to_vec(),
-                None => [start, &b"*"[..]].concat(),
-            },
+            PurgedKeys::Prefix(start) | PurgedKeys::Url([start, _]) => {
+                match start.strip_suffix(b"\0") {
+                    Some(url) => url.to_vec(),
+                    None => [start, &b"*"[..]].concat(),
+                }
+            }
         }
     }
 
-    pub fn target(&self) -> PurgeTarget<'_> {
+    /// Removes what is stored under them; how many responses.
+    pub fn purge(&self, zone: &Zone, now: Millis) -> usize {
+        let purge = |target| zone.purge(target, PurgeMode::Hard, now).responses;
         match self {
-            PurgedKeys::One(key) => PurgeTarget::Key(KeyRef::new(key)),
-            PurgedKeys::Prefix(start) => PurgeTarget::Prefix(start),
+            PurgedKeys::One(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
+            PurgedKeys::Prefix(start) => purge(PurgeTarget::Prefix(start)),
+            PurgedKeys::Url(starts) => starts
+                .iter()
+                .map(|start| purge(PurgeTarget::Prefix(start)))
+                .sum(),
         }
     }
 }
@@ -249,15 +259,22 @@ fn put_shared_key(
     Ok(class)
 }
 
-/// The keys of all that is stored for a URL, whatever the visitor's class and cookies. As
+/// The keys of all that is stored for a URL, whatever the visitor's class, cookies and scheme:
+/// an application knows one scheme, and the proxy in front of it may speak another. As
 /// elsewhere, `*` at the end of the address means all that begin so.
 fn url_keys(request: &Request, rules: &SharedRules) -> PurgedKeys {
-    let mut start = Vec::new();
-    shared::put_url(request, rules, &mut start);
-    if start.ends_with(b"*\0") {
-        start.truncate(start.len() - 2);
-    }
-    PurgedKeys::Prefix(start)
+    let other = match request.scheme {
+        "http" => "https",
+        _ => "http",
+    };
+    PurgedKeys::Url([request.scheme, other].map(|scheme| {
+        let mut start = Vec::new();
+        shared::put_url(request, scheme, rules, &mut start);
+        if start.ends_with(b"*\0") {
+            start.truncate(start.len() - 2);
+        }
+        start
+    }))
 }
 
 /// Nobody's writes remove a page more often than this, even if it is fresh for longer.
@@ -497,6 +514,7 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
                 lifetime: rule.lifetime.max(at_least),
             })
             .collect(),
+        max_fresh: rules.max_valid.map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,
         vary: Arc::new(VaryRules {

@@ -93,6 +93,7 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
+        changes(&mut conf, found, options);
     }
     conf.gap();
     locations(&mut conf, found, rules.as_ref(), caching.is_some());
@@ -422,6 +423,24 @@ pub(super) fn cache_rules(
     conf.line("add_header X-Cache $upstream_cache_status always;");
 }
 
+/// How long a page is kept that may have changed.
+fn changes(conf: &mut Conf, found: &Found, options: &ServeOptions) {
+    if found.kind == Kind::MediaWiki {
+        conf.note("MediaWiki tells of pages that change, where $wgCdnServers names this server.");
+        conf.line("fastcgi_cache_purge PURGE from local;");
+    }
+    if !found.sends_purges {
+        max_valid(conf, options);
+    }
+}
+
+/// The bound on what an application says itself.
+pub(super) fn max_valid(conf: &mut Conf, options: &ServeOptions) {
+    conf.note("Nobody tells when a page has changed: it is kept no longer than this, whatever its");
+    conf.note("Cache-Control says.");
+    conf.line(&format!("cache_max_valid {};", time(options.ttl)));
+}
+
 /// A directive with words; nothing where there are none.
 fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
     if words.is_empty() {
@@ -552,6 +571,7 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");
         conf.open("location ~ ^/lib/exe/(?:css|js|jquery|manifest|opensearch)\\.php$");
         conf.line("cache_personal_paths off;");
+        conf.line("cache_max_valid off;");
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -561,6 +581,14 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.line(SPLIT);
         conf.line("fastcgi_hide_header Set-Cookie;");
         conf.line(HIDE_NOSNIFF);
+        conf.line("fastcgi_pass php:site;");
+        conf.close();
+        conf.gap();
+    }
+    if kind == Kind::MediaWiki && is_caching {
+        conf.note("Styles and scripts, whose addresses change with them, say themselves how long.");
+        conf.open("location = /load.php");
+        conf.line("cache_max_valid off;");
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -708,6 +736,7 @@ mod tests {
             },
             wp_content_parent: None,
             has_short_wiki_paths: kind == Kind::MediaWiki,
+            sends_purges: false,
             layout: None,
             closed_folders: Vec::new(),
         }
@@ -715,6 +744,8 @@ mod tests {
 
     fn cases() -> Vec<(&'static str, Found, ServeOptions)> {
         let plain = |name, kind| (name, found(kind), ServeOptions::default());
+        let mut purging = found(Kind::MediaWiki);
+        purging.sends_purges = true;
         let mut debian = found(Kind::WordPress);
         debian.wp_content_parent = Some("/var/lib/wordpress");
         let all_options = ServeOptions {
@@ -735,6 +766,7 @@ mod tests {
             plain("wordpress", Kind::WordPress),
             ("wordpress_debian", debian, ServeOptions::default()),
             plain("mediawiki", Kind::MediaWiki),
+            ("mediawiki_purging", purging, ServeOptions::default()),
             plain("dokuwiki", Kind::DokuWiki),
             plain("drupal", Kind::Drupal),
             plain("laravel", Kind::Laravel),

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Millis, PurgeMode, StoredResponse};
+use http_cache::{Millis, StoredResponse};
 use http1::{Fields, same_name};
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
 use upstream::{Group, LocalEnd};
@@ -131,8 +131,7 @@ fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
 }
 
 fn purge(request: &Request, zone: &http_cache::Zone, keys: &PurgedKeys) -> Handled {
-    let purged = zone.purge(keys.target(), PurgeMode::Hard, Millis(request.now));
-    if purged.responses == 0 {
+    if keys.purge(zone, Millis(request.now)) == 0 {
         return Handled::Status(404);
     }
     let body = format!(

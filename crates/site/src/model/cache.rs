@@ -63,6 +63,8 @@ pub struct CacheRules {
     pub queue_stale: Option<usize>,
     /// `cache_stale`: none, no bound.
     pub stale: Option<StaleTimes>,
+    /// `cache_max_valid`: none, no bound.
+    pub max_valid: Option<Duration>,
 }
 
 /// `cache_stale TIME [TIME]`: how long past its freshness a response is shown at most.
