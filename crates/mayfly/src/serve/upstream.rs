@@ -8,7 +8,7 @@ use super::applications::rules;
 use super::conf_text::{CannotWrite, Conf, word};
 use super::detect::Kind;
 use super::write_config::{
-    ServeOptions, Spelling, cache_rules, cache_zone, log, max_valid, trusted_proxies,
+    ServeOptions, Spelling, cache_rules, cache_zone, compression, log, max_valid, trusted_proxies,
 };
 
 const PROXY: Spelling = Spelling {
@@ -99,6 +99,7 @@ pub fn write_upstream_config(
     conf.gap();
     conf.open("http");
     log(&mut conf, options)?;
+    compression(&mut conf);
     if rules.is_some() {
         cache_zone(&mut conf, PROXY, upstream.text.as_bytes());
     }
