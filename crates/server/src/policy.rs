@@ -92,6 +92,8 @@ pub struct Invalidation<'a> {
     pub keys: Vec<Vec<u8>>,
     /// How often anybody's write may do so; `None`: always.
     pub pause: Option<Duration>,
+    /// Answers that there is no such page go as well: the write may have made one.
+    drops_not_found: bool,
 }
 
 /// Look up, and store what comes.
@@ -293,6 +295,7 @@ fn invalidation<'a>(
             zone,
             keys: vec![key_of_get(request, rules)],
             pause: None,
+            drops_not_found: false,
         };
     };
     let lifetime = rules
@@ -304,12 +307,17 @@ fn invalidation<'a>(
         zone,
         keys: shared::keys_of_classes(request, shared),
         pause: Some(lifetime.min(LONGEST_INVALIDATION_PAUSE)),
+        drops_not_found: shared.not_found.is_some(),
     }
 }
 
 impl Invalidation<'_> {
     /// Removes it.
     pub fn carry_out(&self, now: Millis) {
+        if self.drops_not_found {
+            let target = PurgeTarget::NotFound;
+            self.zone.purge(target, PurgeMode::Hard, now);
+        }
         for key in &self.keys {
             let key = KeyRef::new(key);
             let may = self
@@ -514,6 +522,10 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
                 lifetime: rule.lifetime.max(at_least),
             })
             .collect(),
+        not_found: plan
+            .shared
+            .and(rules.shared.as_ref())
+            .and_then(|shared| shared.not_found),
         max_fresh: rules.max_valid.map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,

@@ -55,6 +55,9 @@ impl Default for ServeOptions {
 /// Crawlers get pages up to this age.
 pub(super) const CRAWLER_TTL: Duration = Duration::from_secs(60);
 
+/// For so long a stranger is told that there is no such page, unless somebody writes.
+const NOT_FOUND_TTL: Duration = Duration::from_secs(300);
+
 /// The configuration that serves what was `found` in the folder `dir` (an
 /// absolute path).
 ///
@@ -413,6 +416,16 @@ pub(super) fn cache_rules(
     conf.note("fails, the last copy is shown.");
     conf.line(&format!("{prefix}_cache pages;"));
     conf.line(&valid(spelling, options.ttl));
+    if rules.is_known {
+        conf.note("Redirects of strangers, as of /favicon.ico.");
+        conf.line(&format!(
+            "{prefix}_cache_valid 302 307 {};",
+            time(options.ttl)
+        ));
+        conf.note("Wrong addresses: crawlers ask for them again and again. What anybody writes");
+        conf.note("drops these answers: there may be a page now.");
+        conf.line(&format!("cache_not_found {};", time(NOT_FOUND_TTL)));
+    }
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
     conf.line(&format!("cache_stale {STALE_TIMES};"));

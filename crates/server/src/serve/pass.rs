@@ -89,8 +89,13 @@ pub async fn serve(
         }
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
-            let handled = Box::pin(through_cache::serve(request, pass, plan, client));
-            match handled.await {
+            let began = crate::clock::now();
+            let handled = Box::pin(through_cache::serve(request, pass, plan, client)).await;
+            if let Some(reason) = request.cache.reason {
+                let took = crate::clock::now().saturating_sub(began);
+                error_log::not_stored(request, reason, took);
+            }
+            match handled {
                 Handled::Reply(reply) => of_cache(request, pass, reply),
                 handled => handled,
             }

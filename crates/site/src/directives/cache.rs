@@ -130,6 +130,12 @@ pub(super) const TABLE: &[Directive] = &[
         .short("the longest that a response is fresh")
         .long("A stored response is fresh for at most this time, whatever `Cache-Control`, `Expires`, `X-Accel-Expires` or `*_cache_valid` say. For applications that let proxies keep pages for hours and do not tell them of changes. Copies for crawlers may be fresh for `cache_crawler_valid`. Browsers get the fields as the application sent them.")
         .example("cache_max_valid 1s;"),
+    Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TIME | off").inherited()
+        .default("off")
+        .short("keep answers that there is no such page")
+        .long("With `cache_shared on`, an answer 404 or 410 to a request that the server has written is fresh for this time, also where the application says `no-cache` or `private`, as many do for errors: the request had nothing of any visitor in it. Whoever asks for wrong addresses again and again does not keep the application busy then. A successful write (POST, PUT, PATCH, DELETE), wherever it goes, drops all of these answers, so that a page that was just made is there. `cache_max_valid` does not bound them. An answer that sets a cookie is not stored.")
+        .example("cache_not_found 5m;"),
     Directive::new("cache_personal_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME | ~PATTERN ... | off").inherited_as_a_whole().repeats()
         .default("off")

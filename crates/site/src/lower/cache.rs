@@ -157,10 +157,7 @@ impl Lowering<'_> {
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
-            max_valid: match level.find("cache_max_valid") {
-                Some(node) if node.arg(0).text != "off" => self.duration_of(node.arg(0)),
-                _ => None,
-            },
+            max_valid: self.duration_or_off(level, "cache_max_valid"),
             stale: self.stale(level),
         };
         match purge {

@@ -103,6 +103,8 @@ pub struct SharedRules {
     pub key: Option<Template>,
     /// `cache_crawler_valid`: pages for crawlers are fresh for as long at least.
     pub crawler_lifetime: Option<Duration>,
+    /// `cache_not_found`: how long answers are fresh that say that there is no such page.
+    pub not_found: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]
