@@ -46,7 +46,8 @@ pub struct ServeArgs {
     /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
     /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
     /// to a minute. A MediaWiki that names this server in $wgCdnServers tells when a page changes,
-    /// and its pages are kept for as long as it says.
+    /// and its pages are kept for as long as it says. Wrong addresses of known applications are
+    /// answered from memory for 5 minutes, or until somebody writes.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub ttl: Duration,
     /// PHP workers: how many pages PHP makes at the same time
