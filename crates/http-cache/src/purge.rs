@@ -29,7 +29,8 @@ pub enum PurgeTarget<'a> {
     Prefix(&'a [u8]),
     /// The whole zone.
     Everything,
-    /// All answers that say that there is no such page (404, 410).
+    /// All answers that say that there is no such page (404, 410). One that is on its way is still
+    /// given to those who join its fetch, as nobody knows yet what it says; it is not stored. They are removed in either mode.
     NotFound,
 }
 
@@ -155,11 +156,12 @@ impl Purges {
     }
 
     fn standing_of_old(&self, stamp: Stamp, status: u16) -> Standing {
-        if stamp.0 < self.removed_before.load(Acquire) {
+        let is_before = |purge: &AtomicU64| stamp.0 < purge.load(Acquire);
+        let is_removed = is_before(&self.removed_before)
+            || (is_not_found(status) && is_before(&self.not_found_before));
+        if is_removed {
             Standing::Removed
-        } else if is_not_found(status) && stamp.0 < self.not_found_before.load(Acquire) {
-            Standing::Removed
-        } else if stamp.0 < self.expired_before.load(Acquire) {
+        } else if is_before(&self.expired_before) {
             Standing::ExpiredAt(Millis(self.expired_at.load(Acquire)))
         } else {
             Standing::Good
