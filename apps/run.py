@@ -33,6 +33,7 @@ SCENARIOS = (
     "wordpress_isolation",
     "browser_dokuwiki",
     "browser_wordpress",
+    "crawler_wordpress",
     "apache_behind_cache",
     "mediawiki_cdn",
     "wordpress_behind_tls",

@@ -111,6 +111,8 @@ pub enum Followed {
     VaryMismatch,
     /// The leader failed: serve stale, or answer with this status as it does.
     Failed(u16),
+    /// The leader's fetch was left out, as nobody waited for it then: join again.
+    LeftOut,
 }
 
 /// Reads an arriving response from its beginning, at its own pace.
@@ -348,12 +350,28 @@ impl Leader {
     pub fn failed_as(mut self, status: u16) {
         self.duty.end(|state| state.fail_as(status));
     }
+
+    /// The fetch was not sent, as nobody waited for it: whoever has come meanwhile joins again.
+    pub fn left_out(mut self) {
+        self.duty.end(State::leave_out);
+    }
 }
 
 impl Progress {
     /// The fetch waits for its turn with the upstream.
     pub fn in_line(&self) {
         self.flight.note_progress(None);
+    }
+
+    /// Does a follower wait for the fetch, or did one?
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.flight.is_awaited()
+    }
+
+    /// Returns once a follower waits for the fetch. One caller at a time is told.
+    pub async fn awaited(&self) {
+        self.flight.awaited().await;
     }
 
     /// The fetch goes to the upstream.
@@ -485,6 +503,7 @@ impl Follower {
 
     /// Waits until the leader has something. Bound it with a timer; dropping it leaves the group.
     pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> Followed {
+        self.flight.note_follower();
         loop {
             let mut changed = std::pin::pin!(self.flight.changed.notified());
             // Registered before looking, so that a change in between is not missed.
@@ -508,6 +527,7 @@ impl Follower {
             Seen::NotShareable(why) => Followed::NotShareable(why),
             Seen::VaryMismatch => Followed::VaryMismatch,
             Seen::Failed(status) => Followed::Failed(status),
+            Seen::LeftOut => Followed::LeftOut,
         })
     }
 }

@@ -133,6 +133,20 @@ pub(crate) struct Lifetime {
     pub allows_authorized: bool,
 }
 
+impl Lifetime {
+    /// What a rule gives, whatever the fields say.
+    pub fn of_rule(lifetime: Duration) -> Lifetime {
+        Lifetime {
+            lifetime,
+            source: LifetimeSource::Rule,
+            stale_while_revalidate: None,
+            stale_if_error: None,
+            must_revalidate: false,
+            allows_authorized: false,
+        }
+    }
+}
+
 /// What one voice says about the lifetime.
 enum Says {
     Nothing,

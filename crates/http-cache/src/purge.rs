@@ -29,6 +29,9 @@ pub enum PurgeTarget<'a> {
     Prefix(&'a [u8]),
     /// The whole zone.
     Everything,
+    /// All answers that say that there is no such page (404, 410). One that is on its way is still
+    /// given to those who join its fetch, as nobody knows yet what it says; it is not stored. They are removed in either mode.
+    NotFound,
 }
 
 /// How to purge.
@@ -43,7 +46,8 @@ pub enum PurgeMode {
 /// What a purge did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purged {
-    /// Stored responses hit (for [`PurgeTarget::Everything`]: all there were).
+    /// Stored responses hit (for [`PurgeTarget::Everything`]: all there were; those of
+    /// [`PurgeTarget::NotFound`] are not counted).
     pub responses: usize,
     /// The purge's stamp.
     pub stamp: Stamp,
@@ -63,6 +67,10 @@ pub(crate) struct Purges {
     /// Stored responses with an earlier stamp are stale, since `expired_at`.
     expired_before: AtomicU64,
     expired_at: AtomicU64,
+    /// Stored answers that there is no such page, with an earlier stamp, are gone.
+    not_found_before: AtomicU64,
+    /// The latest of the three: nothing has happened to responses with this stamp or a later one.
+    good_since: AtomicU64,
     log: RwLock<Log>,
 }
 
@@ -89,6 +97,8 @@ impl Purges {
             removed_before: AtomicU64::new(0),
             expired_before: AtomicU64::new(0),
             expired_at: AtomicU64::new(0),
+            not_found_before: AtomicU64::new(0),
+            good_since: AtomicU64::new(0),
             log: RwLock::new(Log {
                 floor: 0,
                 keys: vec![(0, 0); KEYS].into(),
@@ -119,6 +129,12 @@ impl Purges {
                         self.expired_before.store(stamp, SeqCst);
                     }
                 }
+                self.good_since.store(stamp, SeqCst);
+            }
+            // A fetch that has begun is stored with its own, earlier stamp.
+            PurgeTarget::NotFound => {
+                self.not_found_before.store(stamp, SeqCst);
+                self.good_since.store(stamp, SeqCst);
             }
         }
         self.clock.store(stamp, SeqCst);
@@ -130,16 +146,32 @@ impl Purges {
         began.0 < self.clock.load(SeqCst) && self.log.read().hits(key, began.0)
     }
 
-    /// What purges of everything say about a response stored with this stamp.
-    pub(crate) fn standing(&self, stamp: Stamp) -> Standing {
-        if stamp.0 < self.removed_before.load(Acquire) {
+    /// What purges of many responses say about one stored with this stamp and status.
+    #[inline]
+    pub(crate) fn standing(&self, stamp: Stamp, status: u16) -> Standing {
+        match stamp.0 >= self.good_since.load(Acquire) {
+            true => Standing::Good,
+            false => self.standing_of_old(stamp, status),
+        }
+    }
+
+    fn standing_of_old(&self, stamp: Stamp, status: u16) -> Standing {
+        let is_before = |purge: &AtomicU64| stamp.0 < purge.load(Acquire);
+        let is_removed = is_before(&self.removed_before)
+            || (is_not_found(status) && is_before(&self.not_found_before));
+        if is_removed {
             Standing::Removed
-        } else if stamp.0 < self.expired_before.load(Acquire) {
+        } else if is_before(&self.expired_before) {
             Standing::ExpiredAt(Millis(self.expired_at.load(Acquire)))
         } else {
             Standing::Good
         }
     }
+}
+
+/// Does the status say that there is no such page?
+pub(crate) fn is_not_found(status: u16) -> bool {
+    matches!(status, 404 | 410)
 }
 
 impl Log {

@@ -6,6 +6,7 @@
 
 use crate::fields::{Field, RequestFields, first, values};
 use crate::freshness::{IgnoreFields, Lifetime, LifetimeSource, ValidRule, initial_age, lifetime};
+use crate::purge::is_not_found;
 use crate::time::Millis;
 use crate::vary::{VaryKey, VaryRules};
 use std::sync::Arc;
@@ -65,6 +66,12 @@ pub struct Policy {
     pub ignore: IgnoreFields,
     /// Lifetimes by status, for responses whose fields say nothing.
     pub valid: Vec<ValidRule>,
+    /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
+    pub max_fresh: Option<Duration>,
+    /// How long answers that say that there is no such page (404, 410) are fresh, whatever their
+    /// fields and `max_fresh` say. For requests of which nobody's identity is a part. Default: as
+    /// other answers.
+    pub not_found: Option<Duration>,
     /// Store answers to requests with `Authorization` although the response does not allow it.
     pub store_authorized: bool,
     /// Store a 206 as if it were whole: the key says which part it is. Default: no.
@@ -95,6 +102,8 @@ impl Default for Policy {
             },
             ignore: IgnoreFields::default(),
             valid: Vec::new(),
+            max_fresh: None,
+            not_found: None,
             store_authorized: false,
             stores_partial: false,
             targeted: true,
@@ -201,7 +210,11 @@ pub fn decide(
     if !policy.ignore.set_cookie && first(response.fields, "set-cookie").is_some() {
         return Err(NoStore::SetCookie);
     }
-    let found = lifetime(response.status, response.fields, policy, now)?;
+    let not_found = policy.not_found.filter(|_| is_not_found(response.status));
+    let found = match not_found {
+        Some(lifetime) => Lifetime::of_rule(lifetime),
+        None => lifetime(response.status, response.fields, policy, now)?,
+    };
     if !policy.store_authorized && !found.allows_authorized && request.fields.has("authorization") {
         return Err(NoStore::Authorization);
     }
@@ -239,8 +252,14 @@ fn storable(
     if found.source.counts_age() && found.lifetime <= age_at_receipt {
         return Err(NoStore::ZeroLifetime);
     }
+    let is_bounded = policy.not_found.is_none() || !is_not_found(response.status);
+    let lifetime = match policy.max_fresh.filter(|_| is_bounded) {
+        // It counts from the response's generation, and the bound from now.
+        Some(most) => found.lifetime.min(most.saturating_add(age_at_receipt)),
+        None => found.lifetime,
+    };
     Ok(Storable {
-        lifetime: found.lifetime,
+        lifetime,
         source: found.source,
         age_at_receipt,
         stale_while_revalidate: found
@@ -292,6 +311,81 @@ mod tests {
             declared_length: case.declared,
         };
         decide(&request, &response, policy, T0).map(drop)
+    }
+
+    #[test]
+    fn a_bound_holds_whatever_gives_the_lifetime() {
+        let policy = Policy {
+            max_fresh: Some(Duration::from_secs(2)),
+            valid: vec![ValidRule {
+                statuses: StatusSet::Any,
+                lifetime: Duration::from_secs(5),
+            }],
+            ..Policy::default()
+        };
+        let none = fields(&[]);
+        let request = RequestFacts {
+            method: b"GET",
+            fields: &none,
+            no_store_condition: false,
+            uses: 1,
+        };
+        let cases: [(&[&str], u64); 6] = [
+            (&[], 2),
+            (&["Cache-Control: s-maxage=18000"], 2),
+            (&["Cache-Control: s-maxage=18000", "Age: 100"], 102),
+            (&["X-Accel-Expires: 18000"], 2),
+            (&["Expires: Wed, 01 Jan 2098 00:00:00 GMT"], 2),
+            (&["Cache-Control: max-age=1"], 1),
+        ];
+        for (response, seconds) in cases {
+            let response = ResponseFacts {
+                status: 200,
+                fields: &fields(response),
+                declared_length: None,
+            };
+            let stored = decide(&request, &response, &policy, T0).unwrap();
+            let fresh = Duration::from_secs(seconds);
+            assert_eq!(stored.lifetime, fresh, "{:?}", response.fields);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_there_is_no_page_has_a_lifetime_of_its_own() {
+        let policy = Policy {
+            max_fresh: Some(Duration::from_secs(1)),
+            not_found: Some(Duration::from_secs(300)),
+            ..Policy::default()
+        };
+        let none = fields(&[]);
+        let request = RequestFacts {
+            method: b"GET",
+            fields: &none,
+            no_store_condition: false,
+            uses: 1,
+        };
+        let cases: [(u16, &[&str], Result<u64, NoStore>); 6] = [
+            (
+                404,
+                &["Cache-Control: no-cache, must-revalidate, max-age=0"],
+                Ok(300),
+            ),
+            (410, &["Cache-Control: no-store, private"], Ok(300)),
+            (404, &["Cache-Control: s-maxage=18000"], Ok(300)),
+            (404, &["Set-Cookie: a=b"], Err(NoStore::SetCookie)),
+            (403, &["Cache-Control: no-cache"], Err(NoStore::NoCache)),
+            (200, &["Cache-Control: max-age=60"], Ok(1)),
+        ];
+        for (status, response, wanted) in cases {
+            let response = ResponseFacts {
+                status,
+                fields: &fields(response),
+                declared_length: None,
+            };
+            let stored = decide(&request, &response, &policy, T0);
+            let lifetime = stored.map(|stored| stored.lifetime.as_secs());
+            assert_eq!(lifetime, wanted, "{status} {:?}", response.fields);
+        }
     }
 
     #[test]

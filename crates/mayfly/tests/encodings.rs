@@ -338,3 +338,44 @@ async fn a_stored_page_with_commands_is_compressed_after_they_ran() {
     }
     assert_eq!(php.requests(), 1);
 }
+
+/// A form that is kept has a length; what is compressed on its way has none.
+#[tokio::test]
+async fn a_file_is_compressed_once_and_anew_when_it_changes() {
+    let server = Running::start(
+        PROGRAM,
+        "",
+        &format!(
+            "types {{ text/html html; }} {ALL_ON}\n\
+             server {{ listen unix:%%/http; location / {{ }} }}"
+        ),
+    )
+    .await;
+    let write = |run| std::fs::write(server.path("page.html"), page(run)).unwrap();
+    let target = server.target();
+    for run in [1, 2] {
+        write(run);
+        for coding in ["br", "zstd", "gzip"] {
+            let fields = format!("Accept-Encoding: {coding}\r\n");
+            let begun = std::time::Instant::now();
+            loop {
+                let reply = target.get_with("/page.html", &fields).await;
+                assert_eq!(reply.field("content-encoding"), coding);
+                assert!(plain(&reply) == page(run), "{coding}, run {run}");
+                if reply.has("content-length") {
+                    assert_eq!(reply.field("content-length"), reply.body.len().to_string());
+                    assert!(reply.field("etag").starts_with("W/"));
+                    break;
+                }
+                // A file is kept once it was left alone for two seconds.
+                assert!(begun.elapsed() < PATIENCE, "it is not kept");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        }
+        let head = target.ask("HEAD", "/page.html", ALL, "").await;
+        assert_eq!((head.field("content-encoding"), head.body.len()), ("br", 0));
+        assert!(target.get("/page.html").await.text() == page(run));
+        let range = target.get_with("/page.html", "Range: bytes=0-3\r\n").await;
+        assert_eq!((range.status, range.text().as_str()), (206, "<li "));
+    }
+}

@@ -6,6 +6,8 @@
 //! in one: control characters and bytes that are not text are written `\xXX`.
 
 pub mod line_budget;
+mod not_stored;
+mod now_and_then;
 pub mod sink;
 
 use std::collections::HashMap;
@@ -23,6 +25,8 @@ use crate::clock;
 use crate::request::Request;
 use crate::runtime::Runtime;
 use line_budget::LineBudget;
+use not_stored::NotStored;
+use now_and_then::NowAndThen;
 use sink::Sinks;
 
 /// Longest line; what is beyond is cut off. PHP's messages with a trace fit.
@@ -34,6 +38,10 @@ pub struct Registry {
     sinks: Sinks,
     /// For lines about refused requests.
     refusals: LineBudget,
+    /// Requests that nobody waits for and that were not sent.
+    pub left_out: NowAndThen,
+    /// Answers that were not stored.
+    not_stored: NotStored,
 }
 
 impl Registry {
@@ -45,6 +53,8 @@ impl Registry {
         Ok(Registry {
             sinks: Sinks::open(targets)?,
             refusals: LineBudget::default(),
+            left_out: NowAndThen::default(),
+            not_stored: NotStored::default(),
         })
     }
 
@@ -53,6 +63,8 @@ impl Registry {
         Registry {
             sinks: Sinks::with_files(files),
             refusals: LineBudget::default(),
+            left_out: NowAndThen::default(),
+            not_stored: NotStored::default(),
         }
     }
 
@@ -114,6 +126,24 @@ pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
             &context,
         );
     }
+}
+
+/// Counts an answer to `request` that was not stored for `reason` and took so many
+/// milliseconds, and says so when such answers keep the upstream busy.
+pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
+    let counted = &request.runtime.error_logs.not_stored;
+    let Some(flood) = counted.count(reason, took, clock::now()) else {
+        return;
+    };
+    self::request(
+        request,
+        LogLevel::Warn,
+        format_args!(
+            "answers that are not stored keep the upstream busy: {} in the last {} s took {} s, \
+             {} of them for the reason \"{}\", this request for \"{reason}\"",
+            flood.answers, flood.seconds, flood.took_seconds, flood.of_reason, flood.reason
+        ),
+    );
 }
 
 /// Writes a line about a `request` that was refused. Anybody can cause these: a flood

@@ -47,6 +47,8 @@ pub struct Extra {
     /// Text of the `Server` field, where it is configured with variables.
     pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,
+    /// Who waits for what upstreams are asked on its behalf.
+    pub class: upstream::Class,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
 }
@@ -79,6 +81,7 @@ static NOTHING: Extra = Extra {
     trailers: Fields::new(),
     server_text: None,
     accel_charset: None,
+    class: upstream::Class::Visitor,
     refresh: None,
 };
 
@@ -128,6 +131,7 @@ impl Extras {
                 remote_user: own.remote_user.clone(),
                 path_info: own.path_info.clone(),
                 proxy_url: own.proxy_url.clone(),
+                class: own.class,
                 ..Extra::default()
             })
         }))

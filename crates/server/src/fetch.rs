@@ -9,7 +9,6 @@ mod trace;
 
 use std::io;
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,10 @@ use http1::same_name;
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
 use tls_client::ConnectError;
-use upstream::{AcquireError, BindError, Group, Lease, LocalEnd, Outcome, PickKey, TriedSet};
+use upstream::{
+    AcquireError, Admission, BindError, Class, Group, Lease, LocalEnd, Outcome, PickKey, Ticket,
+    TriedSet,
+};
 
 use crate::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::clock;
@@ -27,6 +29,7 @@ use crate::error_log::{self, Origin};
 use crate::in_force::InForce;
 use crate::naming::Lookup;
 use crate::patience::SharedPatience;
+use crate::runtime::Runtime;
 use crate::serve::early_hints::Hints;
 
 pub use arriving::{BrokenOff, UpstreamBody};
@@ -55,6 +58,8 @@ pub struct FetchSpec {
     /// The body while it arrives; then there is only one try.
     pub streaming: Option<OutgoingBody>,
     pub hash_key: Option<Vec<u8>>,
+    /// Who waits for it.
+    pub class: Class,
     /// Encrypted, with a server of this name.
     pub tls: Option<(tls_client::Connector, String)>,
     pub client: Option<IpAddr>,
@@ -146,6 +151,8 @@ pub enum FetchError {
     NoLiveUpstreams,
     /// The queue is full or the wait in it too long.
     Overloaded,
+    /// Nobody waits for it, and the servers are busy: it was not sent.
+    LeftOut,
     /// The last of several answered with a status that `*_next_upstream` names.
     Status(u16),
     /// The address that connections are to come from cannot be had.
@@ -160,7 +167,7 @@ impl FetchError {
             FetchError::Error | FetchError::InvalidHeader | FetchError::NoLiveUpstreams => 502,
             FetchError::Timeout => 504,
             FetchError::Local => 500,
-            FetchError::Overloaded => 503,
+            FetchError::Overloaded | FetchError::LeftOut => 503,
             FetchError::Status(status) | FetchError::Client(status) => status,
         }
     }
@@ -192,8 +199,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             security: 0,
             local: spec.local,
         };
-        let turn = spec.group.acquire(key, &tried, queued_at);
-        let lease = match take_turn(turn, spec.progress.as_ref()).await {
+        let lease = match take_turn(spec, key, &tried, queued_at).await {
             Ok(lease) => lease,
             Err(error) => return Err(refused(spec, error, last)),
         };
@@ -275,22 +281,46 @@ impl Resend {
 /// Waits for the request's turn, and tells those who wait for its response
 /// where it has to stand in line.
 async fn take_turn(
-    turn: impl Future<Output = Result<Lease, AcquireError>>,
+    spec: &FetchSpec,
+    key: PickKey<'_>,
+    tried: &TriedSet,
+    now: u64,
+) -> Result<Lease, AcquireError> {
+    let progress = spec.progress.as_ref();
+    let is_awaited = progress.is_some_and(Progress::is_awaited);
+    let class = match spec.class.is_background() && is_awaited {
+        true => Class::StaleVisitor,
+        false => spec.class,
+    };
+    let ticket = match spec.group.enter(key, tried, class, now)? {
+        Admission::Granted(lease) => return Ok(lease),
+        Admission::InLine(ticket) => ticket,
+    };
+    // Whoever waits pays for a future of its own.
+    Box::pin(wait_in_line(ticket, progress)).await
+}
+
+async fn wait_in_line(
+    mut ticket: Ticket,
     progress: Option<&Progress>,
 ) -> Result<Lease, AcquireError> {
-    let mut turn = pin!(turn);
-    tokio::select! {
+    let Some(progress) = progress else {
+        return ticket.wait().await;
+    };
+    progress.in_line();
+    let granted = tokio::select! {
         biased;
-        granted = &mut turn => return granted,
-        () = std::future::ready(()) => {}
-    }
-    if let Some(progress) = progress {
-        progress.in_line();
-    }
-    let granted = turn.await;
-    if let Some(progress) = progress {
-        progress.under_way(Millis(clock::now()));
-    }
+        granted = ticket.wait() => Some(granted),
+        () = progress.awaited() => None,
+    };
+    let granted = match granted {
+        Some(granted) => granted,
+        None => {
+            ticket.raise();
+            ticket.wait().await
+        }
+    };
+    progress.under_way(Millis(clock::now()));
     granted
 }
 
@@ -310,8 +340,13 @@ async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
 }
 
 fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchError {
-    if error == AcquireError::Exhausted {
-        return last;
+    match error {
+        AcquireError::Exhausted => return last,
+        AcquireError::LeftOut => {
+            note_left_out(&spec.context.runtime, &spec.context.settings, &spec.group);
+            return FetchError::LeftOut;
+        }
+        _ => {}
     }
     spec.context.log(
         LogLevel::Error,
@@ -328,6 +363,27 @@ fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchErro
     } else {
         FetchError::NoLiveUpstreams
     }
+}
+
+/// Counts a request that nobody waits for and that was not sent, and says now and then how
+/// many there were.
+pub fn note_left_out(runtime: &Runtime, settings: &Settings, group: &Group) {
+    let Some(count) = runtime.error_logs.left_out.count(clock::now()) else {
+        return;
+    };
+    let message = format_args!(
+        "upstream \"{}\" is busy: refreshes and mirrors left out since the last such line: {count} \
+         (stored pages are shown as long as cache_stale allows; more workers would help)",
+        group.name()
+    );
+    error_log::write(
+        runtime,
+        &settings.error_logs,
+        LogLevel::Warn,
+        0,
+        message,
+        "",
+    );
 }
 
 /// One server did not give a response.

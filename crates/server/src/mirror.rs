@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use site::{LogLevel, Mirror};
+use upstream::Class;
 
 use crate::body::RequestBody;
 use crate::client::ClientSide;
@@ -45,6 +46,7 @@ pub async fn begin(
         };
         let args = request.args.clone();
         let mut copy = subrequest::to(request, target, &args);
+        copy.extras.class = Class::Mirror;
         if mirror.with_body {
             copy.body = request.body.share();
         }

@@ -54,7 +54,7 @@ impl Stamp {
     }
 
     /// Will anything written from `now` on (time since 1970) change it?
-    fn is_settled(self, now: Duration) -> bool {
+    pub fn is_settled(self, now: Duration) -> bool {
         let now = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX);
         let settled = i128::try_from(SETTLED.as_nanos()).unwrap_or(i128::MAX);
         self.modified.max(self.changed) + settled <= now

@@ -46,6 +46,8 @@ pub enum PurgedKeys {
     One(Vec<u8>),
     /// All that begin so.
     Prefix(Vec<u8>),
+    /// All that begin with one of these: a URL under each scheme, the one asked for first.
+    Url([Vec<u8>; 2]),
 }
 
 impl PurgedKeys {
@@ -61,17 +63,25 @@ impl PurgedKeys {
     pub fn shown(&self) -> Vec<u8> {
         match self {
             PurgedKeys::One(key) => key.clone(),
-            PurgedKeys::Prefix(start) => match start.strip_suffix(b"\0") {
-                Some(url) => url.to_vec(),
-                None => [start, &b"*"[..]].concat(),
-            },
+            PurgedKeys::Prefix(start) | PurgedKeys::Url([start, _]) => {
+                match start.strip_suffix(b"\0") {
+                    Some(url) => url.to_vec(),
+                    None => [start, &b"*"[..]].concat(),
+                }
+            }
         }
     }
 
-    pub fn target(&self) -> PurgeTarget<'_> {
+    /// Removes what is stored under them; how many responses.
+    pub fn purge(&self, zone: &Zone, now: Millis) -> usize {
+        let purge = |target| zone.purge(target, PurgeMode::Hard, now).responses;
         match self {
-            PurgedKeys::One(key) => PurgeTarget::Key(KeyRef::new(key)),
-            PurgedKeys::Prefix(start) => PurgeTarget::Prefix(start),
+            PurgedKeys::One(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
+            PurgedKeys::Prefix(start) => purge(PurgeTarget::Prefix(start)),
+            PurgedKeys::Url(starts) => starts
+                .iter()
+                .map(|start| purge(PurgeTarget::Prefix(start)))
+                .sum(),
         }
     }
 }
@@ -82,6 +92,8 @@ pub struct Invalidation<'a> {
     pub keys: Vec<Vec<u8>>,
     /// How often anybody's write may do so; `None`: always.
     pub pause: Option<Duration>,
+    /// Answers that there is no such page go as well: the write may have made one.
+    drops_not_found: bool,
 }
 
 /// Look up, and store what comes.
@@ -249,15 +261,22 @@ fn put_shared_key(
     Ok(class)
 }
 
-/// The keys of all that is stored for a URL, whatever the visitor's class and cookies. As
+/// The keys of all that is stored for a URL, whatever the visitor's class, cookies and scheme:
+/// an application knows one scheme, and the proxy in front of it may speak another. As
 /// elsewhere, `*` at the end of the address means all that begin so.
 fn url_keys(request: &Request, rules: &SharedRules) -> PurgedKeys {
-    let mut start = Vec::new();
-    shared::put_url(request, rules, &mut start);
-    if start.ends_with(b"*\0") {
-        start.truncate(start.len() - 2);
-    }
-    PurgedKeys::Prefix(start)
+    let other = match request.scheme {
+        "http" => "https",
+        _ => "http",
+    };
+    PurgedKeys::Url([request.scheme, other].map(|scheme| {
+        let mut start = Vec::new();
+        shared::put_url(request, scheme, rules, &mut start);
+        if start.ends_with(b"*\0") {
+            start.truncate(start.len() - 2);
+        }
+        start
+    }))
 }
 
 /// Nobody's writes remove a page more often than this, even if it is fresh for longer.
@@ -276,6 +295,7 @@ fn invalidation<'a>(
             zone,
             keys: vec![key_of_get(request, rules)],
             pause: None,
+            drops_not_found: false,
         };
     };
     let lifetime = rules
@@ -287,12 +307,17 @@ fn invalidation<'a>(
         zone,
         keys: shared::keys_of_classes(request, shared),
         pause: Some(lifetime.min(LONGEST_INVALIDATION_PAUSE)),
+        drops_not_found: shared.not_found.is_some(),
     }
 }
 
 impl Invalidation<'_> {
     /// Removes it.
     pub fn carry_out(&self, now: Millis) {
+        if self.drops_not_found {
+            let target = PurgeTarget::NotFound;
+            self.zone.purge(target, PurgeMode::Hard, now);
+        }
         for key in &self.keys {
             let key = KeyRef::new(key);
             let may = self
@@ -497,6 +522,11 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
                 lifetime: rule.lifetime.max(at_least),
             })
             .collect(),
+        not_found: plan
+            .shared
+            .and(rules.shared.as_ref())
+            .and_then(|shared| shared.not_found),
+        max_fresh: rules.max_valid.map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,
         vary: Arc::new(VaryRules {

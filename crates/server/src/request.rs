@@ -312,6 +312,32 @@ impl Request {
         self.head.target()
     }
 
+    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine
+    /// says for whom it asks.
+    pub fn is_made_here(&self) -> bool {
+        const FORWARDED: [&str; 7] = [
+            "forwarded",
+            "via",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "x-forwarded-server",
+            "x-real-ip",
+        ];
+        let facts = &self.connection;
+        let is_peer_here = match (facts.peer, &facts.local) {
+            (None, _) => true,
+            (Some(peer), local) => {
+                let peer = peer.ip().to_canonical();
+                let is_own = |own: &SocketAddr| own.ip().to_canonical() == peer;
+                peer.is_loopback() || matches!(local, LocalAddress::Tcp(own) if is_own(own))
+            }
+        };
+        is_peer_here
+            && facts.proxy.is_none()
+            && !FORWARDED.iter().any(|name| self.head.field(name).is_some())
+    }
+
     pub fn client_ip(&self) -> Option<IpAddr> {
         self.client.map(|address| address.ip())
     }

@@ -101,9 +101,13 @@ fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(value);
 }
 
-/// Appends what all keys for the request's URL begin with.
-pub fn put_url(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) {
-    shared_request::put_url(&received(request), &rules.request, key);
+/// Appends what all keys for the request's URL begin with, under this scheme.
+pub fn put_url(request: &Request, scheme: &str, rules: &SharedRules, key: &mut Vec<u8>) {
+    let received = Received {
+        scheme,
+        ..received(request)
+    };
+    shared_request::put_url(&received, &rules.request, key);
 }
 
 /// The keys that other visitors' requests for the same URL have: those without cookies, and

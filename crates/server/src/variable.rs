@@ -333,6 +333,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::ProxyAddXForwardedFor => write_forwarded_for(request, out),
         B::ProxyHost => proxy::write_host(request, false, out),
         B::ProxyPort => proxy::write_host(request, true, out),
+        B::ClientIsLocal => put(request.is_made_here().then_some(b"1".as_slice()), out),
         B::Connection => put_number(request.connection.serial, out),
         B::ConnectionRequests => put_number(request.nth_on_connection, out),
         B::ConnectionTime => put_seconds(

@@ -11,17 +11,19 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::balance::{Ask, Balancer, Pick};
+use crate::class::{Class, MAX_WAITING_IN_BACKGROUND};
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
 use crate::idle::{IdlePool, Parked, Place};
 use crate::lease::Lease;
 use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
-use crate::queue::{Queue, Ticket, Waiter};
+use crate::queue::{Queue, Search, Ticket, Waiter};
 use crate::spec::{GroupSpec, Keepalive, Method, QueueSpec, SpecError};
 use crate::{Millis, TriedSet};
 
@@ -53,6 +55,9 @@ pub enum AcquireError {
     NoLiveUpstreams,
     /// Every server was asked by this request already: the last answer stands.
     Exhausted,
+    /// Nobody waits for this request, and there is no room for it beside those that somebody
+    /// waits for. That is as it should be: no error.
+    LeftOut,
 }
 
 impl AcquireError {
@@ -69,6 +74,7 @@ impl fmt::Display for AcquireError {
             Self::QueueTimeout => "no upstream had room within the queue timeout",
             Self::NoLiveUpstreams => "no live upstreams",
             Self::Exhausted => "all upstreams have been tried",
+            Self::LeftOut => "left out, as nobody waits for it and upstreams are busy",
         })
     }
 }
@@ -106,8 +112,10 @@ pub struct Group {
     queue: Option<QueueSpec>,
     keepalive: Option<Keepalive>,
     pub(crate) tries: AtomicUsize,
-    /// A copy of the line's length that is read without the lock.
+    /// Copies of the lengths of two lines, visitors' and refreshes', that are read without the
+    /// lock.
     queue_length: AtomicUsize,
+    waiting_refreshes: AtomicUsize,
     pub(crate) state: Mutex<State>,
 }
 
@@ -116,6 +124,8 @@ pub(crate) struct State {
     pub peers: Vec<Peer>,
     pub balancer: Balancer,
     queue: Queue,
+    /// Leases out that count against the background's share, by line.
+    background: [usize; crate::class::LINES],
     pub idle: IdlePool<StdStream>,
     random: crate::balance::Random,
     /// The health checks that watch the servers.
@@ -127,11 +137,17 @@ pub(crate) struct State {
 /// A lease for a waiter, to be sent once the lock is released.
 pub(crate) type Handover = (oneshot::Sender<Lease>, Lease);
 
-enum Admission {
+/// What becomes of a request at first.
+#[derive(Debug)]
+pub enum Admission {
+    /// It may go.
     Granted(Lease),
-    InLine(Ticket, QueueSpec),
-    Refused(AcquireError),
+    /// It waits in line.
+    InLine(Ticket),
 }
+
+/// How long a request of the background waits in a group without `queue`.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Group {
     /// Builds the group; all servers start healthy.
@@ -145,10 +161,12 @@ impl Group {
             keepalive: spec.keepalive,
             tries: AtomicUsize::new(0),
             queue_length: AtomicUsize::new(0),
+            waiting_refreshes: AtomicUsize::new(0),
             state: Mutex::new(State {
                 balancer: Balancer::new(spec.method, &peers),
                 peers,
                 queue: Queue::default(),
+                background: Default::default(),
                 idle: IdlePool::new(spec.keepalive.unwrap_or(Keepalive::new(0))),
                 random: crate::balance::Random::from_system(),
                 watches: Vec::new(),
@@ -169,9 +187,15 @@ impl Group {
         self.tries.load(Ordering::Relaxed)
     }
 
-    /// Requests in line. Costs one atomic load.
+    /// Visitors' requests in line. Costs one atomic load.
     pub fn queue_length(&self) -> usize {
         self.queue_length.load(Ordering::Relaxed)
+    }
+
+    /// Would another refresh be left out, since the line of refreshes is full? Costs one atomic
+    /// load, and spares the work of putting a request together that is not sent.
+    pub fn leaves_out_refreshes(&self) -> bool {
+        self.waiting_refreshes.load(Ordering::Relaxed) >= MAX_WAITING_IN_BACKGROUND
     }
 
     /// Chooses a server for a request, waiting in line while all are full.
@@ -182,14 +206,24 @@ impl Group {
         self: &Arc<Self>,
         key: PickKey<'_>,
         tried: &TriedSet,
+        class: Class,
         now: Millis,
     ) -> Result<Lease, AcquireError> {
-        match self.admit(key, tried, now, self.queue) {
+        match self.enter(key, tried, class, now)? {
             Admission::Granted(lease) => Ok(lease),
-            // Whoever waits pays for a future of its own.
-            Admission::InLine(ticket, queue) => Box::pin(ticket.wait(queue.timeout)).await,
-            Admission::Refused(error) => Err(error),
+            Admission::InLine(mut ticket) => ticket.wait().await,
         }
+    }
+
+    /// As [`Self::acquire`], but leaves the waiting to the caller.
+    pub fn enter(
+        self: &Arc<Self>,
+        key: PickKey<'_>,
+        tried: &TriedSet,
+        class: Class,
+        now: Millis,
+    ) -> Result<Admission, AcquireError> {
+        self.admit(key, tried, class, now, self.queue)
     }
 
     /// As [`Self::acquire`], but never waits: full servers are `NoLiveUpstreams`.
@@ -199,10 +233,9 @@ impl Group {
         tried: &TriedSet,
         now: Millis,
     ) -> Result<Lease, AcquireError> {
-        match self.admit(key, tried, now, None) {
+        match self.admit(key, tried, Class::Visitor, now, None)? {
             Admission::Granted(lease) => Ok(lease),
-            Admission::InLine(..) => Err(AcquireError::NoLiveUpstreams),
-            Admission::Refused(error) => Err(error),
+            Admission::InLine(_) => Err(AcquireError::NoLiveUpstreams),
         }
     }
 
@@ -210,9 +243,10 @@ impl Group {
         self: &Arc<Self>,
         key: PickKey<'_>,
         tried: &TriedSet,
+        class: Class,
         now: Millis,
         queue: Option<QueueSpec>,
-    ) -> Admission {
+    ) -> Result<Admission, AcquireError> {
         let mut state = self.state.lock();
         let now = state.advance(now);
         let expired = state.idle.sweep(now);
@@ -226,20 +260,23 @@ impl Group {
             now,
         };
         let place = self.place_of(key);
-        let admission = match state.pick(&ask) {
-            Pick::Server(server) => match self.grant(&mut state, server, place, now) {
-                Some(lease) => Admission::Granted(lease),
-                None => Admission::Refused(AcquireError::NoLiveUpstreams),
+        let picked = match state.has_share_left(class) {
+            true => state.pick(&ask),
+            false => Pick::AllBusy,
+        };
+        let admission = match picked {
+            Pick::Server(server) => match self.grant(&mut state, server, class, place, now) {
+                Some(lease) => Ok(Admission::Granted(lease)),
+                None => Err(AcquireError::NoLiveUpstreams),
             },
-            Pick::Exhausted => Admission::Refused(AcquireError::Exhausted),
-            Pick::NoneLive => Admission::Refused(AcquireError::NoLiveUpstreams),
-            Pick::AllBusy => match queue {
-                None => Admission::Refused(AcquireError::NoLiveUpstreams),
-                Some(queue) if state.queue.len() >= queue.length => {
-                    Admission::Refused(AcquireError::QueueFull)
-                }
-                Some(queue) => Admission::InLine(self.join_line(&mut state, &ask, place), queue),
-            },
+            Pick::Exhausted => Err(AcquireError::Exhausted),
+            Pick::NoneLive => Err(AcquireError::NoLiveUpstreams),
+            Pick::AllBusy => {
+                let in_line = state.queue.len_of(class);
+                place_in_line(class, queue, in_line).map(|timeout| {
+                    Admission::InLine(self.join_line(&mut state, &ask, class, place, timeout))
+                })
+            }
         };
         drop(state);
         drop(expired);
@@ -262,6 +299,7 @@ impl Group {
         self: &Arc<Self>,
         state: &mut State,
         server: usize,
+        class: Class,
         place: Place,
         now: Millis,
     ) -> Option<Lease> {
@@ -269,13 +307,26 @@ impl Group {
         peer.begin(now);
         let (endpoint, address) = (Arc::clone(&peer.endpoint), Arc::clone(&peer.address));
         let idle = state.idle.take(server, place);
+        if class.is_background() {
+            state.background[class.line()] += 1;
+        }
         let group = Arc::clone(self);
-        Some(Lease::new(group, server, endpoint, address, place, idle))
+        Some(Lease::new(
+            group, server, class, endpoint, address, place, idle,
+        ))
     }
 
-    fn join_line(self: &Arc<Self>, state: &mut State, ask: &Ask<'_>, place: Place) -> Ticket {
+    fn join_line(
+        self: &Arc<Self>,
+        state: &mut State,
+        ask: &Ask<'_>,
+        class: Class,
+        place: Place,
+        timeout: Duration,
+    ) -> Ticket {
         let (lease_to, lease_from) = oneshot::channel();
         let number = state.queue.join(Waiter {
+            class,
             client_addr: ask.client_addr,
             hash_key: ask.hash_key.map(Box::from),
             place,
@@ -283,16 +334,22 @@ impl Group {
             lease_to,
         });
         self.publish_queue_length(state);
-        Ticket::new(Arc::clone(self), number, lease_from, ask.now)
+        let group = Arc::clone(self);
+        Ticket::new(group, number, class, lease_from, ask.now, timeout)
     }
 
     /// Gives leases to those in line, from the front, as far as there is room.
     pub(crate) fn serve_line(self: &Arc<Self>, state: &mut State, now: Millis) -> Vec<Handover> {
         let mut handovers = Vec::new();
-        let mut from = 0;
-        while let Some((number, waiter)) = state.queue.at_or_behind(from) {
-            from = number + 1;
-            let place = waiter.place;
+        let mut search = Search::default();
+        let mut found_some = false;
+        while let Some((number, waiter)) = state.queue.next(&mut search) {
+            found_some = true;
+            let (class, place) = (waiter.class, waiter.place);
+            if !has_share_left(&state.peers, &state.background, class) {
+                search.is_over[class.line()] = true;
+                continue;
+            }
             let ask = Ask {
                 client_addr: waiter.client_addr,
                 hash_key: waiter.hash_key.as_deref(),
@@ -304,8 +361,8 @@ impl Group {
                 .pick(&mut state.peers, &ask, &mut state.random);
             match picked {
                 Pick::Server(server) => {
-                    let lease = self.grant(state, server, place, now);
-                    if let (Some(lease), Some(waiter)) = (lease, state.queue.leave(number)) {
+                    let lease = self.grant(state, server, class, place, now);
+                    if let (Some(lease), Some(waiter)) = (lease, state.queue.take(number)) {
                         handovers.push((waiter.lease_to, lease));
                     }
                 }
@@ -315,21 +372,25 @@ impl Group {
                 _ => {}
             }
         }
-        if from != 0 {
+        if found_some {
             self.publish_queue_length(state);
         }
         handovers
     }
 
     fn publish_queue_length(&self, state: &State) {
+        let of = |class| state.queue.len_of(class);
         self.queue_length
-            .store(state.queue.len(), Ordering::Relaxed);
+            .store(of(Class::Visitor), Ordering::Relaxed);
+        self.waiting_refreshes
+            .store(of(Class::Refresh), Ordering::Relaxed);
     }
 
     /// Ends a lease. `idle`: a connection to keep.
     pub(crate) fn release(
         self: &Arc<Self>,
         server: usize,
+        class: Class,
         outcome: Outcome,
         idle: Option<Parked<StdStream>>,
         now: Option<Millis>,
@@ -338,6 +399,9 @@ impl Group {
         let now = state.advance(now.unwrap_or(0));
         if let Some(peer) = state.peers.get_mut(server) {
             peer.end(outcome, now);
+        }
+        if class.is_background() {
+            state.background[class.line()] -= 1;
         }
         let is_gone = state.peers.get(server).is_none_or(|peer| peer.is_gone);
         let (idle, refused) = if is_gone { (None, idle) } else { (idle, None) };
@@ -357,6 +421,19 @@ impl Group {
         self.publish_queue_length(&state);
         drop(state);
         waiter.is_some()
+    }
+
+    /// Moves a waiter to the line of `class`; its new number, if it still waits.
+    pub(crate) fn raise(self: &Arc<Self>, number: u64, class: Class) -> Option<u64> {
+        let mut state = self.state.lock();
+        let raised = state.queue.raise(number, class);
+        let now = state.now;
+        // As a refresh it may have waited for its share beside a server with room.
+        let handovers = self.serve_line(&mut state, now);
+        self.publish_queue_length(&state);
+        drop(state);
+        hand_over(handovers);
+        raised
     }
 
     /// Sets how many requests `server` takes at once, for a pool of our own
@@ -448,6 +525,10 @@ impl State {
         self.now
     }
 
+    fn has_share_left(&self, class: Class) -> bool {
+        has_share_left(&self.peers, &self.background, class)
+    }
+
     fn pick(&mut self, ask: &Ask<'_>) -> Pick {
         self.balancer.pick(&mut self.peers, ask, &mut self.random)
     }
@@ -464,6 +545,41 @@ impl State {
         let room = limit.saturating_sub(peer.in_flight);
         let excess = self.idle.count(server).saturating_sub(room);
         (0..excess).map_while(|_| self.idle.shed(server)).collect()
+    }
+}
+
+/// May another request of `class` be in flight, as far as the share of the background goes?
+fn has_share_left(peers: &[Peer], in_flight: &[usize; crate::class::LINES], class: Class) -> bool {
+    if !class.is_background() {
+        return true;
+    }
+    let primaries = peers
+        .iter()
+        .filter(|peer| !peer.is_backup && !peer.is_out());
+    let workers = primaries.map(|peer| peer.max_conns).sum::<Option<usize>>();
+    let taken = match workers {
+        Some(_) => in_flight.iter().sum(),
+        None => in_flight[class.line()],
+    };
+    class.share_of(workers).is_none_or(|share| taken < share)
+}
+
+/// May a request join the line of its class, where `in_line` wait? For how long it may wait.
+fn place_in_line(
+    class: Class,
+    queue: Option<QueueSpec>,
+    in_line: usize,
+) -> Result<Duration, AcquireError> {
+    if class.is_background() {
+        return match in_line < MAX_WAITING_IN_BACKGROUND {
+            true => Ok(queue.map_or(BACKGROUND_TIMEOUT, |queue| queue.timeout)),
+            false => Err(AcquireError::LeftOut),
+        };
+    }
+    let queue = queue.ok_or(AcquireError::NoLiveUpstreams)?;
+    match in_line < queue.length {
+        true => Ok(queue.timeout),
+        false => Err(AcquireError::QueueFull),
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Millis;
+use crate::class::Class;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
 use crate::idle::{Parked, Place};
@@ -25,6 +26,7 @@ pub struct Lease {
     /// The server's own copy: it may leave the group while it is being asked.
     endpoint: Arc<Endpoint>,
     address: Arc<str>,
+    class: Class,
     /// Where its connections belong.
     place: Place,
     /// The connection for this lease's request or the next one's.
@@ -55,6 +57,7 @@ impl Lease {
     pub(crate) fn new(
         group: Arc<Group>,
         server: usize,
+        class: Class,
         endpoint: Arc<Endpoint>,
         address: Arc<str>,
         place: Place,
@@ -63,6 +66,7 @@ impl Lease {
         Self {
             group,
             server,
+            class,
             endpoint,
             address,
             place,
@@ -165,6 +169,6 @@ impl Drop for Lease {
             None => (Outcome::Neutral, None),
         };
         self.group
-            .release(self.server, outcome, self.idle.take(), now);
+            .release(self.server, self.class, outcome, self.idle.take(), now);
     }
 }

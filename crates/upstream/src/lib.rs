@@ -3,8 +3,9 @@
 //! A request asks its [`Group`] for a [`Lease`]: the right to have one request
 //! in flight at one server. The group chooses the server as nginx does
 //! (`balance`), remembers failures (`peer`), never has more in flight at a
-//! server than its `max_conns`, keeps everybody else in line (`queue`), and
-//! holds the connections that are kept between requests (`idle`). Servers that
+//! server than its `max_conns`, keeps everybody else in line (`queue`), visitors
+//! before what nobody waits for (`class`), and holds the connections that are
+//! kept between requests (`idle`). Servers that
 //! a name stands for come and go, and health checks have their say
 //! (`membership`).
 //!
@@ -19,6 +20,7 @@
 //! `LIFECYCLE.md` beside this crate's manifest for the states.
 
 mod balance;
+mod class;
 mod endpoint;
 mod group;
 mod idle;
@@ -32,12 +34,14 @@ mod tried;
 #[cfg(test)]
 mod tests;
 
+pub use class::Class;
 pub use endpoint::{BindError, Endpoint, LocalEnd, StdStream, Stream};
-pub use group::{AcquireError, Group, PickKey, ServerSnapshot};
+pub use group::{AcquireError, Admission, Group, PickKey, ServerSnapshot};
 pub use idle::{IdlePool, Parked, Place};
 pub use lease::{Connection, Lease};
 pub use membership::Watch;
 pub use peer::{Health, Outcome, Standing};
+pub use queue::Ticket;
 pub use spec::{GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 pub use tried::TriedSet;
 

@@ -122,7 +122,7 @@ impl Peer {
     }
 
     pub fn standing(&self, now: Millis) -> Standing {
-        if self.is_down || self.is_gone {
+        if self.is_out() {
             Standing::Down
         } else if self.checks.contains(&Health::Unhealthy) {
             Standing::Unhealthy
@@ -135,6 +135,11 @@ impl Peer {
         } else {
             Standing::Ready
         }
+    }
+
+    /// Marked `down`, or no longer in the group.
+    pub fn is_out(&self) -> bool {
+        self.is_down || self.is_gone
     }
 
     pub fn is_full(&self) -> bool {

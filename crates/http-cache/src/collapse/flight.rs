@@ -19,7 +19,7 @@ use hashbrown::HashTable;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -40,6 +40,10 @@ pub(super) struct Flight {
     pub(super) changed: Notify,
     /// A reader of a passing response has caught up or left.
     space: Notify,
+    /// A follower has begun to wait.
+    is_awaited: AtomicBool,
+    /// Tells the one who leads so.
+    awaited: Notify,
 }
 
 /// How far a flight has come.
@@ -56,6 +60,8 @@ enum Phase {
     Refused(NoStore),
     /// Broke off, with or without a head; the status that answers for it.
     Failed(u16),
+    /// Never sent, as nobody waited for it.
+    LeftOut,
 }
 
 /// What a fetch that ended without a word is answered with (RFC 9110 §15.6.3).
@@ -105,6 +111,7 @@ pub(super) enum Seen {
     NotShareable(NoStore),
     VaryMismatch,
     Failed(u16),
+    LeftOut,
 }
 
 /// What a reader gets.
@@ -148,6 +155,8 @@ impl Flight {
             }),
             changed: Notify::new(),
             space: Notify::new(),
+            is_awaited: AtomicBool::new(false),
+            awaited: Notify::new(),
         }
     }
 
@@ -183,6 +192,25 @@ impl Flight {
     /// When something last happened at the upstream; none while the fetch waits in line for it.
     pub(super) fn last_progress(&self) -> Option<Millis> {
         self.state.lock().last_progress
+    }
+
+    /// A follower waits from now on.
+    pub(super) fn note_follower(&self) {
+        if !self.is_awaited.swap(true, Relaxed) {
+            // Kept for a leader that does not listen yet.
+            self.awaited.notify_one();
+        }
+    }
+
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Relaxed)
+    }
+
+    /// Returns once a follower waits. For the leader alone.
+    pub(super) async fn awaited(&self) {
+        if !self.is_awaited() {
+            self.awaited.notified().await;
+        }
     }
 
     /// Makes the head known.
@@ -259,6 +287,7 @@ impl Flight {
                 Seen::Streaming(head, state.add_reader())
             }
             (Phase::Failed(status), _) => Seen::Failed(*status),
+            (Phase::LeftOut, _) => Seen::LeftOut,
             (Phase::Waiting, _) | (_, None) => Seen::Nothing,
         }
     }
@@ -342,6 +371,11 @@ impl State {
         self.phase = Phase::Failed(status);
     }
 
+    /// Nobody waited for it, and it was not sent.
+    pub(super) fn leave_out(&mut self) {
+        self.phase = Phase::LeftOut;
+    }
+
     fn push(&mut self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
         let counted = bytes.len() as u64;
         let release = if reserved { counted } else { 0 };
@@ -419,7 +453,7 @@ impl State {
             return match self.phase {
                 Phase::Waiting | Phase::Streaming => Next::Wait,
                 Phase::Stored(_) | Phase::Finished => Next::End,
-                Phase::Refused(_) | Phase::Failed(_) => Next::Broken,
+                Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => Next::Broken,
             };
         };
         place.chunk += 1;

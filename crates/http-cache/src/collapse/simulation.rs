@@ -174,7 +174,7 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
                         None => return,
                     },
                     Followed::NotShareable(_) => return,
-                    Followed::VaryMismatch | Followed::Failed(_) => {}
+                    Followed::VaryMismatch | Followed::Failed(_) | Followed::LeftOut => {}
                 }
             }
         }

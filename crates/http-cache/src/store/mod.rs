@@ -276,7 +276,7 @@ impl Zone {
     }
 
     fn worth(&self, response: &StoredResponse, now: Millis) -> Worth {
-        let expires_at = match self.purges.standing(response.stamp) {
+        let expires_at = match self.purges.standing(response.stamp, response.head.status) {
             Standing::Removed => return Worth::Nothing,
             Standing::ExpiredAt(at) => response.expires_at.min(at),
             Standing::Good => response.expires_at,
@@ -481,6 +481,8 @@ impl Zone {
             PurgeTarget::Key(key) => self.purge_key(&key, mode, now),
             PurgeTarget::Prefix(prefix) => self.purge_prefix(prefix, mode, now),
             PurgeTarget::Everything => self.responses.load(Relaxed) as usize,
+            // They are found gone when they are asked for, and leave by the sweep.
+            PurgeTarget::NotFound => 0,
         };
         self.counters.purged.fetch_add(responses as u64, Relaxed);
         Purged { responses, stamp }
@@ -537,7 +539,7 @@ impl Zone {
             });
             now.since(last_used) >= self.config.inactive
                 || expiry_bound.is_some_and(|bound| bound <= now)
-                || self.purges.standing(response.stamp) == Standing::Removed
+                || self.purges.standing(response.stamp, response.head.status) == Standing::Removed
         };
         while swept.looked_at < work {
             let (at_shard, at_slot) = *cursor;

@@ -263,6 +263,43 @@ fn a_key_that_cannot_be_shared_is_remembered_for_a_while() {
 }
 
 #[test]
+fn answers_that_there_is_no_page_go_together_also_those_on_their_way() {
+    let zone = zone(1 << 20);
+    let put = |name: &str, status, stamp| {
+        let mut response = response(60, 10, T0, stamp);
+        response.head.status = status;
+        zone.insert(&key(name).as_ref(), response, T0)
+            .expect("stored");
+    };
+    let before = zone.stamp();
+    let answers = [
+        ("page", 200),
+        ("wrong", 404),
+        ("gone", 410),
+        ("denied", 403),
+    ];
+    for (name, status) in answers {
+        put(name, status, before);
+    }
+    zone.purge(PurgeTarget::NotFound, PurgeMode::Hard, T0);
+    // Their fetches began before, and ended after.
+    put("late", 404, before);
+    put("new", 404, zone.stamp());
+    for (name, expected) in [
+        ("page", "fresh"),
+        ("wrong", "miss"),
+        ("gone", "miss"),
+        ("denied", "fresh"),
+        ("late", "miss"),
+        ("new", "fresh"),
+    ] {
+        assert_eq!(look(&zone, name, T0), expected, "{name}");
+    }
+    zone.sweep(T0, 1000);
+    assert_eq!(zone.stats().responses, 3);
+}
+
+#[test]
 fn purges_hit_what_they_name() {
     let targets: [(&str, PurgeTarget<'_>, [bool; 3]); 4] = [
         (

@@ -40,7 +40,14 @@ pub struct ServeArgs {
     /// Where to listen; may be given more than once
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: Vec<String>,
-    /// How long a page may be answered from memory; 0 keeps none
+    /// How long a page is fresh in memory at most; 0 keeps none
+    ///
+    /// Nobody sees a page older than this, with four exceptions. A page that is being renewed is
+    /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
+    /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
+    /// to a minute. A MediaWiki that names this server in $wgCdnServers tells when a page changes,
+    /// and its pages are kept for as long as it says. Wrong addresses of known applications are
+    /// answered from memory for 5 minutes, or until somebody writes.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub ttl: Duration,
     /// PHP workers: how many pages PHP makes at the same time

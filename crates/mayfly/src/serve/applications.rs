@@ -21,6 +21,9 @@ pub(super) struct Rules {
     pub(super) refused: &'static [(&'static str, &'static str)],
     /// Which scripts run.
     pub(super) scripts: Scripts,
+    /// An application that is known: its answers 404 to strangers are the same for all of them,
+    /// whatever it says of keeping them, and so are its redirects.
+    pub(super) is_known: bool,
 }
 
 /// What cookies say of a request. Those of [`HARMLESS_COOKIES`] say nothing.
@@ -189,6 +192,7 @@ const GENERIC: Rules = Rules {
     arguments: &[],
     refused: &[UPLOADS, LIBRARIES],
     scripts: Scripts::All,
+    is_known: false,
 };
 
 /// Its logged-in pages say neither `private` nor `Vary`: only the request's
@@ -250,7 +254,6 @@ const WORDPRESS: Rules = Rules {
         "wc-ajax",
         "wc-api",
         "doing_wp_cron",
-        "replytocom",
     ],
     refused: &[
         (
@@ -264,6 +267,7 @@ const WORDPRESS: Rules = Rules {
         LIBRARIES,
     ],
     scripts: Scripts::All,
+    is_known: true,
 };
 
 /// Says itself what may be kept (`s-maxage`, `Vary: Cookie`).
@@ -312,6 +316,7 @@ const MEDIAWIKI: Rules = Rules {
         ),
     ],
     scripts: Scripts::Only("^/(?:[^/]+|mw-config/[^/]+)\\.php(?:/|$)"),
+    is_known: true,
 };
 
 /// Gives every visitor a session and says `no-store` on every page, because
@@ -337,6 +342,7 @@ const DOKUWIKI: Rules = Rules {
         LIBRARIES,
     ],
     scripts: Scripts::All,
+    is_known: true,
 };
 
 /// Says itself what may be kept.
@@ -376,4 +382,5 @@ const DRUPAL: Rules = Rules {
     scripts: Scripts::Only(
         "^/(?:index|update|cron|install|authorize|xmlrpc|core/(?:install|authorize|rebuild)|core/modules/statistics/statistics)\\.php(?:/|$)",
     ),
+    is_known: true,
 };

@@ -126,6 +126,8 @@ pub struct Found {
     /// Whether `/wiki/TITLE` can be a short address of a page, because no
     /// folder of that name is in the way.
     pub has_short_wiki_paths: bool,
+    /// The application tells the server of pages that change (`PURGE`).
+    pub sends_purges: bool,
     /// An application that needs no rules but about its private parts.
     pub layout: Option<&'static Layout>,
     /// Folders that Apache would not hand out: see [`super::closed_folders()`].
@@ -138,6 +140,7 @@ impl Found {
         match self.kind {
             Kind::MediaWiki => &[
                 "MediaWiki calls its pages private unless $wgUseCdn = true is in LocalSettings.php: they are kept in memory only with it.",
+                "With $wgCdnServers = [ 'ADDRESS:PORT of this server' ] there too, an edit is seen at once, and pages are kept for as long as MediaWiki says instead of --ttl.",
             ],
             Kind::DokuWiki => &[
                 "If a plugin lets visitors in by their address instead of a login, set --ttl 0: such pages look like public ones.",
@@ -184,9 +187,23 @@ pub fn detect(files: &dyn Files) -> Found {
         wp_content_parent: debian_wp_content(files, kind),
         has_short_wiki_paths: kind == Kind::MediaWiki
             && files.names(&join(root, "wiki")).is_empty(),
+        sends_purges: kind == Kind::MediaWiki && purges(files, root),
         layout: layout(files, kind, root),
         closed_folders: Vec::new(),
     }
+}
+
+/// Does MediaWiki tell caches of changed pages? It does where `LocalSettings.php` names them
+/// (`$wgCdnServers`; `$wgSquidServers` before 1.34).
+fn purges(files: &dyn Files, root: &str) -> bool {
+    let settings = files.text(&join(root, "LocalSettings.php"));
+    settings.is_some_and(|text| {
+        text.lines().map(str::trim_start).any(|line| {
+            ["$wgCdnServers", "$wgSquidServers"]
+                .iter()
+                .any(|name| line.starts_with(name))
+        })
+    })
 }
 
 /// The application whose files are all there, the folder itself first.

@@ -7,7 +7,9 @@
 use super::applications::rules;
 use super::conf_text::{CannotWrite, Conf, word};
 use super::detect::Kind;
-use super::write_config::{ServeOptions, Spelling, cache_rules, cache_zone, log, trusted_proxies};
+use super::write_config::{
+    ServeOptions, Spelling, cache_rules, cache_zone, compression, log, max_valid, trusted_proxies,
+};
 
 const PROXY: Spelling = Spelling {
     prefix: "proxy",
@@ -97,6 +99,7 @@ pub fn write_upstream_config(
     conf.gap();
     conf.open("http");
     log(&mut conf, options)?;
+    compression(&mut conf);
     if rules.is_some() {
         cache_zone(&mut conf, PROXY, upstream.text.as_bytes());
     }
@@ -131,6 +134,7 @@ pub fn write_upstream_config(
     conf.line("proxy_buffer_size 32k;");
     if let Some(rules) = &rules {
         cache_rules(&mut conf, PROXY, rules, options);
+        max_valid(&mut conf, options);
     }
     conf.gap();
     conf.open("location /");

@@ -55,6 +55,9 @@ impl Default for ServeOptions {
 /// Crawlers get pages up to this age.
 pub(super) const CRAWLER_TTL: Duration = Duration::from_secs(60);
 
+/// For so long a stranger is told that there is no such page, unless somebody writes.
+const NOT_FOUND_TTL: Duration = Duration::from_secs(300);
+
 /// The configuration that serves what was `found` in the folder `dir` (an
 /// absolute path).
 ///
@@ -72,6 +75,7 @@ pub fn write_config(
     conf.open("http");
     log(&mut conf, options)?;
     types(&mut conf);
+    compression(&mut conf);
     if caching.is_some() {
         cache_zone(&mut conf, FASTCGI, dir.as_os_str().as_encoded_bytes());
     }
@@ -93,6 +97,7 @@ pub fn write_config(
     }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
+        changes(&mut conf, found, options);
     }
     conf.gap();
     locations(&mut conf, found, rules.as_ref(), caching.is_some());
@@ -213,6 +218,29 @@ fn types(conf: &mut Conf) {
     conf.close();
     conf.line("default_type application/octet-stream;");
     conf.line("sendfile on;");
+    conf.gap();
+}
+
+/// Types of text, beside HTML, and others that compress as well.
+const COMPRESSED_TYPES: &str = "text/css text/xml text/plain text/csv text/vtt text/calendar \
+    text/markdown text/javascript application/javascript application/json application/ld+json \
+    application/manifest+json application/atom+xml application/rss+xml application/xml \
+    application/xhtml+xml application/xslt+xml application/wasm application/vnd.ms-fontobject \
+    image/svg+xml image/x-icon image/bmp font/ttf font/otf";
+
+/// Levels are those at which a page takes a few milliseconds: a stored page is compressed once
+/// for all, a personal one for its visitor.
+pub(super) fn compression(conf: &mut Conf) {
+    conf.note("Text is compressed, once for each stored page and each file.");
+    let types: Vec<&str> = COMPRESSED_TYPES.split_whitespace().collect();
+    for (coding, level) in [("brotli", 4), ("zstd", 3), ("gzip", 5)] {
+        conf.line(&format!("{coding} on;"));
+        conf.line(&format!("{coding}_comp_level {level};"));
+        conf.line(&format!("{coding}_min_length 256;"));
+        list(conf, &format!("{coding}_types"), &types);
+    }
+    conf.line("gzip_proxied any;");
+    conf.line("gzip_vary on;");
     conf.gap();
 }
 
@@ -388,6 +416,16 @@ pub(super) fn cache_rules(
     conf.note("fails, the last copy is shown.");
     conf.line(&format!("{prefix}_cache pages;"));
     conf.line(&valid(spelling, options.ttl));
+    if rules.is_known {
+        conf.note("Redirects of strangers, as of /favicon.ico.");
+        conf.line(&format!(
+            "{prefix}_cache_valid 302 307 {};",
+            time(options.ttl)
+        ));
+        conf.note("Wrong addresses: crawlers ask for them again and again. What anybody writes");
+        conf.note("drops these answers: there may be a page now.");
+        conf.line(&format!("cache_not_found {};", time(NOT_FOUND_TTL)));
+    }
     conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
     conf.line(&format!("{prefix}_cache_background_update on;"));
     conf.line(&format!("cache_stale {STALE_TIMES};"));
@@ -420,6 +458,24 @@ pub(super) fn cache_rules(
     list(conf, "cache_ignore_args", &ANALYTICS_ARGUMENTS);
     list(conf, "cache_ignore_cookies", &HARMLESS_COOKIES);
     conf.line("add_header X-Cache $upstream_cache_status always;");
+}
+
+/// How long a page is kept that may have changed.
+fn changes(conf: &mut Conf, found: &Found, options: &ServeOptions) {
+    if found.kind == Kind::MediaWiki {
+        conf.note("MediaWiki tells of pages that change, where $wgCdnServers names this server.");
+        conf.line("fastcgi_cache_purge PURGE from local;");
+    }
+    if !found.sends_purges {
+        max_valid(conf, options);
+    }
+}
+
+/// The bound on what an application says itself.
+pub(super) fn max_valid(conf: &mut Conf, options: &ServeOptions) {
+    conf.note("Nobody tells when a page has changed: it is kept no longer than this, whatever its");
+    conf.note("Cache-Control says.");
+    conf.line(&format!("cache_max_valid {};", time(options.ttl)));
 }
 
 /// A directive with words; nothing where there are none.
@@ -552,6 +608,7 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.note("Styles and scripts, the same for everybody, say themselves how long.");
         conf.open("location ~ ^/lib/exe/(?:css|js|jquery|manifest|opensearch)\\.php$");
         conf.line("cache_personal_paths off;");
+        conf.line("cache_max_valid off;");
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -561,6 +618,14 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.line(SPLIT);
         conf.line("fastcgi_hide_header Set-Cookie;");
         conf.line(HIDE_NOSNIFF);
+        conf.line("fastcgi_pass php:site;");
+        conf.close();
+        conf.gap();
+    }
+    if kind == Kind::MediaWiki && is_caching {
+        conf.note("Styles and scripts, whose addresses change with them, say themselves how long.");
+        conf.open("location = /load.php");
+        conf.line("cache_max_valid off;");
         conf.line("fastcgi_pass php:site;");
         conf.close();
         conf.gap();
@@ -708,6 +773,7 @@ mod tests {
             },
             wp_content_parent: None,
             has_short_wiki_paths: kind == Kind::MediaWiki,
+            sends_purges: false,
             layout: None,
             closed_folders: Vec::new(),
         }
@@ -715,6 +781,8 @@ mod tests {
 
     fn cases() -> Vec<(&'static str, Found, ServeOptions)> {
         let plain = |name, kind| (name, found(kind), ServeOptions::default());
+        let mut purging = found(Kind::MediaWiki);
+        purging.sends_purges = true;
         let mut debian = found(Kind::WordPress);
         debian.wp_content_parent = Some("/var/lib/wordpress");
         let all_options = ServeOptions {
@@ -735,6 +803,7 @@ mod tests {
             plain("wordpress", Kind::WordPress),
             ("wordpress_debian", debian, ServeOptions::default()),
             plain("mediawiki", Kind::MediaWiki),
+            ("mediawiki_purging", purging, ServeOptions::default()),
             plain("dokuwiki", Kind::DokuWiki),
             plain("drupal", Kind::Drupal),
             plain("laravel", Kind::Laravel),

@@ -16,6 +16,7 @@ mod processes;
 mod races;
 mod random;
 mod random_pairs;
+mod refreshes;
 mod repeated_requests;
 mod request_bodies;
 mod script_paths;

@@ -104,3 +104,73 @@ async fn a_write_invalidates_its_own_target() {
     let after = target.get("/item").await;
     assert_eq!((cache(&after), after.text().as_str()), ("MISS", "run 3"));
 }
+
+/// As MediaWiki does it: the whole address is in the request line, by the scheme that it knows
+/// itself by, and visitors come by another.
+#[tokio::test]
+async fn an_application_on_this_machine_purges_all_variants_of_an_address() {
+    let php = counting("Content-Type: text/html\r\n").await;
+    let site = php.cached_site(
+        "fastcgi_cache_valid 200 1h; cache_shared on; fastcgi_cache_purge PURGE from local;",
+    );
+    let server = Running::start(PROGRAM, "", &format!("trusted_proxy unix:;\n{site}")).await;
+    let target = server.target();
+    let page = "Accept: text/html\r\n";
+    let behind_tls = format!("{page}X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n");
+    let mobile = format!("{page}User-Agent: Mozilla/5.0 (iPhone) Mobile\r\n");
+    let visitors = [page, &behind_tls, &mobile];
+    for expected in ["MISS", "HIT"] {
+        for fields in visitors {
+            let reply = target.get_with("/wiki/A", fields).await;
+            assert_eq!(cache(&reply), expected, "{fields}");
+        }
+    }
+    target.get_with("/wiki/Ab", page).await;
+    let purge = async |fields: &str| {
+        let mut client = server.connect().await;
+        client
+            .send(format!(
+                "PURGE http://site.test/wiki/A HTTP/1.1\r\nHost: site.test\r\n{fields}\r\n"
+            ))
+            .await;
+        client.receive(false).await.expect("a response").status
+    };
+    // A visitor whom a proxy on this machine lets through is not the application.
+    for field in [
+        "X-Forwarded-For: 192.0.2.1",
+        "Forwarded: for=192.0.2.1",
+        "Via: 1.1 proxy",
+        "X-Real-IP: 192.0.2.1",
+    ] {
+        purge(&format!("{field}\r\n")).await;
+        for fields in visitors {
+            let reply = target.get_with("/wiki/A", fields).await;
+            assert_eq!(cache(&reply), "HIT", "{field}");
+        }
+    }
+    assert_eq!(purge("User-Agent: MediaWiki/1.39\r\n").await, 200);
+    for fields in visitors {
+        let reply = target.get_with("/wiki/A", fields).await;
+        assert_eq!(cache(&reply), "MISS", "{fields}");
+    }
+    assert_eq!(cache(&target.get_with("/wiki/Ab", page).await), "HIT");
+    assert_eq!(purge("").await, 200);
+    assert_eq!(purge("").await, 404, "nothing left to purge");
+}
+
+#[tokio::test]
+async fn cache_max_valid_bounds_what_an_application_says() {
+    let php = counting("Cache-Control: s-maxage=18000\r\n").await;
+    let server = cached(&php, "cache_max_valid 30ms;").await;
+    let target = server.target();
+    assert_eq!(cache(&target.get("/").await), "MISS");
+    let begun = std::time::Instant::now();
+    while cache(&target.get("/").await) == "HIT" {
+        assert!(
+            begun.elapsed() < testkit::client::PATIENCE,
+            "it stays fresh"
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert!(php.requests() >= 2);
+}

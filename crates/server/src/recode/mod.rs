@@ -6,9 +6,11 @@
 //! <https://github.com/tokers/zstd-nginx-module>).
 //!
 //! A stored response is compressed once, off the threads that serve, and kept so
-//! (`stored`); everything else is compressed as it is sent (`recoder`).
+//! (`stored`), and so is a file (`files`); everything else is compressed as it is sent
+//! (`recoder`).
 
 mod encoder;
+mod files;
 mod recoder;
 mod stored;
 
@@ -67,6 +69,16 @@ fn encode(request: &Request, place: &Place, reply: &mut Reply, is_itself: bool) 
         return Recoding::AsIs;
     };
     let settings = place.settings.compression.coding(coding);
+    if is_itself
+        && request.method == Method::Get
+        && let Some(file) = files::kept(&reply.body, request.now)
+    {
+        reply.body = Body::Stored {
+            start: 0,
+            end: file.body.len(),
+            response: file,
+        };
+    }
     match &reply.body {
         Body::Stored {
             response,

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Millis, PurgeMode, StoredResponse};
+use http_cache::{Millis, StoredResponse};
 use http1::{Fields, same_name};
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
 use upstream::{Group, LocalEnd};
@@ -89,8 +89,13 @@ pub async fn serve(
         }
         CachePlan::Use(plan) => {
             request.cache.key.clone_from(&plan.key);
-            let handled = Box::pin(through_cache::serve(request, pass, plan, client));
-            match handled.await {
+            let began = crate::clock::now();
+            let handled = Box::pin(through_cache::serve(request, pass, plan, client)).await;
+            if let Some(reason) = request.cache.reason {
+                let took = crate::clock::now().saturating_sub(began);
+                error_log::not_stored(request, reason, took);
+            }
+            match handled {
                 Handled::Reply(reply) => of_cache(request, pass, reply),
                 handled => handled,
             }
@@ -131,8 +136,7 @@ fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
 }
 
 fn purge(request: &Request, zone: &http_cache::Zone, keys: &PurgedKeys) -> Handled {
-    let purged = zone.purge(keys.target(), PurgeMode::Hard, Millis(request.now));
-    if purged.responses == 0 {
+    if keys.purge(zone, Millis(request.now)) == 0 {
         return Handled::Status(404);
     }
     let body = format!(
@@ -342,6 +346,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         body,
         streaming: None,
         hash_key,
+        class: request.extras.class,
         tls,
         client: request.client_ip(),
         local: local_end(request, pass),

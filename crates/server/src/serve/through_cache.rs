@@ -26,10 +26,11 @@ use http_cache::{
 use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
+use upstream::Class;
 
 use crate::client::{ClientSide, unless_gone};
 use crate::clock;
-use crate::fetch::{FetchError, Fetched};
+use crate::fetch::{self, FetchError, Fetched};
 use crate::pipeline::Handled;
 use crate::policy::{self, Plan};
 use crate::reply::{Body, Reply, ReplyHead, StoredFrom};
@@ -211,6 +212,9 @@ fn serve_while_refreshing(
     if !in_background || !may_serve_stale(StaleReason::Updating, &allowed, info) {
         return None;
     }
+    if leaves_out_refresh(request, pass) {
+        return Some(from_memory(request, stored.clone(), Served::StaleUpdating));
+    }
     let leader = plan.zone.begin_refresh(&JoinRequest {
         key: KeyRef::new(&plan.key),
         fields: &plan.fields(request),
@@ -228,6 +232,21 @@ fn serve_while_refreshing(
         None => Served::StaleUpdating,
     };
     Some(from_memory(request, stored.clone(), served))
+}
+
+/// Has the upstream no room for another refresh? That is so in a crowd at a large store: the
+/// next visitor's request may find room. Nothing is put together for a refresh that would
+/// not be sent.
+fn leaves_out_refresh(request: &Request, pass: &Pass) -> bool {
+    let site::PassTarget::Group(id) = &pass.target else {
+        return false;
+    };
+    let group = &request.runtime.groups[id.0];
+    let leaves_out = group.leaves_out_refreshes();
+    if leaves_out {
+        fetch::note_left_out(&request.runtime, request.settings(), group);
+    }
+    leaves_out
 }
 
 fn queue_length(request: &Request, pass: &Pass) -> usize {
@@ -301,6 +320,9 @@ async fn lead_for(
         Ok(prepared) => prepared,
         Err(status) => return Handled::Status(status),
     };
+    if stale.is_some() && spec.class == Class::Visitor {
+        spec.class = Class::StaleVisitor;
+    }
     let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, led) = oneshot::channel();
     tokio::spawn(lead(leader, spec, store, Some(to_client)));
@@ -429,7 +451,7 @@ fn stale_reason(error: FetchError) -> StaleReason {
     match error {
         FetchError::Timeout => StaleReason::Timeout,
         FetchError::InvalidHeader => StaleReason::InvalidHeader,
-        FetchError::Overloaded => StaleReason::QueueFull,
+        FetchError::Overloaded | FetchError::LeftOut => StaleReason::QueueFull,
         FetchError::Status(status) => StaleReason::Status(status),
         FetchError::Error
         | FetchError::NoLiveUpstreams
@@ -473,7 +495,7 @@ async fn follow(
             note_not_stored(request, why);
             Round::Done(ask_for_oneself(request, pass, plan, client).await)
         }
-        Ok(Followed::VaryMismatch) => Round::Again,
+        Ok(Followed::VaryMismatch | Followed::LeftOut) => Round::Again,
         Ok(Followed::Failed(status)) => match stale {
             Some((stored, info))
                 if may_serve_stale(StaleReason::Error, &allowed, &info.after(waited)) =>

@@ -74,9 +74,9 @@ pub(super) const TABLE: &[Directive] = &[
         .long("Names a zone and bounds it. Responses are kept in memory, up to `memory`; without it, `max_size` is the bound where the path is on a file system in memory, else a share of the machine's memory is taken. What was not asked for during `inactive` is dropped. The bound counts everything: bodies, fields, keys, the index. `levels` and other parameters that arrange files are accepted and have no meaning.")
         .example("fastcgi_cache_path /run/mayfly/cache keys_zone=example:10m memory=64m inactive=10m;"),
     Directive::new("*_cache_purge", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "VALUE ... | METHOD [from ADDRESS ...] | ZONE KEY").inherited_as_a_whole().repeats()
+        .takes(1, usize::MAX, "VALUE ... | METHOD [from ADDRESS | local ...] | ZONE KEY").inherited_as_a_whole().repeats()
         .short("remove stored responses")
-        .long("With variables: where any is neither empty nor 0, what is stored under the request's key is removed instead of a page being made; a key that ends in `*` removes all that begin so. With a method: the same for that method, `from` the addresses named. With a zone and a key, as in the well-known module: a location whose every request removes that key.")
+        .long("With variables: where any is neither empty nor 0, what is stored under the request's key is removed instead of a page being made; a key that ends in `*` removes all that begin so. With a method: the same for that method, `from` the addresses named; `local` stands for this machine itself, where an application tells of changes: a connection by loopback, by a unix socket or from the address that it came to, by a client that names no other one (no `Forwarded`, `X-Forwarded-...`, `X-Real-IP` or `Via` field, no PROXY protocol). A proxy on this machine that adds none of these fields cannot be told from it. With `cache_shared on`, what is stored for the URL is removed in all variants and under both schemes, since applications behind a proxy that speaks TLS purge `http://` addresses. With a zone and a key, as in the well-known module: a location whose every request removes that key.")
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
@@ -124,6 +124,18 @@ pub(super) const TABLE: &[Directive] = &[
         .short("cookies that shape pages for many visitors")
         .long("With `cache_shared on`: the cookies named (`*` stands for anything), such as the choice of a language, are sent to the application, and pages are stored for each of their values. At most 1,024 bytes of them; a request with more goes past the cache.")
         .example("cache_key_cookies pll_language;"),
+    Directive::new("cache_max_valid", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TIME | off").inherited()
+        .default("off")
+        .short("the longest that a response is fresh")
+        .long("A stored response is fresh for at most this time, whatever `Cache-Control`, `Expires`, `X-Accel-Expires` or `*_cache_valid` say. For applications that let proxies keep pages for hours and do not tell them of changes. Copies for crawlers may be fresh for `cache_crawler_valid`. Browsers get the fields as the application sent them.")
+        .example("cache_max_valid 1s;"),
+    Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "TIME | off").inherited()
+        .default("off")
+        .short("keep answers that there is no such page")
+        .long("With `cache_shared on`, an answer 404 or 410 to a request that the server has written is fresh for this time, also where the application says `no-cache` or `private`, as many do for errors: the request had nothing of any visitor in it. Whoever asks for wrong addresses again and again does not keep the application busy then. A successful write (POST, PUT, PATCH, DELETE), wherever it goes, drops all of these answers, so that a page that was just made is there. `cache_max_valid` does not bound them. An answer that sets a cookie is not stored.")
+        .example("cache_not_found 5m;"),
     Directive::new("cache_personal_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME | ~PATTERN ... | off").inherited_as_a_whole().repeats()
         .default("off")

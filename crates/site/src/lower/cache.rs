@@ -157,6 +157,7 @@ impl Lowering<'_> {
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
+            max_valid: self.duration_or_off(level, "cache_max_valid"),
             stale: self.stale(level),
         };
         match purge {
@@ -397,8 +398,11 @@ impl Lowering<'_> {
     }
 
     /// A condition that holds for the method and, with `from`, for clients
-    /// from these networks: said by a `map` and a `geo` made for it.
+    /// from these networks: said by a `map` and a `geo` made for it, and by
+    /// `$client_is_local` for the word `local`.
     fn purge_by_method(&mut self, method: &Word, rest: &[Word]) -> Option<Template> {
+        let is_local = |word: &&Word| word.text == "local";
+        let names_local = rest.iter().skip(1).any(|word| is_local(&word));
         let networks: Vec<Network> = match rest {
             [] => {
                 self.report(
@@ -412,6 +416,7 @@ impl Lowering<'_> {
             }
             [from, addresses @ ..] if from.text == "from" && !addresses.is_empty() => addresses
                 .iter()
+                .filter(|word| !is_local(word))
                 .filter_map(|word| self.network(word))
                 .collect(),
             [unexpected, ..] => {
@@ -419,8 +424,11 @@ impl Lowering<'_> {
                 return None;
             }
         };
-        let is_allowed = if networks.contains(&Network::All) {
+        // What two conditions come to side by side holds where either does.
+        let mut is_allowed = if networks.contains(&Network::All) {
             Template::literal("1")
+        } else if networks.is_empty() {
+            Template::literal("0")
         } else {
             let id = GeoId(self.geos.len());
             let mut networks: Vec<_> = networks.into_iter().map(|it| (it, bytes("1"))).collect();
@@ -441,6 +449,10 @@ impl Lowering<'_> {
                 parts: vec![Part::Variable(Variable::Geo(id))],
             }
         };
+        if names_local {
+            let local = Variable::Builtin(Builtin::ClientIsLocal);
+            is_allowed.parts.push(Part::Variable(local));
+        }
         let id = MapId(self.maps.len());
         self.maps.push(Map {
             source: Template {

@@ -1,6 +1,7 @@
 //! `cache_shared` and the directives that go with it, and which cookies a key holds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nginx_conf::{Diagnostic, Word};
 use pcre2::bytes::{Regex, RegexBuilder};
@@ -18,9 +19,10 @@ const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 const MAX_MAP_DEPTH: usize = 8;
 
 /// Directives that mean nothing without `cache_shared on`.
-const COMPANIONS: [&str; 6] = [
+const COMPANIONS: [&str; 7] = [
     "cache_crawler_valid",
     "cache_key_cookies",
+    "cache_not_found",
     "cache_personal_args",
     "cache_personal_cookies",
     "cache_personal_paths",
@@ -67,11 +69,17 @@ impl Lowering<'_> {
                 personal_paths: self.personal_paths(level),
             }),
             key: has_key.then(|| rules.key.clone()),
-            crawler_lifetime: match level.find("cache_crawler_valid") {
-                Some(node) if node.arg(0).text != "off" => self.duration_of(node.arg(0)),
-                _ => None,
-            },
+            crawler_lifetime: self.duration_or_off(level, "cache_crawler_valid"),
+            not_found: self.duration_or_off(level, "cache_not_found"),
         }))
+    }
+
+    /// `NAME TIME | off`, off by default.
+    pub(super) fn duration_or_off(&mut self, level: &Level<'_>, name: &str) -> Option<Duration> {
+        match level.find(name) {
+            Some(node) if node.arg(0).text != "off" => self.duration_of(node.arg(0)),
+            _ => None,
+        }
     }
 
     /// Words, and what stands behind `~` and `~*`.

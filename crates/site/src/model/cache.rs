@@ -63,6 +63,8 @@ pub struct CacheRules {
     pub queue_stale: Option<usize>,
     /// `cache_stale`: none, no bound.
     pub stale: Option<StaleTimes>,
+    /// `cache_max_valid`: none, no bound.
+    pub max_valid: Option<Duration>,
 }
 
 /// `cache_stale TIME [TIME]`: how long past its freshness a response is shown at most.
@@ -101,6 +103,8 @@ pub struct SharedRules {
     pub key: Option<Template>,
     /// `cache_crawler_valid`: pages for crawlers are fresh for as long at least.
     pub crawler_lifetime: Option<Duration>,
+    /// `cache_not_found`: how long answers are fresh that say that there is no such page.
+    pub not_found: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]

@@ -150,6 +150,7 @@ builtins! {
     BodyBytesSent "body_bytes_sent" "bytes of the body sent to the client";
     BrotliRatio "brotli_ratio" "compression achieved on this response, where it is sent in `br`";
     BytesSent "bytes_sent" "bytes sent to the client, head included";
+    ClientIsLocal "client_is_local" "1 where the request was made on this machine, else empty";
     Connection "connection" "serial number of the connection";
     ConnectionRequests "connection_requests" "number of requests so far on this connection";
     ConnectionTime "connection_time" "age of the connection in seconds, with milliseconds";

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{Connection, Endpoint, Group, GroupSpec, Keepalive, Millis, PickKey, TriedSet};
+use crate::{Class, Connection, Endpoint, Group, GroupSpec, Keepalive, Millis, PickKey, TriedSet};
 
 /// A server that answers each byte with the number of its connection, and
 /// closes the connection on an `x`. Its socket is removed in the end.
@@ -71,7 +71,10 @@ fn request_from(location: u64, group: &Arc<Group>, byte: u8, now: Millis) -> u8 
     };
     let serve = async {
         let tried = TriedSet::new();
-        let mut lease = group.acquire(key, &tried, now).await.unwrap();
+        let mut lease = group
+            .acquire(key, &tried, Class::Visitor, now)
+            .await
+            .unwrap();
         let mut connection = lease.connect(Duration::from_secs(5), now).await.unwrap();
         let number = send(&mut connection, byte).await;
         if byte == b'x' {

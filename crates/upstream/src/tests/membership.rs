@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::try_now;
 use crate::{
-    AcquireError, Endpoint, Group, GroupSpec, Health, Lease, Method, Millis, Outcome, PickKey,
-    ServerSpec, Standing, TriedSet, Watch,
+    AcquireError, Class, Endpoint, Group, GroupSpec, Health, Lease, Method, Millis, Outcome,
+    PickKey, ServerSpec, Standing, TriedSet, Watch,
 };
 
 fn server(port: u16) -> ServerSpec {
@@ -174,7 +174,7 @@ async fn a_waiter_goes_to_a_server_that_was_just_found() {
     let group = Group::new(spec).unwrap();
     let held = try_now(&group).unwrap();
     let tried = TriedSet::new();
-    let waiting = group.acquire(PickKey::default(), &tried, 0);
+    let waiting = group.acquire(PickKey::default(), &tried, Class::Visitor, 0);
     let mut waiting = std::pin::pin!(waiting);
     let begun = tokio::time::timeout(Duration::ZERO, &mut waiting).await;
     assert!(begun.is_err(), "in line");
@@ -340,7 +340,9 @@ async fn nobody_is_forgotten_while_servers_come_and_go() {
                             hash_key: Some(b"key"),
                             ..PickKey::default()
                         };
-                        group.acquire(key, &TriedSet::new(), 0).await
+                        group
+                            .acquire(key, &TriedSet::new(), Class::Visitor, 0)
+                            .await
                     }));
                 }
             }

@@ -1,5 +1,6 @@
 //! What the group promises as a whole: bounds, order, nobody forgotten.
 
+mod classes;
 mod keepalive;
 mod membership;
 mod queue;

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{group, in_flight, try_now};
-use crate::{AcquireError, Group, Lease, Outcome, PickKey, SpecError, TriedSet};
+use crate::{AcquireError, Class, Group, Lease, Outcome, PickKey, SpecError, TriedSet};
 
 type Waiting = JoinHandle<Result<Lease, AcquireError>>;
 
@@ -18,7 +18,11 @@ async fn join(group: &Arc<Group>) -> Waiting {
 
 async fn join_having_tried(group: &Arc<Group>, tried: TriedSet) -> Waiting {
     let group = Arc::clone(group);
-    let waiting = tokio::spawn(async move { group.acquire(PickKey::default(), &tried, 0).await });
+    let waiting = tokio::spawn(async move {
+        group
+            .acquire(PickKey::default(), &tried, Class::Visitor, 0)
+            .await
+    });
     tokio::task::yield_now().await;
     waiting
 }
@@ -147,7 +151,9 @@ async fn a_request_that_tried_all_servers_is_told_so() {
     let mut tried = TriedSet::new();
     tried.insert(0);
     tried.insert(1);
-    let error = group.acquire(PickKey::default(), &tried, 0).await;
+    let error = group
+        .acquire(PickKey::default(), &tried, Class::Visitor, 0)
+        .await;
     assert_eq!(error.unwrap_err(), AcquireError::Exhausted);
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::balance::Random;
 use crate::{
-    AcquireError, Connection, Endpoint, Group, GroupSpec, Keepalive, Lease, Method, Millis,
-    Outcome, PickKey, QueueSpec, ServerSpec, Standing, Stream, TriedSet,
+    AcquireError, Admission, Class, Connection, Endpoint, Group, GroupSpec, Keepalive, Lease,
+    Method, Millis, Outcome, PickKey, QueueSpec, ServerSpec, Standing, Stream, Ticket, TriedSet,
 };
 
 const SEEDS: u64 = 400;
@@ -31,6 +31,9 @@ impl Wake for Flag {
 
 struct Waiting {
     future: Acquiring,
+    class: Class,
+    /// It goes to the line of visitors when this is told.
+    raise: Option<tokio::sync::oneshot::Sender<()>>,
     tried: TriedSet,
     woken: Arc<Flag>,
 }
@@ -44,6 +47,19 @@ impl Waiting {
         let waker = Waker::from(Arc::clone(&self.woken));
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
+}
+
+async fn wait_or_rise(
+    ticket: &mut Ticket,
+    mut raised: tokio::sync::oneshot::Receiver<()>,
+) -> Result<Lease, AcquireError> {
+    tokio::select! {
+        biased;
+        granted = ticket.wait() => return granted,
+        // Nobody tells it when the waiter is dropped.
+        Ok(()) = &mut raised => ticket.raise(),
+    }
+    ticket.wait().await
 }
 
 struct Held {
@@ -133,6 +149,7 @@ impl Simulation {
                 0..=5 => self.arrive(),
                 6..=9 => self.finish(),
                 10..=11 => self.resume(),
+                12 if self.below(2) == 0 => self.raise(),
                 12 => self.cancel(),
                 13 => self.pass_time(),
                 14 => self.change_limit(),
@@ -157,6 +174,13 @@ impl Simulation {
         if self.below(4) == 0 {
             tried.insert(self.below(self.backups.len()));
         }
+        let class = match self.below(6) {
+            0 | 1 => Class::Refresh,
+            2 => Class::Mirror,
+            3 => Class::StaleVisitor,
+            _ => Class::Visitor,
+        };
+        let (raise, raised) = tokio::sync::oneshot::channel();
         let address = [10, 0, self.below(250) as u8, 1].into();
         let (group, asked, now) = (Arc::clone(&self.group), tried.clone(), self.now);
         let future = Box::pin(async move {
@@ -165,10 +189,15 @@ impl Simulation {
                 hash_key: Some(b"key"),
                 ..PickKey::default()
             };
-            group.acquire(key, &asked, now).await
+            match group.enter(key, &asked, class, now)? {
+                Admission::Granted(lease) => Ok(lease),
+                Admission::InLine(mut ticket) => wait_or_rise(&mut ticket, raised).await,
+            }
         });
         let mut waiting = Waiting {
             future,
+            class,
+            raise: Some(raise),
             tried,
             woken: Arc::default(),
         };
@@ -176,15 +205,19 @@ impl Simulation {
             Poll::Pending => self.line.push(waiting),
             Poll::Ready(Ok(lease)) => {
                 assert!(
-                    !self.someone_waits_for_any(),
+                    !self.someone_waits_for_any(class),
                     "jumped the line, {}",
                     self.place()
                 );
                 self.hold(lease);
             }
             Poll::Ready(Err(AcquireError::QueueFull)) => {
-                let in_line = self.line.iter().filter(|other| !other.is_woken()).count();
-                assert!(in_line >= self.queue_length, "{}", self.place());
+                assert!(!class.is_background(), "{}", self.place());
+                assert!(self.in_line(class) >= self.queue_length, "{}", self.place());
+            }
+            Poll::Ready(Err(AcquireError::LeftOut)) => {
+                assert!(class.is_background(), "{}", self.place());
+                assert_eq!(self.in_line(class), 16, "{}", self.place());
             }
             Poll::Ready(Err(_)) => {}
         }
@@ -241,6 +274,25 @@ impl Simulation {
         }
     }
 
+    /// A visitor comes to wait for a refresh in line.
+    fn raise(&mut self) {
+        let is_refresh = |waiting: &Waiting| waiting.class == Class::Refresh && !waiting.is_woken();
+        let Some(place) = self.line.iter().position(is_refresh) else {
+            return;
+        };
+        let mut waiting = self.line.remove(place);
+        waiting.class = Class::StaleVisitor;
+        let _ = waiting.raise.take().map(|raise| raise.send(()));
+        // To be woken for this is no lease.
+        waiting.woken = Arc::default();
+        match waiting.poll() {
+            // It may have been its share that it waited for.
+            Poll::Ready(Ok(lease)) => self.hold(lease),
+            Poll::Ready(Err(error)) => panic!("raised for nothing: {error:?}, {}", self.place()),
+            Poll::Pending => self.line.push(waiting),
+        }
+    }
+
     fn cancel(&mut self) {
         if !self.line.is_empty() {
             let place = self.below(self.line.len());
@@ -283,9 +335,11 @@ impl Simulation {
         assert_eq!(in_flight, self.held.len() + handed, "slots, {place}");
         assert_eq!(
             self.group.queue_length(),
-            self.line.len() - handed,
+            self.in_line(Class::Visitor),
             "length of the line, {place}"
         );
+        assert!(self.in_line(Class::Refresh) <= 16, "refreshes, {place}");
+        assert!(self.in_line(Class::Mirror) <= 16, "mirrors, {place}");
         for (server, grandfathered) in servers.iter().zip(&mut self.grandfathered) {
             *grandfathered = server.in_flight.min(*grandfathered);
             let Some(limit) = server.max_conns else {
@@ -300,13 +354,18 @@ impl Simulation {
 
     /// First come, first served, and nobody waits beside a free slot.
     fn check_line(&self, servers: &[crate::ServerSnapshot], place: &str) {
-        let mut someone_waits_for_any = false;
+        let mut someone_waits_for_any = [false; crate::class::LINES];
         for waiting in &self.line {
+            let line = waiting.class.line();
             if waiting.is_woken() {
-                assert!(!someone_waits_for_any, "overtaken in line, {place}");
+                assert!(!someone_waits_for_any[line], "overtaken in line, {place}");
                 continue;
             }
-            someone_waits_for_any |= waiting.tried.is_empty();
+            someone_waits_for_any[line] |= waiting.tried.is_empty();
+            if waiting.class.is_background() {
+                // It may wait for its share: `a_visitor_never_waits_behind_refreshes`.
+                continue;
+            }
             let on_backups = (0..servers.len())
                 .any(|server| self.backups[server] && waiting.tried.contains(server));
             for (index, server) in servers.iter().enumerate() {
@@ -319,10 +378,23 @@ impl Simulation {
         }
     }
 
-    /// Does anybody in line wait who would take any server?
-    fn someone_waits_for_any(&self) -> bool {
+    /// Does anybody wait, in this class's line or one before it, who would take any server?
+    fn someone_waits_for_any(&self, class: Class) -> bool {
         let mut line = self.line.iter();
-        line.any(|waiting| !waiting.is_woken() && waiting.tried.is_empty())
+        line.any(|waiting| {
+            let is_before = match class.is_background() {
+                // Of its own line some may wait for their share.
+                true => waiting.class.line() < class.line() && !waiting.class.is_background(),
+                false => !waiting.class.is_background(),
+            };
+            is_before && !waiting.is_woken() && waiting.tried.is_empty()
+        })
+    }
+
+    fn in_line(&self, class: Class) -> usize {
+        let line = self.line.iter();
+        line.filter(|other| !other.is_woken() && other.class.line() == class.line())
+            .count()
     }
 }
 

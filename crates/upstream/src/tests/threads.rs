@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::{group, in_flight};
-use crate::{Outcome, PickKey, TriedSet};
+use crate::{Class, Outcome, PickKey, TriedSet};
 
 const THREADS: usize = 4;
 const TASKS: usize = 16;
@@ -24,7 +24,7 @@ fn no_bound_is_passed_and_no_wake_up_lost_between_threads() {
         async move {
             for request in number..number + REQUESTS {
                 let tried = TriedSet::new();
-                let acquiring = group.acquire(PickKey::default(), &tried, 0);
+                let acquiring = group.acquire(PickKey::default(), &tried, Class::Visitor, 0);
                 let lease = if request % 3 == 0 {
                     tokio::select! {
                         lease = acquiring => lease.unwrap(),

@@ -15,6 +15,7 @@ use http_cache::{
 use site::{LogLevel, Pass, Protocol};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
+use upstream::Class;
 
 use crate::clock;
 use crate::error_log::Origin;
@@ -277,9 +278,16 @@ pub async fn lead(
             let _ = client.send(led);
         }
     };
+    if in_background {
+        spec.class = Class::Refresh;
+    }
     spec.progress = Some(leader.progress());
     let mut fetched = match fetch::fetch(&mut spec).await {
         Ok(fetched) => fetched,
+        Err(FetchError::LeftOut) => {
+            leader.left_out();
+            return tell(Led::Failed(FetchError::LeftOut));
+        }
         Err(error) => {
             store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
             if in_background {

@@ -1,0 +1,114 @@
+//! Answers that were made for one request each and not stored, as long as they take little time
+//! nobody's concern: told once they keep an upstream busy, with the reason that most of them
+//! have. The time is passed in.
+
+use parking_lot::Mutex;
+
+/// Answers are counted for so long at a time.
+const WINDOW_MILLIS: u64 = 10_000;
+/// What they must have taken in that time, all together: one worker had nothing else to do.
+const BUSY_MILLIS: u64 = WINDOW_MILLIS;
+/// Fewer are no flood, only slow.
+const MIN_ANSWERS: u64 = 50;
+/// Between two lines.
+const PAUSE_MILLIS: u64 = 60_000;
+
+/// What was counted since the window began.
+#[derive(Default)]
+pub struct NotStored(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    began_at: u64,
+    answers: u64,
+    took_millis: u64,
+    /// As many as there are words for reasons.
+    reasons: Vec<(&'static str, u64)>,
+    told_at: Option<u64>,
+}
+
+/// A line is due about these.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Flood {
+    pub answers: u64,
+    pub seconds: u64,
+    pub took_seconds: u64,
+    /// The reason of most of them, and of how many.
+    pub reason: &'static str,
+    pub of_reason: u64,
+}
+
+impl NotStored {
+    /// An answer that took `took` milliseconds was not stored at `now`.
+    pub fn count(&self, reason: &'static str, took: u64, now: u64) -> Option<Flood> {
+        let mut state = self.0.lock();
+        // Also where the clock was set back.
+        if now < state.began_at || now - state.began_at >= WINDOW_MILLIS {
+            let told_at = state.told_at.filter(|told_at| *told_at <= now);
+            *state = State {
+                began_at: now,
+                told_at,
+                ..State::default()
+            };
+        }
+        state.answers += 1;
+        state.took_millis += took;
+        match state.reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => state.reasons.push((reason, 1)),
+        }
+        let is_told = state.told_at.is_some_and(|at| now - at < PAUSE_MILLIS);
+        if is_told || state.answers < MIN_ANSWERS || state.took_millis < BUSY_MILLIS {
+            return None;
+        }
+        state.told_at = Some(now);
+        let most = state.reasons.iter().max_by_key(|(_, count)| *count);
+        let (reason, of_reason) = most.copied().unwrap_or_default();
+        Some(Flood {
+            answers: state.answers,
+            seconds: (now - state.began_at).div_ceil(1000),
+            took_seconds: state.took_millis / 1000,
+            reason,
+            of_reason,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_told_once_a_minute_with_its_reason() {
+        let counted = NotStored::default();
+        let mut told = Vec::new();
+        // For two minutes fifty a second, 30 ms each.
+        for number in 0..6000u64 {
+            let now = 1_000_000 + number * 20;
+            let reason = if number % 10 == 0 {
+                "set-cookie"
+            } else {
+                "no-cache"
+            };
+            told.extend(counted.count(reason, 30, now).map(|flood| (now, flood)));
+        }
+        assert_eq!(told.len(), 2, "{told:?}");
+        let (first, flood) = &told[0];
+        assert!(*first < 1_010_000);
+        assert_eq!(flood.reason, "no-cache");
+        assert!(flood.of_reason * 10 >= flood.answers * 8);
+        assert!(told[1].0 - first >= PAUSE_MILLIS);
+    }
+
+    #[test]
+    fn what_keeps_nobody_busy_is_not_told() {
+        let counted = NotStored::default();
+        for number in 0..10_000u64 {
+            // Many that take no time, and few that take long.
+            assert_eq!(counted.count("no-cache", 0, 1_000_000 + number), None);
+            if number % 1000 == 0 {
+                assert_eq!(counted.count("private", 500, 1_000_000 + number), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Something that happens often and is worth a line now and then: counted, told when it first
+//! happens and once a minute while it goes on. The time is passed in.
+
+use parking_lot::Mutex;
+
+/// Between two lines.
+const PAUSE_MILLIS: u64 = 60_000;
+
+/// How often it happened since the last line.
+#[derive(Default)]
+pub struct NowAndThen(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    count: u64,
+    told_at: Option<u64>,
+}
+
+impl NowAndThen {
+    /// It happened at `now` (milliseconds): how often since the last line, if it is time for
+    /// another.
+    pub fn count(&self, now: u64) -> Option<u64> {
+        let mut state = self.0.lock();
+        state.count += 1;
+        // A clock that was set back does not forbid lines for long.
+        let is_time = |told_at: u64| now < told_at || now - told_at >= PAUSE_MILLIS;
+        if !state.told_at.is_none_or(is_time) {
+            return None;
+        }
+        state.told_at = Some(now);
+        Some(std::mem::take(&mut state.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_at_first_and_once_a_minute_while_it_goes_on() {
+        let told = NowAndThen::default();
+        assert_eq!(told.count(1_000_000), Some(1));
+        for at in 1..1000 {
+            assert_eq!(told.count(1_000_000 + at), None);
+        }
+        assert_eq!(told.count(1_060_000), Some(1000));
+        assert_eq!(told.count(1_060_001), None);
+        assert_eq!(told.count(5_000), Some(2), "the clock was set back");
+    }
+}

@@ -1,0 +1,90 @@
+//! Who waits for a request: which of several waiting requests is served next, and how many
+//! servers' slots a kind of request may take.
+//!
+//! ```text
+//! line        served                                         slots         waits
+//! visitors    first, in order of arrival                     all           the group's `queue`
+//! refreshes   when no visitor waits, else every 9th slot     three of four 16 at most
+//! mirrors     when neither waits, else every 9th of theirs   three of four 16 at most
+//! ```
+//!
+//! Health checks do not come here: a check that waited in line would tell about the line and
+//! not about its server. Their number is bounded by their interval.
+
+/// On whose behalf a server is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    /// A visitor whose page is not stored, or whose request changes something.
+    #[default]
+    Visitor,
+    /// A visitor whose page is stored, but older than may be shown. Waits in one line with
+    /// [`Class::Visitor`]: both see nothing before their turn.
+    StaleVisitor,
+    /// A stored page is made anew, and visitors see the stored one meanwhile. Also what fetches
+    /// pages ahead of visitors (warming) belongs here.
+    Refresh,
+    /// A copy of a request (`mirror`): nobody sees its answer.
+    Mirror,
+}
+
+/// The number of lines that requests wait in.
+pub(crate) const LINES: usize = 3;
+
+/// Requests of one background class that wait in line at most. More are left out: a short line
+/// keeps the servers busy, and those in a long one would be too late.
+pub(crate) const MAX_WAITING_IN_BACKGROUND: usize = 16;
+
+/// Refreshes in flight at most where it is not known how many requests the servers take at once.
+/// Far more than PHP works on at a time, and few enough that a visitor does not wait for long
+/// in a line that we do not see.
+const MAX_REFRESHES_WITHOUT_LIMIT: usize = 32;
+
+/// A line that is passed over so often gets the next slot: also while visitors keep coming,
+/// refreshes go on.
+pub(crate) const MAX_PASSED_OVER: usize = 8;
+
+impl Class {
+    /// The line it waits in; lower ones are served first.
+    pub(crate) fn line(self) -> usize {
+        match self {
+            Self::Visitor | Self::StaleVisitor => 0,
+            Self::Refresh => 1,
+            Self::Mirror => 2,
+        }
+    }
+
+    /// Does nobody wait for the answer?
+    pub fn is_background(self) -> bool {
+        matches!(self, Self::Refresh | Self::Mirror)
+    }
+
+    /// How many requests of the background may be in flight, this one included, at servers that
+    /// take `workers` requests at once (`None`: not known). `None`: any number.
+    ///
+    /// Three of four, since a machine whose pages wait for a database needs more workers than
+    /// it has cores. One is left for visitors wherever there are two.
+    pub(crate) fn share_of(self, workers: Option<usize>) -> Option<usize> {
+        match (self, workers) {
+            (Self::Visitor | Self::StaleVisitor, _) | (Self::Mirror, None) => None,
+            (Self::Refresh, None) => Some(MAX_REFRESHES_WITHOUT_LIMIT),
+            (Self::Refresh | Self::Mirror, Some(workers)) => Some((workers * 3 / 4).max(1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_background_leaves_one_worker_wherever_there_are_two() {
+        for workers in 0..100 {
+            let share = Class::Refresh.share_of(Some(workers)).unwrap();
+            assert!(share >= 1, "{workers} workers");
+            assert!(workers < 2 || share < workers, "{workers} workers");
+            assert_eq!(Class::Visitor.share_of(Some(workers)), None);
+        }
+        assert_eq!(Class::Refresh.share_of(Some(4)), Some(3));
+        assert_eq!(Class::Refresh.share_of(Some(2)), Some(1));
+    }
+}

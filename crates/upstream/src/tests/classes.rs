@@ -1,0 +1,194 @@
+//! Who is served first, and that no class starves. One server with some slots; a request takes
+//! a slot for as many steps as the seed says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::{group, in_flight};
+use crate::balance::Random;
+use crate::class::{MAX_PASSED_OVER, MAX_WAITING_IN_BACKGROUND};
+use crate::{AcquireError, Admission, Class, Group, Lease, PickKey, TriedSet};
+
+type Waiting = JoinHandle<Result<Lease, AcquireError>>;
+
+/// Starts an acquire in a task and lets it run until it waits.
+async fn join(group: &Arc<Group>, class: Class) -> Waiting {
+    let group = Arc::clone(group);
+    let waiting = tokio::spawn(async move {
+        let tried = TriedSet::new();
+        group.acquire(PickKey::default(), &tried, class, 0).await
+    });
+    tokio::task::yield_now().await;
+    waiting
+}
+
+async fn lease(waiting: Waiting) -> Lease {
+    waiting.await.unwrap().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_visitor_finds_a_slot_free_beside_any_number_of_refreshes() {
+    let group = group(&[4], 8);
+    let mut refreshes = Vec::new();
+    for _ in 0..100 {
+        refreshes.push(join(&group, Class::Refresh).await);
+    }
+    assert_eq!(in_flight(&group), 3);
+    let others = refreshes.split_off(3);
+    let (waiting, left_out): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|refresh| !refresh.is_finished());
+    assert_eq!(waiting.len(), MAX_WAITING_IN_BACKGROUND);
+    assert!(group.leaves_out_refreshes());
+    for refresh in left_out {
+        assert_eq!(refresh.await.unwrap().unwrap_err(), AcquireError::LeftOut);
+    }
+    assert_eq!(group.queue_length(), 0, "refreshes are no visitors");
+    let _visitor = lease(join(&group, Class::Visitor).await).await;
+    assert_eq!(in_flight(&group), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn visitors_are_served_before_refreshes_that_came_earlier() {
+    let group = group(&[1], 8);
+    let holder = lease(join(&group, Class::Visitor).await).await;
+    let mirror = join(&group, Class::Mirror).await;
+    let refresh = join(&group, Class::Refresh).await;
+    let stale = join(&group, Class::StaleVisitor).await;
+    let visitor = join(&group, Class::Visitor).await;
+    drop(holder);
+    let held = lease(stale).await;
+    assert!(!visitor.is_finished());
+    drop(held);
+    let held = lease(visitor).await;
+    assert!(!refresh.is_finished());
+    drop(held);
+    let held = lease(refresh).await;
+    assert!(!mirror.is_finished());
+    drop(held);
+    drop(lease(mirror).await);
+    assert_eq!(in_flight(&group), 0);
+}
+
+/// A page grows older than may be shown while its refresh waits in line: the visitor who
+/// comes then waits for that fetch, which is a visitor's from there on.
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_a_visitor_waits_for_goes_to_the_line_of_visitors() {
+    let group = group(&[1], 8);
+    let holder = lease(join(&group, Class::Visitor).await).await;
+    let refresh = join(&group, Class::Refresh).await;
+    let enter = || group.enter(PickKey::default(), &TriedSet::new(), Class::Refresh, 0);
+    let Ok(Admission::InLine(mut raised)) = enter() else {
+        panic!("the server is full");
+    };
+    raised.raise();
+    let later = join(&group, Class::Visitor).await;
+    assert_eq!(group.queue_length(), 2);
+    drop(holder);
+    let held = raised.wait().await.unwrap();
+    assert!(!later.is_finished() && !refresh.is_finished());
+    drop(held);
+    let held = lease(later).await;
+    assert!(!refresh.is_finished());
+    drop(held);
+    drop(lease(refresh).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_waits_for_its_share_is_let_in_at_once_when_raised() {
+    let group = group(&[2], 8);
+    let _first = lease(join(&group, Class::Refresh).await).await;
+    let enter = || group.enter(PickKey::default(), &TriedSet::new(), Class::Refresh, 0);
+    let Ok(Admission::InLine(mut waiting)) = enter() else {
+        panic!("the share of refreshes is taken");
+    };
+    waiting.raise();
+    let lease = tokio::time::timeout(Duration::from_millis(1), waiting.wait()).await;
+    drop(lease.unwrap().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_servers_have_no_limit_refreshes_have_one() {
+    let group = group(&[0], 8);
+    let mut held = Vec::new();
+    for _ in 0..40 {
+        held.push(join(&group, Class::Refresh).await);
+        held.push(join(&group, Class::Visitor).await);
+        held.push(join(&group, Class::Mirror).await);
+    }
+    assert_eq!(in_flight(&group), 32 + 40 + 40);
+}
+
+/// Visitors and refreshes come faster than the servers can work, from seeds. What must hold:
+/// a visitor waits for those before it and one refresh in nine slots, and however many visitors
+/// come, one slot in nine (of those that are freed) goes to a refresh, and some to mirrors.
+#[tokio::test(start_paused = true)]
+async fn no_class_starves() {
+    for seed in 0..40 {
+        let mut random = Random::seeded(seed + 1);
+        let mut below = |bound: u64| random.draw() % bound;
+        let slots = 1 + below(6) as usize;
+        let group = group(&[slots], 1000);
+        let mut waiting: Vec<(Class, usize, Waiting)> = Vec::new();
+        let mut held: Vec<(Class, Lease)> = Vec::new();
+        // What was served in the order of time.
+        let mut served: Vec<Class> = Vec::new();
+        for _ in 0..600 {
+            for class in [Class::Visitor, Class::Refresh, Class::Mirror] {
+                let in_line = waiting.iter().filter(|(of, ..)| *of == class).count();
+                if in_line < 10 {
+                    waiting.push((class, served.len(), join(&group, class).await));
+                }
+            }
+            if !held.is_empty() {
+                let place = below(held.len() as u64) as usize;
+                drop(held.swap_remove(place));
+            }
+            for _ in 0..4 {
+                tokio::task::yield_now().await;
+            }
+            let mut still = Vec::new();
+            for (class, joined, task) in waiting {
+                if !task.is_finished() {
+                    still.push((class, joined, task));
+                    continue;
+                }
+                held.push((class, lease(task).await));
+                served.push(class);
+                let between = served[joined..].iter();
+                let background = between.filter(|of| of.is_background()).count();
+                if class == Class::Visitor {
+                    // Ten visitors before it at most: one turn of the background's, or two at
+                    // the edges, and what fills free slots at the beginning.
+                    assert!(
+                        background <= 3 + slots,
+                        "seed {seed}: {background} of the background before a visitor"
+                    );
+                }
+            }
+            waiting = still;
+            let in_background = held.iter().filter(|(class, _)| class.is_background());
+            assert!(
+                in_background.count() <= (slots * 3 / 4).max(1),
+                "seed {seed}"
+            );
+        }
+        let count = |class| served.iter().filter(|of| **of == class).count();
+        let turns = served.len() / (MAX_PASSED_OVER + 1);
+        let (refreshes, mirrors) = (count(Class::Refresh), count(Class::Mirror));
+        assert!(
+            refreshes * 4 >= turns * 3,
+            "seed {seed}: {refreshes} of {turns}"
+        );
+        assert!(
+            mirrors >= turns / (MAX_PASSED_OVER + 2),
+            "seed {seed}: {mirrors}"
+        );
+        assert!(count(Class::Visitor) * 4 >= served.len() * 3, "seed {seed}");
+        for (_, _, task) in waiting {
+            task.abort();
+        }
+    }
+}
