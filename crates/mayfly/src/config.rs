@@ -99,6 +99,7 @@ pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
         ast,
         sources,
         diagnostics,
+        complaints: _,
     } = reading;
     let is_refused = diagnostics.iter().any(Diagnostic::is_error);
     match site {

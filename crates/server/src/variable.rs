@@ -143,6 +143,11 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
             Some(Some(value)) => put(Some(value), out),
             _ => false,
         },
+        Variable::SetOver(slot, made) => match request.extras.slots.get(slot.0) {
+            Some(Some(value)) => put(Some(value), out),
+            _ => write_looked_up(request, made, out),
+        },
+        Variable::WithoutTls => false,
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
             write_looked_up(request, variable, out)
         }
@@ -258,6 +263,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             true
         }
         B::ServerProtocol => put(Some(request.head.version().as_str().as_bytes()), out),
+        B::Http2 | B::Http3 => true,
         B::Https => {
             if request.scheme == "https" {
                 out.extend_from_slice(b"on");

@@ -74,9 +74,9 @@ pub(super) const TABLE: &[Directive] = &[
         .long("Names a zone and bounds it. Responses are kept in memory, up to `memory`; without it, `max_size` is the bound where the path is on a file system in memory, else a share of the machine's memory is taken. What was not asked for during `inactive` is dropped. The bound counts everything: bodies, fields, keys, the index. `levels` and other parameters that arrange files are accepted and have no meaning.")
         .example("fastcgi_cache_path /run/mayfly/cache keys_zone=example:10m memory=64m inactive=10m;"),
     Directive::new("*_cache_purge", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "VALUE ... | METHOD [from ADDRESS ...] | ZONE KEY").inherited_as_a_whole().repeats()
+        .takes(1, usize::MAX, "VALUE ... | METHOD [purge_all] [from ADDRESS ...] | ZONE KEY").inherited_as_a_whole().repeats()
         .short("remove stored responses")
-        .long("With variables: where any is neither empty nor 0, what is stored under the request's key is removed instead of a page being made; a key that ends in `*` removes all that begin so. With a method: the same for that method, `from` the addresses named. With a zone and a key, as in the well-known module: a location whose every request removes that key.")
+        .long("With variables: where any is neither empty nor 0, what is stored under the request's key is removed instead of a page being made; a key that ends in `*` removes all that begin so. With a method (`on`: PURGE): the same for that method, `from` the addresses named; `purge_all` removes all of the zone. What is removed is what GET and HEAD have stored, also where `$request_method` is part of the key. With a zone and a key, as in the well-known module: a location whose every request removes that key.")
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
