@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::account;
 use crate::cli::{ServeArgs, Workers};
-use crate::config::Invocation;
+use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::serve::{
     Bounds, Folder, Kind, ServeOptions, UpstreamUrl, closed_folders, detect, write_config,
@@ -191,7 +191,7 @@ fn mail_gains_rights() -> bool {
 
 impl Serve {
     pub fn invocation(&self) -> Invocation {
-        Invocation::from_text(Path::new("/mayfly-serve.conf"), self.text.clone())
+        Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }
 
     /// Said when everything listens.

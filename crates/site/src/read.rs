@@ -57,7 +57,11 @@ pub fn read_with(
 ) -> Reading {
     let loaded = load_with_globals(globals, path, &options.prefix, loader);
     let is_broken = loaded.has_errors();
-    let (site, found) = lower(&loaded.ast, &loaded.sources, options);
+    let (site, mut found) = lower(&loaded.ast, &loaded.sources, options);
+    if is_broken {
+        // What lacks as a whole may be in the part that could not be read.
+        found.retain(|diagnostic| diagnostic.span.is_some());
+    }
     let mut diagnostics = loaded.diagnostics;
     let complaints: Vec<Diagnostic> = diagnostics.iter().chain(&found).cloned().collect();
     let mut found = merge_by_cause(found);
