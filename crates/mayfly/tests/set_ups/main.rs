@@ -4,6 +4,7 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see what it
 //! does with them.
 
+mod applications;
 mod messages;
 mod microcache;
 mod post;
