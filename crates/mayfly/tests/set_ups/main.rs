@@ -4,10 +4,12 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see what it
 //! does with them.
 
+mod access_log;
 mod applications;
 mod messages;
 mod microcache;
 mod post;
+mod published;
 mod purge;
 mod variables;
 

@@ -20,6 +20,7 @@ pub(crate) struct Variables {
     declared: HashMap<String, Variable>,
     slots: Vec<Slot>,
     by_name: HashMap<String, SlotId>,
+    of_set: HashSet<SlotId>,
     /// Written by `set` with a value that holds the request's method.
     set_from_method: HashSet<SlotId>,
     pub uses_cache_last_modified: bool,
@@ -108,6 +109,9 @@ impl Lowering<'_> {
                 && Builtin::from_name(&name.to_ascii_lowercase()).is_none()
             {
                 let id = self.filled_slot(name);
+                if node.name() == "set" {
+                    self.variables.of_set.insert(id);
+                }
                 if node.arg(1).contains("request_method") {
                     self.variables.set_from_method.insert(id);
                 }
@@ -152,6 +156,10 @@ impl Lowering<'_> {
             .iter()
             .map(|slot| slot.name.clone())
             .collect()
+    }
+
+    pub fn slots_of_set(&self) -> HashSet<SlotId> {
+        self.variables.of_set.clone()
     }
 
     pub fn made_variables(&self) -> HashMap<String, Variable> {
