@@ -509,7 +509,8 @@ mod tests {
         let wordpress = |folder: &str| {
             ["index.php", "wp-load.php", "wp-includes/version.php"].map(|it| join(folder, it))
         };
-        let cases: [(&str, Vec<String>, &[(Kind, &str)]); 5] = [
+        type Case = (&'static str, Vec<String>, &'static [(Kind, &'static str)]);
+        let cases: [Case; 5] = [
             (
                 "blog beside a site",
                 [

@@ -392,7 +392,7 @@ impl Server {
     }
 
     /// What all requests leave, as the expected file has it.
-    fn transcript(&self, files: &str) -> String {
+    fn transcript(&self, files: &str, closed: u16) -> String {
         let mut text = String::new();
         for (name, bytes) in requests() {
             let _ = writeln!(text, "== {name}");
@@ -400,6 +400,7 @@ impl Server {
             for (log, line) in self.lines_of(&bytes, ends) {
                 let own = self.folder.display().to_string();
                 let line = line.replace(files, "%%").replace(&own, "%%");
+                let line = visible(&line).replace(&format!("{closed}"), "PORT");
                 match log {
                     "columns.log" => columns(&mut text, &line),
                     "combined.log" => {
@@ -413,6 +414,15 @@ impl Server {
         }
         text
     }
+}
+
+/// Without control characters: the expected file is a text.
+fn visible(line: &str) -> String {
+    let shown = |char: char| match char.is_control() {
+        true => char.escape_default().to_string(),
+        false => char.to_string(),
+    };
+    line.chars().map(shown).collect()
 }
 
 /// One line for each column that says something.
@@ -504,7 +514,7 @@ fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
             .arg("-c")
             .arg(own.join("test.conf"));
         let server = Server::start(&own, &mut command);
-        let text = server.transcript(files);
+        let text = server.transcript(files, closed);
         if std::env::var_os("MAYFLY_BLESS").is_some_and(|value| value == "1") {
             let file =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/set_ups/access_log.expected");
@@ -523,7 +533,7 @@ fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
         .arg("-c")
         .arg(own.join("test.conf"));
     let server = Server::start(&own, &mut command);
-    let found = server.transcript(files);
+    let found = server.transcript(files, closed);
     let differences = differences(&expected, &found);
     assert!(differences.is_empty(), "nginx - and ours +\n{differences}");
 }
