@@ -111,7 +111,7 @@ pub fn check(args: &CheckArgs) -> Exit {
 /// What becomes of each directive, one line each.
 fn explain(reading: &site::Reading) {
     let mut stdout = io::stdout().lock();
-    for line in site::explain(&reading.ast, &reading.sources) {
+    for line in site::explain(&reading.ast, &reading.sources, &reading.complaints) {
         // A pipe that was closed wants no more.
         if writeln!(stdout, "{line}").is_err() {
             return;

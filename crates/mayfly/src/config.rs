@@ -6,10 +6,35 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Severity, Sources, Style};
+use nginx_conf::{Diagnostic, FileLoader, Loader, MemoryLoader, Note, Severity, Sources, Style};
 use site::{LowerOptions, Reading, Site};
 
 use crate::cli::Flags;
+
+/// What messages would call the configuration of `mayfly serve`.
+pub const MADE_CONF: &str = "/mayfly-serve.conf";
+
+/// What helps whoever has no configuration file, or stands elsewhere.
+const NO_FILE: &str = "with -p, -c begins at that folder, else where you are; \
+     mayfly serve DIR needs no file, and mayfly serve DIR --print-config writes one";
+
+/// Tells what was written for a complaint in the place of where: the text is no file.
+fn without_place(diagnostic: &mut Diagnostic, sources: &Sources) {
+    diagnostic.notes.retain(|note| note.span.is_none());
+    let Some(span) = diagnostic.span.take() else {
+        return;
+    };
+    let line = sources.position(span).and_then(|place| {
+        let text = sources.source(span.source)?.text();
+        text.lines().nth(place.line.checked_sub(1)?)
+    });
+    if let Some(line) = line {
+        diagnostic.notes.push(Note {
+            message: format!("the options of serve made of it: {}", line.trim()),
+            span: None,
+        });
+    }
+}
 
 /// What to read.
 #[derive(Clone, Debug)]
@@ -64,7 +89,27 @@ impl Invocation {
             Some("stderr") => PathBuf::from("/dev/stderr"),
             _ => self.prefix.join(path),
         });
-        site::read_with(&self.path, self.globals.as_deref(), loader, &options)
+        let mut reading = site::read_with(&self.path, self.globals.as_deref(), loader, &options);
+        if self.texts.is_none() && !self.path.exists() {
+            let error = reading
+                .diagnostics
+                .first_mut()
+                .filter(|it| it.span.is_none());
+            if let Some(error) = error {
+                error.hint = Some(NO_FILE.to_owned());
+            }
+        }
+        if self.is_made() {
+            for diagnostic in &mut reading.diagnostics {
+                without_place(diagnostic, &reading.sources);
+            }
+        }
+        reading
+    }
+
+    /// The text is `mayfly serve`'s own, and no file that anybody could look into.
+    fn is_made(&self) -> bool {
+        self.texts.is_some() && self.path == Path::new(MADE_CONF)
     }
 
     /// `-e` as a file, absolute; `None` when it is not given or is `stderr`.
@@ -99,6 +144,7 @@ pub fn judge(reading: Reading) -> Result<Accepted, Rejected> {
         ast,
         sources,
         diagnostics,
+        complaints: _,
     } = reading;
     let is_refused = diagnostics.iter().any(Diagnostic::is_error);
     match site {

@@ -30,6 +30,7 @@ mod serve_command;
 mod serving;
 mod signal_command;
 mod signals;
+mod socket_holder;
 mod sockets;
 mod system_error;
 mod wire;

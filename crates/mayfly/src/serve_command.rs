@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::account;
 use crate::cli::{ServeArgs, Workers};
-use crate::config::Invocation;
+use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::serve::{
-    Bounds, Folder, Kind, ServeOptions, UpstreamUrl, closed_folders, detect, write_config,
+    Bounds, Folder, Found, Kind, ServeOptions, UpstreamUrl, closed_folders, detect, write_config,
     write_upstream_config,
 };
 use crate::system_error::reason;
@@ -116,12 +116,24 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     }
     Ok(Serve {
         text,
-        what: format!("{} from {}", found.kind.name(), dir.display()),
+        what: what_and_where(&found, &document_root),
         maker: "PHP",
         listen: args.listen.clone(),
         is_cached,
         notes,
     })
+}
+
+/// Which applications were found, in which folder, and by what.
+fn what_and_where(found: &Found, document_root: &Path) -> String {
+    let mut text = format!("{} from {}", found.kind.name(), document_root.display());
+    if !found.signs.is_empty() {
+        text.push_str(&format!(" (there is {})", found.signs.join(", ")));
+    }
+    for below in &found.below {
+        text.push_str(&format!("\n  and {} in {}", below.kind.name(), below.path));
+    }
+    text
 }
 
 /// As [`prepare`] for an HTTP server in the folder's place.
@@ -191,7 +203,7 @@ fn mail_gains_rights() -> bool {
 
 impl Serve {
     pub fn invocation(&self) -> Invocation {
-        Invocation::from_text(Path::new("/mayfly-serve.conf"), self.text.clone())
+        Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }
 
     /// Said when everything listens.

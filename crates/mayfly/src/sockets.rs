@@ -17,6 +17,7 @@ use site::{ListenAddress, ListenOptions};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::journal::Journal;
+use crate::socket_holder;
 use crate::system_error::reason;
 
 /// nginx's default on Linux.
@@ -154,13 +155,34 @@ impl Failure {
     }
 
     fn message(&self, address: &ListenAddress) -> String {
-        format!(
+        let message = format!(
             "{} to {} failed ({})",
             self.call,
             shown(address),
             reason(&self.error)
-        )
+        );
+        match (self.error.kind(), address) {
+            (io::ErrorKind::AddrInUse, _) => match socket_holder::holder(address) {
+                Some(holder) => format!("{message}; {holder} listens there"),
+                None => message,
+            },
+            (io::ErrorKind::PermissionDenied, ListenAddress::Tcp(at)) if self.call == "bind()" => {
+                format!("{message}; {}", right_to_bind(at.port()))
+            }
+            _ => message,
+        }
     }
+}
+
+/// How to listen on a port that is not for everybody.
+fn right_to_bind(port: u16) -> String {
+    let program = std::env::current_exe();
+    let program = program.map_or_else(|_| "mayfly".to_owned(), |it| it.display().to_string());
+    format!(
+        "port {port} is for root: start as root, or let this program have it by \
+         setcap cap_net_bind_service=+ep {program} (in a systemd unit: \
+         AmbientCapabilities=CAP_NET_BIND_SERVICE), or listen on a port from 1024 on"
+    )
 }
 
 /// `127.0.0.1:80`, `unix:/run/x.sock`

@@ -208,7 +208,7 @@ fn exit_codes_are_0_1_and_2() {
         (&["-c", &at("bad")], 1),
         (&["-c", &at("none")], 1),
         (&["-z"], 1),
-        (&["nonsense"], 1),
+        (&["nonsense"], 2),
         (&["-s", "quit", "-c", &at("good")], 1),
         (&["serve", &at("none")], 1),
         (&["serve", "http://127.0.0.1:1/path"], 1),

@@ -28,6 +28,9 @@ pub struct Diagnostic {
     /// What to do about it.
     pub hint: Option<String>,
     pub notes: Vec<Note>,
+    /// What stands behind it where one cause makes many complaints: those of one cause
+    /// can be told as one (see [`merge_by_cause`]).
+    pub cause: Option<String>,
 }
 
 /// A further fact, perhaps about another place.
@@ -60,6 +63,7 @@ impl Diagnostic {
             label: None,
             hint: None,
             notes: Vec::new(),
+            cause: None,
         }
     }
 
@@ -93,6 +97,12 @@ impl Diagnostic {
         self
     }
 
+    #[must_use]
+    pub fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -113,4 +123,45 @@ impl Diagnostic {
             None => message.clone(),
         }
     }
+}
+
+/// So many further places of one cause are shown.
+const MAX_PLACES_SHOWN: usize = 5;
+
+/// One complaint for each cause and severity: the first keeps its place and words, the
+/// places of the others become notes of it.
+pub fn merge_by_cause(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut merged: Vec<Diagnostic> = Vec::with_capacity(diagnostics.len());
+    let mut others: Vec<Vec<Span>> = Vec::with_capacity(diagnostics.len());
+    for diagnostic in diagnostics {
+        let first = merged.iter().position(|first| {
+            diagnostic.cause.is_some()
+                && first.cause == diagnostic.cause
+                && first.severity == diagnostic.severity
+        });
+        match (first.and_then(|at| others.get_mut(at)), diagnostic.span) {
+            (Some(places), Some(span)) => places.push(span),
+            _ => {
+                merged.push(diagnostic);
+                others.push(Vec::new());
+            }
+        }
+    }
+    for (diagnostic, places) in merged.iter_mut().zip(others) {
+        let hidden = places.len().saturating_sub(MAX_PLACES_SHOWN);
+        for span in places.into_iter().take(MAX_PLACES_SHOWN) {
+            diagnostic.notes.push(Note {
+                message: "for the same reason".to_owned(),
+                span: Some(span),
+            });
+        }
+        if hidden > 0 {
+            let places = if hidden == 1 { "place" } else { "places" };
+            diagnostic.notes.push(Note {
+                message: format!("and {hidden} more {places}"),
+                span: None,
+            });
+        }
+    }
+    merged
 }

@@ -22,7 +22,7 @@ mod source;
 mod value;
 
 pub use ast::{Ast, Directive, Word};
-pub use diagnostic::{Diagnostic, Note, Severity};
+pub use diagnostic::{Diagnostic, Note, Severity, merge_by_cause};
 pub use format::{format, reformat};
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;

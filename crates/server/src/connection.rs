@@ -561,7 +561,9 @@ impl Connection {
     ) -> Next {
         self.count(&runtime);
         let mut request = self.unreadable(runtime, server, started_at);
-        request.path.extend_from_slice(b"/");
+        if request.path.is_empty() {
+            request.path.extend_from_slice(b"/");
+        }
         self.answer(request, Framing::None, Some(error)).await
     }
 
@@ -594,6 +596,11 @@ impl Connection {
         let (head, received) = (unreadable_head(buffer), buffer.len() as u64);
         let mut request = self.begin(runtime, server, head, started_at);
         request.received_bytes = received;
+        if let Ok(target) = http1::Target::parse(request.head.target(), true) {
+            request.path.extend_from_slice(&target.path);
+            let query = target.query.unwrap_or_default();
+            request.args.extend_from_slice(query);
+        }
         request
     }
 
@@ -683,6 +690,18 @@ fn unreadable_head(buffer: &[u8]) -> RequestHead {
         .iter()
         .position(|&byte| byte == b'\n' || byte == b'\r')
         .unwrap_or(buffer.len());
+    // Its line may be sound, and the log says then what was asked for.
+    let alone = [&buffer[..end], b"\r\n\r\n"].concat();
+    let mut fields = Vec::new();
+    if let Ok(Parsed::Complete(line)) =
+        http1::parse_request(&alone, &HeadLimits::default(), &mut fields)
+    {
+        return RequestHead {
+            bytes: alone.into(),
+            line,
+            fields,
+        };
+    }
     let bytes = Bytes::copy_from_slice(&buffer[..end]);
     let nothing = Span::new(0, 0);
     RequestHead {

@@ -30,7 +30,7 @@ pub enum CachePlan<'a> {
     /// Remove what is stored under these keys.
     Purge {
         zone: &'a Arc<Zone>,
-        keys: PurgedKeys,
+        keys: Vec<PurgedKeys>,
     },
     /// It changes something: what is stored for the same target goes once the
     /// origin server agreed to it (RFC 9111 §4.4).
@@ -48,6 +48,8 @@ pub enum PurgedKeys {
     Prefix(Vec<u8>),
     /// All that begin with one of these: a URL under each scheme, the one asked for first.
     Url([Vec<u8>; 2]),
+    /// All of the zone.
+    Everything,
 }
 
 impl PurgedKeys {
@@ -69,6 +71,7 @@ impl PurgedKeys {
                     None => [start, &b"*"[..]].concat(),
                 }
             }
+            PurgedKeys::Everything => b"*".to_vec(),
         }
     }
 
@@ -82,6 +85,7 @@ impl PurgedKeys {
                 .iter()
                 .map(|start| purge(PurgeTarget::Prefix(start)))
                 .sum(),
+            PurgedKeys::Everything => purge(PurgeTarget::Everything),
         }
     }
 }
@@ -180,8 +184,9 @@ fn plan_with<'a>(
 ) -> CachePlan<'a> {
     if is_any_true(request, &rules.purge) {
         let keys = match &rules.shared {
-            Some(shared) => url_keys(request, shared),
-            None => PurgedKeys::of(variable::evaluate(request, &rules.key)),
+            _ if rules.purges_everything => vec![PurgedKeys::Everything],
+            Some(shared) => vec![url_keys(request, shared)],
+            None => keys_of_reads(request, rules),
         };
         return CachePlan::Purge { zone, keys };
     }
@@ -330,10 +335,28 @@ impl Invalidation<'_> {
     }
 }
 
+/// What a purge is about: the page as GET and HEAD have stored it.
+fn keys_of_reads(request: &mut Request, rules: &CacheRules) -> Vec<PurgedKeys> {
+    let mut keys = vec![PurgedKeys::of(key_of_get(request, rules))];
+    let of_head = PurgedKeys::of(key_of(request, rules, "HEAD"));
+    if !keys.contains(&of_head) {
+        keys.push(of_head);
+    }
+    keys
+}
+
 /// The key that a GET for the same target has.
 fn key_of_get(request: &mut Request, rules: &CacheRules) -> Vec<u8> {
-    let method = request.method_override.replace("GET");
+    key_of(request, rules, "GET")
+}
+
+/// The key that the same request has with another method.
+fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Vec<u8> {
+    let method = request.method_override.replace(method);
+    // What maps gave for the method that came is not what they give for this one.
+    let maps = std::mem::take(&mut request.extras.map_values);
     let key = variable::evaluate(request, &rules.key);
+    request.extras.map_values = maps;
     request.method_override = method;
     key
 }

@@ -299,6 +299,11 @@ impl Request {
         self.trace.get_or_insert_default()
     }
 
+    /// A request line was understood: without one there is nothing but its bytes.
+    pub fn has_line(&self) -> bool {
+        !self.head.method().is_empty()
+    }
+
     pub fn method_name(&self) -> &[u8] {
         match self.method_override {
             Some(name) => name.as_bytes(),

@@ -123,11 +123,17 @@ fn at_hand<'r>(request: &'r Request, variable: &Variable) -> Option<&'r [u8]> {
         return None;
     };
     Some(match builtin {
-        B::Args | B::QueryString if request.view.counts_all_arguments() => &request.args,
+        B::Args | B::QueryString
+            if request.view.counts_all_arguments() && !request.args.is_empty() =>
+        {
+            &request.args
+        }
         B::Host if !request.host.is_empty() => &request.host,
         B::Request => request.head.request_line(),
-        B::RequestMethod => request.method_name(),
-        B::RequestUri if request.view.counts_all_arguments() => request.received_target(),
+        B::RequestMethod if !request.method_name().is_empty() => request.method_name(),
+        B::RequestUri if request.view.counts_all_arguments() && request.has_line() => {
+            request.received_target()
+        }
         B::Scheme => request.scheme.as_bytes(),
         B::Uri | B::DocumentUri => &request.path,
         _ => return None,
@@ -142,8 +148,15 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
         Variable::Capture(group) => put(request.extras.captures.group(usize::from(*group)), out),
         Variable::Slot(slot) => match request.extras.slots.get(slot.0) {
             Some(Some(value)) => put(Some(value), out),
-            _ => false,
+            // As in nginx what `set` would have written is empty, what a pattern would have
+            // captured is not there.
+            _ => request.runtime.site.http.slots_of_set.contains(slot),
         },
+        Variable::SetOver(slot, made) => match request.extras.slots.get(slot.0) {
+            Some(Some(value)) => put(Some(value), out),
+            _ => write_looked_up(request, made, out),
+        },
+        Variable::WithoutTls => false,
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
             write_looked_up(request, variable, out)
         }
@@ -244,7 +257,11 @@ pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
 fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> bool {
     use Builtin as B;
     match builtin {
-        B::Args | B::QueryString => put_args(request, &request.args, out),
+        B::Args | B::QueryString => {
+            put_args(request, &request.args, out);
+            !request.args.is_empty()
+        }
+        B::RequestUri if !request.has_line() => false,
         B::RequestUri => {
             let target = request.received_target();
             arguments::put_target(target, request.view.ignored_arguments(), out);
@@ -258,7 +275,14 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
             }
             true
         }
+        // A request of HTTP/0.9 names none.
+        B::ServerProtocol
+            if !request.has_line() || request.head.version() == http1::Version::Http09 =>
+        {
+            false
+        }
         B::ServerProtocol => put(Some(request.head.version().as_str().as_bytes()), out),
+        B::Http2 | B::Http3 => true,
         B::Https => {
             if request.scheme == "https" {
                 out.extend_from_slice(b"on");
@@ -378,10 +402,10 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::FastcgiScriptName => write_script_name(request, out),
         B::FastcgiPathInfo => write_path_info(request, out),
         B::Status => {
-            let status = if request.status == 0 {
-                0
-            } else {
-                request.status
+            // As in nginx, whose own codes for kinds of a bad request clients never see.
+            let status = match request.status {
+                494..=497 => 400,
+                status => status,
             };
             if status < 100 {
                 out.extend_from_slice(b"00");

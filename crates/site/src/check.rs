@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean};
 
-use crate::directives::{self, Context, Directive, Ending, Found};
+use crate::directives::{self, Context, Directive, Effect, Ending, Found};
 
 /// A directive in its place, as the table wants it.
 #[derive(Debug)]
@@ -73,6 +73,7 @@ fn level<'a>(
             );
             continue;
         }
+        diagnostics.extend(without_effect(directive, spec));
         let children = match (spec.ending, &directive.block) {
             (Ending::Block, Some(block)) => level(block, inside(spec.name, context), diagnostics),
             _ => Vec::new(),
@@ -132,11 +133,29 @@ fn find(
     None
 }
 
+/// Something was asked for that does not happen.
+fn without_effect(directive: &Written, spec: &Directive) -> Option<Diagnostic> {
+    let Effect::Missing(why) = spec.effect else {
+        return None;
+    };
+    if matches!(directive.args.as_slice(), [value] if ["off", "auto"].contains(&value.text.as_str()))
+    {
+        return None;
+    }
+    let message = format!("\"{}\" has no effect", directive.name);
+    Some(
+        Diagnostic::warning(directive.head(), message)
+            .label(why)
+            .cause(why),
+    )
+}
+
 fn unknown(name: &Word, context: Context) -> Diagnostic {
-    if let Some(advice) = directives::advice_for_unsupported(name) {
+    if let Some(unsupported) = directives::unsupported(name) {
         return Diagnostic::error(name.span, format!("unsupported directive \"{name}\""))
-            .label("nginx has it, Mayfly does not yet")
-            .hint(advice);
+            .label(unsupported.origin.label())
+            .hint(unsupported.advice)
+            .cause(unsupported.cause());
     }
     let diagnostic = Diagnostic::error(name.span, format!("unknown directive \"{name}\""));
     let here: Vec<String> = directives::all()

@@ -27,7 +27,7 @@ mod unsupported;
 mod upstream;
 mod zstd;
 
-pub use unsupported::{advice_for_unsupported, unsupported_names};
+pub use unsupported::{NO_TLS, Origin, Unsupported, unsupported, unsupported_names};
 
 /// Protocols towards upstreams: what `*` at the start of a name stands for.
 pub const PREFIXES: &[&str] = &["fastcgi", "proxy"];
@@ -95,8 +95,10 @@ pub enum Inheritance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Works,
-    /// Accepted without effect, and why.
+    /// Accepted without effect, and why. Nobody misses anything.
     Ignored(&'static str),
+    /// Accepted without effect, and why. Somebody counts on what does not happen: it is warned of.
+    Missing(&'static str),
 }
 
 /// One entry of the table.
@@ -186,6 +188,11 @@ impl Directive {
 
     const fn ignored(mut self, why: &'static str) -> Self {
         self.effect = Effect::Ignored(why);
+        self
+    }
+
+    const fn missing(mut self, why: &'static str) -> Self {
+        self.effect = Effect::Missing(why);
         self
     }
 

@@ -2,7 +2,7 @@
 //!
 //! One line for each, in the order of the files, indented like the blocks.
 
-use nginx_conf::{Ast, Directive as Written, Sources};
+use nginx_conf::{Ast, Diagnostic, Directive as Written, Sources, Span};
 
 use crate::check::inside;
 use crate::directives::{self, Context, Effect, Ending, Found};
@@ -17,6 +17,8 @@ pub struct Explained {
     /// Name and arguments as they are understood.
     pub text: String,
     pub verdict: Verdict,
+    /// What the same reading warns of at this place.
+    pub warning: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,61 +32,103 @@ pub enum Verdict {
     /// It exists, but not here.
     Misplaced,
     Unknown,
+    /// It exists and may stand here, and the same reading refuses what it says.
+    Refused(String),
 }
 
 impl std::fmt::Display for Explained {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let indent = "  ".repeat(self.depth);
         write!(out, "{}: {indent}{}  -- ", self.place, self.text)?;
-        match self.verdict {
+        match &self.verdict {
             Verdict::Works(what) => write!(out, "works: {what}"),
             Verdict::Ignored(why) => write!(out, "ignored: {why}"),
             Verdict::Unsupported(advice) => write!(out, "unsupported: {advice}"),
             Verdict::Misplaced => out.write_str("not allowed here"),
             Verdict::Unknown => out.write_str("unknown"),
+            Verdict::Refused(why) => write!(out, "refused: {why}"),
+        }?;
+        match &self.warning {
+            Some(warning) => write!(out, " (warning: {warning})"),
+            None => Ok(()),
         }
     }
 }
 
-/// Explains every directive of a tree.
-pub fn explain(ast: &Ast, sources: &Sources) -> Vec<Explained> {
+/// Explains every directive of a tree; `found` is every complaint about it.
+pub fn explain(ast: &Ast, sources: &Sources, found: &[Diagnostic]) -> Vec<Explained> {
     let mut lines = Vec::new();
-    level(&ast.directives, Context::Main, 0, sources, &mut lines);
+    let explaining = Explaining { sources, found };
+    explaining.level(&ast.directives, Context::Main, 0, &mut lines);
     lines
 }
 
-fn level(
-    written: &[Written],
-    context: Context,
-    depth: usize,
-    sources: &Sources,
-    lines: &mut Vec<Explained>,
-) {
-    for directive in written {
-        let found = directives::find(&directive.name, context);
-        lines.push(Explained {
-            place: place(directive, sources),
-            depth,
-            text: text(directive),
-            verdict: verdict(&directive.name, found),
-        });
-        if let (Some(block), Found::Directive(spec)) = (&directive.block, found)
-            && spec.ending == Ending::Block
-        {
-            level(block, inside(spec.name, context), depth + 1, sources, lines);
+struct Explaining<'a> {
+    sources: &'a Sources,
+    found: &'a [Diagnostic],
+}
+
+impl Explaining<'_> {
+    fn level(
+        &self,
+        written: &[Written],
+        context: Context,
+        depth: usize,
+        lines: &mut Vec<Explained>,
+    ) {
+        for directive in written {
+            let found = directives::find(&directive.name, context);
+            // What stands in a block of directives has lines of its own.
+            let (inner, about) = match (&directive.block, found) {
+                (Some(block), Found::Directive(spec)) if spec.ending == Ending::Block => {
+                    (Some((block, inside(spec.name, context))), directive.head())
+                }
+                _ => (None, directive.span),
+            };
+            let mut verdict = verdict(&directive.name, found);
+            if let (Verdict::Works(_) | Verdict::Ignored(_), Some(error)) =
+                (&verdict, self.complaint(about, true))
+            {
+                verdict = Verdict::Refused(error.message.clone());
+            }
+            let warning = match verdict {
+                Verdict::Works(_) => self.complaint(about, false),
+                _ => None,
+            };
+            lines.push(Explained {
+                place: place(directive, self.sources),
+                depth,
+                text: text(directive),
+                verdict,
+                warning: warning.map(|warning| warning.message.clone()),
+            });
+            if let Some((block, context)) = inner {
+                self.level(block, context, depth + 1, lines);
+            }
         }
     }
+
+    /// The first error or warning that points into this place.
+    fn complaint(&self, about: Span, is_error: bool) -> Option<&Diagnostic> {
+        self.found.iter().find(|it| {
+            it.is_error() == is_error && it.span.is_some_and(|span| is_within(span, about))
+        })
+    }
+}
+
+fn is_within(inner: Span, outer: Span) -> bool {
+    inner.source == outer.source && inner.start >= outer.start && inner.end <= outer.end
 }
 
 fn verdict(name: &str, found: Found) -> Verdict {
     match found {
         Found::Directive(spec) => match spec.effect {
             Effect::Works => Verdict::Works(spec.short),
-            Effect::Ignored(why) => Verdict::Ignored(why),
+            Effect::Ignored(why) | Effect::Missing(why) => Verdict::Ignored(why),
         },
         Found::Elsewhere(_) => Verdict::Misplaced,
-        Found::Unknown => match directives::advice_for_unsupported(name) {
-            Some(advice) => Verdict::Unsupported(advice),
+        Found::Unknown => match directives::unsupported(name) {
+            Some(unsupported) => Verdict::Unsupported(unsupported.advice),
             None => Verdict::Unknown,
         },
     }

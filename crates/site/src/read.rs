@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use nginx_conf::{Ast, Diagnostic, Loader, Sources, load_with_globals};
+use nginx_conf::{
+    Ast, Diagnostic, Loader, MAX_DIAGNOSTICS, Sources, load_with_globals, merge_by_cause,
+};
 
 use crate::lower::{LowerOptions, lower};
 use crate::model::Site;
@@ -15,8 +17,11 @@ pub struct Reading {
     /// The tree, for `check --explain`.
     pub ast: Ast,
     pub sources: Sources,
-    /// In the order of the text, those of the grammar first.
+    /// In the order of the text, those of the grammar first; one for each cause, and no
+    /// more than anybody reads.
     pub diagnostics: Vec<Diagnostic>,
+    /// Each complaint by itself.
+    pub complaints: Vec<Diagnostic>,
 }
 
 impl Reading {
@@ -52,14 +57,22 @@ pub fn read_with(
 ) -> Reading {
     let loaded = load_with_globals(globals, path, &options.prefix, loader);
     let is_broken = loaded.has_errors();
-    let (site, found) = lower(&loaded.ast, &loaded.sources, options);
+    let (site, mut found) = lower(&loaded.ast, &loaded.sources, options);
+    if is_broken {
+        // What lacks as a whole may be in the part that could not be read.
+        found.retain(|diagnostic| diagnostic.span.is_some());
+    }
     let mut diagnostics = loaded.diagnostics;
+    let complaints: Vec<Diagnostic> = diagnostics.iter().chain(&found).cloned().collect();
+    let mut found = merge_by_cause(found);
+    found.truncate(MAX_DIAGNOSTICS);
     diagnostics.extend(found);
     Reading {
         site: site.filter(|_| !is_broken),
         ast: loaded.ast,
         sources: loaded.sources,
         diagnostics,
+        complaints,
     }
 }
 
@@ -89,5 +102,5 @@ pub fn fuzz_read(bytes: &[u8]) {
     for diagnostic in &reading.diagnostics {
         nginx_conf::render(diagnostic, &reading.sources, nginx_conf::Style::Plain);
     }
-    crate::explain(&reading.ast, &reading.sources);
+    crate::explain(&reading.ast, &reading.sources, &reading.complaints);
 }

@@ -94,8 +94,14 @@ fn entry(page: &mut String, directive: &Directive) {
     };
     let _ = writeln!(page, "- Inherited: {inherited}");
     let _ = writeln!(page, "- Since: {}", directive.since);
-    if let Effect::Ignored(why) = directive.effect {
-        let _ = write!(page, "\nAccepted without effect: {why}.\n");
+    match directive.effect {
+        Effect::Works => {}
+        Effect::Ignored(why) => {
+            let _ = write!(page, "\nAccepted without effect: {why}.\n");
+        }
+        Effect::Missing(why) => {
+            let _ = write!(page, "\nAccepted without effect, with a warning: {why}.\n");
+        }
     }
     if !directive.long.is_empty() {
         let _ = write!(page, "\n{}\n", directive.long);

@@ -180,6 +180,10 @@ fn inputs_of(http: &Http, text: &Template, depth: usize, found: &mut BTreeSet<In
         let Part::Variable(variable) = part else {
             continue;
         };
+        let variable = match variable {
+            Variable::SetOver(_, made) => made,
+            other => other,
+        };
         match variable {
             Variable::Builtin(builtin) => of_builtin(*builtin, found),
             Variable::Argument(name) => {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use nginx_conf::{Style, render};
+use site::Verdict;
 
 const RULE: &str = "----------------------------------------\n";
 
@@ -99,7 +100,7 @@ fn explain_says_what_becomes_of_each_directive() {
            server { root /a; js_import a; nonsense; use epoll; types { a/b c; } }\n\
          }\n",
     );
-    let lines: Vec<String> = site::explain(&reading.ast, &reading.sources)
+    let lines: Vec<String> = site::explain(&reading.ast, &reading.sources, &reading.complaints)
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -147,4 +148,34 @@ fn files_with_a_line_or_a_byte_missing_give_a_site_or_an_error() {
             site::fuzz_read(&bytes);
         }
     }
+}
+
+#[test]
+fn explain_says_works_of_nothing_that_is_refused() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");
+    let mut refused_lines = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let input = text.split_once(RULE).map_or(&*text, |(input, _)| input);
+        let reading = common::read(input);
+        let lines = site::explain(&reading.ast, &reading.sources, &reading.complaints);
+        let place = |span| {
+            let at = reading.sources.position(span)?;
+            Some(format!("{}:{}", at.path.display(), at.line))
+        };
+        let errors = reading.complaints.iter().filter(|it| it.is_error());
+        for place in errors.filter_map(|it| place(it.span?)) {
+            let here: Vec<_> = lines.iter().filter(|line| line.place == place).collect();
+            let is_told = |line: &&site::Explained| {
+                !matches!(line.verdict, Verdict::Works(_) | Verdict::Ignored(_))
+            };
+            // The line of an entry of a `map` belongs to the block.
+            assert!(
+                here.is_empty() || here.iter().any(is_told),
+                "{place} is refused: {here:?}\n{input}"
+            );
+            refused_lines += usize::from(!here.is_empty());
+        }
+    }
+    assert!(refused_lines > 50, "the golden files hold mistakes");
 }

@@ -142,7 +142,7 @@ fn every_entry_is_documented() {
         assert!(example.ends_with([';', '}']), "{name}: {example}");
         let has_syntax = !syntax.is_empty() && !syntax.starts_with('{');
         assert_eq!(arguments.1 > 0, has_syntax, "{name}: {syntax}");
-        if let Effect::Ignored(why) = effect {
+        if let Effect::Ignored(why) | Effect::Missing(why) = effect {
             assert!(!why.is_empty() && !why.ends_with('.'), "{name}: {why}");
         }
     }
@@ -152,7 +152,7 @@ fn every_entry_is_documented() {
 fn what_is_unsupported_is_not_supported() {
     for directive in directives::all() {
         for name in directive.names() {
-            let advice = directives::advice_for_unsupported(&name);
+            let advice = directives::unsupported(&name);
             // A family of another protocol may have a member that is accepted.
             let is_exception = name.ends_with("_temp_path");
             assert!(
@@ -164,9 +164,7 @@ fn what_is_unsupported_is_not_supported() {
     for name in directives::unsupported_names() {
         let shown = name.trim_end_matches('*');
         assert!(
-            !directives::advice_for_unsupported(shown)
-                .unwrap_or_default()
-                .is_empty(),
+            directives::unsupported(shown).is_some_and(|it| !it.advice.is_empty()),
             "{name}"
         );
     }

@@ -12,7 +12,7 @@ use crate::paths;
 /// What `-c`, `-p`, `-g`, `-e` and `-q` say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// `-c`, relative to the prefix.
+    /// `-c`, relative to `-p`, and to the current folder without it.
     pub conf: Option<PathBuf>,
     /// `-p`.
     pub prefix: Option<PathBuf>,
@@ -31,10 +31,14 @@ impl Flags {
         paths::from_here(prefix)
     }
 
-    /// The configuration file, absolute.
+    /// The configuration file, absolute. What is typed without `-p` is meant from where one
+    /// stands, as for `check`.
     pub fn conf(&self) -> PathBuf {
-        let conf = self.conf.as_deref().unwrap_or(Path::new(paths::CONF));
-        self.prefix().join(conf)
+        match (&self.conf, &self.prefix) {
+            (None, _) => self.prefix().join(paths::CONF),
+            (Some(conf), Some(_)) => self.prefix().join(conf),
+            (Some(conf), None) => paths::from_here(conf.clone()),
+        }
     }
 
     /// The flags as arguments, for a process that shall do the same.
@@ -192,7 +196,8 @@ Options:
   -s signal     : send signal to a running server: stop, quit, reopen, reload
   -p prefix     : set prefix path (default: {prefix})
   -e filename   : set error log file
-  -c filename   : set configuration file (default: {conf})
+  -c filename   : set configuration file (default: {conf});
+                  begins at the prefix with -p, else where you are
   -g directives : set global directives out of configuration file
 
 Exit codes: 0 done; 1 refused (bad configuration or flags, failed start or signal);
@@ -276,7 +281,7 @@ mod tests {
     #[test]
     fn wrong_flags_are_refused_in_nginxs_words() {
         let cases = [
-            ("x", "invalid option: \"x\""),
+            ("-t x", "invalid option: \"x\""),
             ("-x", "invalid option: \"x\""),
             ("-tz", "invalid option: \"z\""),
             ("-c", "option \"-c\" requires file name"),
@@ -306,5 +311,7 @@ mod tests {
         assert_eq!(flags("a/b.conf", "/x").conf(), Path::new("/x/a/b.conf"));
         assert_eq!(flags("/b.conf", "/x").conf(), Path::new("/b.conf"));
         assert_eq!(flags("", "/x").conf(), Path::new(paths::CONF));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(flags("a/b.conf", "").conf(), here.join("a/b.conf"));
     }
 }

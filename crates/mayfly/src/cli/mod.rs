@@ -77,6 +77,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
             other => Ok(other),
         },
         Some(word) if words::is_word(word) => words::parse(arguments),
+        Some(word) if !word.is_empty() && !word.starts_with('-') => Err(words::unknown(word)),
         _ => flags::parse(arguments),
     }
 }

@@ -95,11 +95,85 @@ fn workers(text: &str) -> Result<Workers, String> {
     }
 }
 
+/// The words, for whoever mistypes one.
+const WORDS: [&str; 4] = ["serve", "check", "help", "version"];
+
 pub(super) fn is_word(word: &str) -> bool {
-    matches!(
-        word,
-        "serve" | "check" | "help" | "version" | "--help" | "--version"
-    )
+    WORDS.contains(&word) || matches!(word, "--help" | "--version")
+}
+
+/// Words that other programs have, and what does the same here.
+const ELSEWHERE: [(&[&str], &str); 6] = [
+    (
+        &["start", "run", "up"],
+        "mayfly serve DIR for a folder, mayfly -c FILE for a configuration",
+    ),
+    (&["stop", "shutdown", "down"], "mayfly -s stop"),
+    (&["quit"], "mayfly -s quit"),
+    (&["reload", "restart"], "mayfly -s reload"),
+    (&["reopen"], "mayfly -s reopen"),
+    (&["test", "validate", "lint"], "mayfly check FILE"),
+];
+
+/// What to say to whoever begins with a word that is none.
+pub(super) fn unknown(word: &str) -> Refusal {
+    let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&word));
+    let tip = if let Some((_, instead)) = elsewhere {
+        format!("\n  tip: {instead}\n")
+    } else if let Some(meant) = nginx_conf::did_you_mean(word, WORDS) {
+        format!("\n  tip: did you mean \"{meant}\"?\n")
+    } else if word.ends_with(".conf") {
+        format!("\n  tip: mayfly -c {word}\n")
+    } else if word.contains('/') || word == "." {
+        format!("\n  tip: mayfly serve {word}\n")
+    } else {
+        String::new()
+    };
+    Refusal::Words(format!(
+        "mayfly: there is no word \"{word}\"\n{tip}\n\
+         Words: {}. Flags are nginx's: mayfly -h shows them.\n",
+        WORDS.join(", ")
+    ))
+}
+
+/// Options that other programs have for where to listen.
+const LISTEN_ELSEWHERE: [&str; 9] = [
+    "--port",
+    "-p",
+    "--host",
+    "-H",
+    "--bind",
+    "-b",
+    "--address",
+    "--addr",
+    "-l",
+];
+
+/// The complaint, with what does the same where another program's option was typed.
+fn with_tip(message: String, arguments: &[OsString]) -> String {
+    let typed = |option: &str| {
+        arguments.iter().any(|argument| {
+            let argument = argument.to_string_lossy();
+            argument
+                .split_once('=')
+                .map_or(&*argument, |(name, _)| name)
+                == option
+        })
+    };
+    match LISTEN_ELSEWHERE.iter().find(|option| typed(option)) {
+        Some(option) => {
+            // What clap proposes is to pass it on as a value, which nobody means.
+            let kept: Vec<&str> = message
+                .lines()
+                .filter(|line| !line.contains("as a value, use"))
+                .collect();
+            format!(
+                "{}\n  tip: in the place of {option} there is --listen ADDR:PORT, as in --listen 127.0.0.1:8080\n",
+                kept.join("\n").replace("\n\n\n", "\n\n")
+            )
+        }
+        None => message,
+    }
 }
 
 pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
@@ -119,6 +193,9 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
         }) => Ok(Command::Text(version_text())),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp => Ok(Command::Text(error.to_string())),
+            ErrorKind::UnknownArgument => {
+                Err(Refusal::Words(with_tip(error.to_string(), arguments)))
+            }
             _ => Err(Refusal::Words(error.to_string())),
         },
     }
@@ -171,6 +248,33 @@ mod tests {
             ("serve a --workers 0", "expected a number from 1"),
             ("serve a --bogus", "--bogus"),
             ("check", "<FILE>"),
+        ];
+        for (line, part) in cases {
+            match run(line) {
+                Err(Refusal::Words(text)) => assert!(text.contains(part), "{line}: {text}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_other_programs_say_what_does_the_same_here() {
+        let cases = [
+            ("sevre", "did you mean \"serve\"?"),
+            ("server", "did you mean \"serve\"?"),
+            ("chekc a.conf", "did you mean \"check\"?"),
+            ("start", "mayfly serve DIR"),
+            ("stop", "mayfly -s stop"),
+            ("reload", "mayfly -s reload"),
+            ("a/site.conf", "mayfly -c a/site.conf"),
+            ("./public", "mayfly serve ./public"),
+            ("xyz", "Words: serve, check, help, version."),
+            ("sevre", "Words: serve, check, help, version."),
+            ("serve a --port 80", "--listen ADDR:PORT"),
+            ("serve a --port=80", "--listen ADDR:PORT"),
+            ("serve a -p 80", "--listen ADDR:PORT"),
+            ("serve a --bind 0.0.0.0", "--listen ADDR:PORT"),
+            ("serve a --lisen 80", "--listen"),
         ];
         for (line, part) in cases {
             match run(line) {

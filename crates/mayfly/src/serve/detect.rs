@@ -130,6 +130,11 @@ pub struct Found {
     pub sends_purges: bool,
     /// An application that needs no rules but about its private parts.
     pub layout: Option<&'static Layout>,
+    /// The files that told the application, relative to the document root; none for one that
+    /// has no name.
+    pub signs: &'static [&'static str],
+    /// Applications in folders of the document root.
+    pub below: Vec<Below>,
     /// Folders that Apache would not hand out: see [`super::closed_folders()`].
     pub closed_folders: Vec<ClosedFolder>,
 }
@@ -153,12 +158,21 @@ impl Found {
     }
 }
 
+/// An application in a folder of the document root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Below {
+    /// The application.
+    pub kind: Kind,
+    /// The path that visitors see, without a slash at the end: `/blog`.
+    pub path: String,
+}
+
 /// Folders that are commonly the document root of a project.
 const ROOTS: [&str; 6] = ["public", "web", "docroot", "htdocs", "public_html", "www"];
 
 /// Files that tell an application, relative to its document root. All of a
 /// row must be there.
-const SIGNS: [(Kind, &[&str]); 8] = [
+const SIGNS: [(Kind, &[&str]); 11] = [
     (Kind::WordPress, &["wp-load.php", "wp-includes/version.php"]),
     (Kind::WordPress, &["wp-config.php", "wp/wp-load.php"]),
     (Kind::MediaWiki, &["load.php", "includes/WebStart.php"]),
@@ -170,11 +184,21 @@ const SIGNS: [(Kind, &[&str]); 8] = [
     ),
     (Kind::Laravel, &["index.php", "../artisan"]),
     (Kind::Symfony, &["index.php", "../config/bundles.php"]),
+    (Kind::Symfony, &["index.php", "../symfony.lock"]),
+    (Kind::Symfony, &["index.php", "../bin/console"]),
+    (Kind::Symfony, &["index.php", "../src/Kernel.php"]),
 ];
 
 /// Looks at a site's files.
 pub fn detect(files: &dyn Files) -> Found {
-    let (kind, root) = application(files).unwrap_or_else(|| generic(files));
+    let (mut kind, root, signs) = application(files).unwrap_or_else(|| {
+        let (kind, root) = generic(files);
+        (kind, root, &[])
+    });
+    let below = below(files, kind, root);
+    if kind == Kind::Static && !below.is_empty() {
+        kind = Kind::PlainPhp;
+    }
     let front_controller = match kind {
         Kind::PlainPhp | Kind::Static => None,
         Kind::DokuWiki => Some("/doku.php"),
@@ -189,6 +213,8 @@ pub fn detect(files: &dyn Files) -> Found {
             && files.names(&join(root, "wiki")).is_empty(),
         sends_purges: kind == Kind::MediaWiki && purges(files, root),
         layout: layout(files, kind, root),
+        signs,
+        below,
         closed_folders: Vec::new(),
     }
 }
@@ -207,14 +233,58 @@ fn purges(files: &dyn Files, root: &str) -> bool {
 }
 
 /// The application whose files are all there, the folder itself first.
-fn application(files: &dyn Files) -> Option<(Kind, &'static str)> {
+fn application(files: &dyn Files) -> Option<(Kind, &'static str, &'static [&'static str])> {
     std::iter::once("").chain(ROOTS).find_map(|root| {
         let has_all = |signs: &[&str]| signs.iter().all(|sign| files.is_file(&join(root, sign)));
         SIGNS
             .iter()
             .find(|(_, signs)| has_all(signs))
-            .map(|(kind, _)| (*kind, root))
+            .map(|(kind, signs)| (*kind, root, *signs))
     })
+}
+
+/// Folders looked into for an application of their own.
+const BELOW_MAX: usize = 1000;
+
+/// What lies in folders of the document root and answers there for paths that are no files:
+/// an application that we know, or an `index.php` that Apache was told of.
+fn below(files: &dyn Files, kind: Kind, root: &str) -> Vec<Below> {
+    if kind == Kind::DokuWiki {
+        // It has addresses of its own for everything.
+        return Vec::new();
+    }
+    let is_plain = |name: &String| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        name.bytes().all(is_plain) && !name.starts_with('.')
+    };
+    let mut names: Vec<String> = files.names(root).into_iter().filter(is_plain).collect();
+    names.sort();
+    names.dedup();
+    let has_settings = |folder: &str| files.is_file(&join(folder, "wp-config.php"));
+    let kind_of = |folder: &str| {
+        let is_here = |(kind, signs): &&(Kind, &'static [&str])| {
+            // The core of a project by Composer belongs to the WordPress above.
+            let is_core = *kind == Kind::WordPress && has_settings(root) && !has_settings(folder);
+            let is_sign =
+                |sign: &&str| !sign.starts_with("../") && files.is_file(&join(folder, sign));
+            signs.iter().all(is_sign) && !is_core
+        };
+        let is_generic = matches!(kind, Kind::FrontController | Kind::PlainPhp | Kind::Static);
+        let has_front =
+            || files.is_file(&join(folder, "index.php")) && rewrites_to_index(files, folder);
+        match SIGNS.iter().find(is_here) {
+            Some((kind, _)) => Some(*kind),
+            None if is_generic && has_front() => Some(Kind::FrontController),
+            None => None,
+        }
+    };
+    let found = names.into_iter().take(BELOW_MAX).filter_map(|name| {
+        Some(Below {
+            kind: kind_of(&join(root, &name))?,
+            path: format!("/{name}"),
+        })
+    });
+    found.collect()
 }
 
 /// No application we know by name.
@@ -325,7 +395,7 @@ mod tests {
     #[test]
     fn kind_and_document_root_are_told_by_files() {
         use Kind::*;
-        let cases: [(&str, &[&str], Kind, &str); 20] = [
+        let cases: [(&str, &[&str], Kind, &str); 23] = [
             ("nothing", &[], Static, ""),
             ("pages", &["index.html", "a.css"], Static, ""),
             (
@@ -401,6 +471,24 @@ mod tests {
                 "",
             ),
             (
+                "symfony without bundles",
+                &["src/Kernel.php", "public/index.php"],
+                Symfony,
+                "public",
+            ),
+            (
+                "symfony with its console",
+                &["bin/console", "public/index.php"],
+                Symfony,
+                "public",
+            ),
+            (
+                "wordpress below",
+                &["blog/wp-load.php", "blog/wp-includes/version.php"],
+                PlainPhp,
+                "",
+            ),
+            (
                 "front controller in public",
                 &["composer.json", "public/index.php"],
                 FrontController,
@@ -430,6 +518,57 @@ mod tests {
         for (name, paths, kind, root) in cases {
             let found = detect(&Listing(paths.iter().map(|path| (*path, "")).collect()));
             assert_eq!((found.kind, found.document_root), (kind, root), "{name}");
+        }
+    }
+
+    #[test]
+    fn applications_below_the_document_root_are_found() {
+        let wordpress = |folder: &str| {
+            ["index.php", "wp-load.php", "wp-includes/version.php"].map(|it| join(folder, it))
+        };
+        type Case = (&'static str, Vec<String>, &'static [(Kind, &'static str)]);
+        let cases: [Case; 5] = [
+            (
+                "blog beside a site",
+                [
+                    &wordpress("blog")[..],
+                    &["index.php".into(), "about.html".into()],
+                ]
+                .concat(),
+                &[(Kind::WordPress, "/blog")],
+            ),
+            (
+                "two in public",
+                [
+                    &wordpress("public/news")[..],
+                    &["public/index.php".into(), "public/wiki/load.php".into()],
+                    &["public/wiki/includes/WebStart.php".into()],
+                ]
+                .concat(),
+                &[(Kind::WordPress, "/news"), (Kind::MediaWiki, "/wiki")],
+            ),
+            (
+                "the core of a project by Composer",
+                [&wordpress("web/wp")[..], &["web/wp-config.php".into()]].concat(),
+                &[],
+            ),
+            (
+                "a name that no pattern should hold",
+                wordpress("my blog").to_vec(),
+                &[],
+            ),
+            (
+                "parts of WordPress itself",
+                [&wordpress("")[..], &["wp-content/index.php".into()]].concat(),
+                &[],
+            ),
+        ];
+        for (name, paths, expected) in cases {
+            let paths = paths.into_iter().map(|path| (&*path.leak(), ""));
+            let found = detect(&Listing(paths.collect()));
+            let below: Vec<(Kind, &str)> =
+                found.below.iter().map(|it| (it.kind, &*it.path)).collect();
+            assert_eq!(below, expected, "{name}");
         }
     }
 

@@ -6,6 +6,7 @@
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
 mod applications;
+mod below;
 mod closed_folders;
 mod conf_text;
 mod detect;
@@ -16,6 +17,6 @@ mod upstream;
 mod write_config;
 
 pub use closed_folders::{Bounds, closed_folders};
-pub use detect::{Folder, Kind, detect};
+pub use detect::{Folder, Found, Kind, detect};
 pub use upstream::{UpstreamUrl, write_upstream_config};
 pub use write_config::{ServeOptions, write_config};

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::applications::{ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, PHP, Rules, Scripts, rules};
+use super::below;
 use super::closed_folders::{ClosedFolder, Closure};
 use super::conf_text::{CannotWrite, Conf, literal_pattern, over_lines, path, time, word};
 use super::detect::{Found, Kind};
@@ -69,7 +70,7 @@ pub fn write_config(
     options: &ServeOptions,
 ) -> Result<String, CannotWrite> {
     let mut conf = Conf::default();
-    let rules = rules(found.kind);
+    let rules = rules(found.kind).map(|own| below::with_others(own, &found.below));
     let caching = rules.as_ref().filter(|_| !options.ttl.is_zero());
     main_context(&mut conf, found, options, rules.is_some())?;
     conf.open("http");
@@ -98,6 +99,7 @@ pub fn write_config(
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
         changes(&mut conf, found, options);
+        below::personal(&mut conf, &found.below);
     }
     conf.gap();
     locations(&mut conf, found, rules.as_ref(), caching.is_some());
@@ -479,7 +481,7 @@ pub(super) fn max_valid(conf: &mut Conf, options: &ServeOptions) {
 }
 
 /// A directive with words; nothing where there are none.
-fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
+pub(super) fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
     if words.is_empty() {
         return;
     }
@@ -540,8 +542,17 @@ fn locations(conf: &mut Conf, found: &Found, rules: Option<&Rules>, is_caching: 
     if let Some(parent) = found.wp_content_parent {
         debian_wp_content(conf, parent, &in_wp_content);
     }
-    if let Some(rules) = rules {
-        php(conf, found.kind, rules.scripts, is_caching);
+    let scripts = rules.map(|rules| rules.scripts);
+    below::refused_and_scripts(conf, &found.below, scripts, |conf, pattern| {
+        scripts_of(
+            conf,
+            &format!("location ~ \"{pattern}\""),
+            Kind::PlainPhp,
+            is_caching,
+        );
+    });
+    if let Some(scripts) = scripts {
+        php(conf, found.kind, scripts, is_caching);
     }
     conf.note("No other script runs, or is shown as text.");
     conf.refuse("A script that is not visited.", PHP);
@@ -630,10 +641,16 @@ fn php(conf: &mut Conf, kind: Kind, scripts: Scripts, is_caching: bool) {
         conf.close();
         conf.gap();
     }
-    match scripts {
-        Scripts::All => conf.open("location ~ \\.php(?:/|$)"),
-        Scripts::Only(pattern) => conf.open(&format!("location ~ \"{pattern}\"")),
-    }
+    let head = match scripts {
+        Scripts::All => "location ~ \\.php(?:/|$)".to_owned(),
+        Scripts::Only(pattern) => format!("location ~ \"{pattern}\""),
+    };
+    scripts_of(conf, &head, kind, is_caching);
+}
+
+/// A location whose scripts run.
+fn scripts_of(conf: &mut Conf, head: &str, kind: Kind, is_caching: bool) {
+    conf.open(head);
     conf.line(SPLIT);
     conf.line("if (!-f $document_root$fastcgi_script_name) { return 404; }");
     if kind == Kind::DokuWiki && is_caching {
@@ -668,6 +685,7 @@ fn debian_wp_content(conf: &mut Conf, parent: &str, closed: &[&ClosedFolder]) {
 /// Files, and what is none.
 fn files(conf: &mut Conf, found: &Found) {
     let fallback = match (found.kind, found.front_controller) {
+        _ if !found.below.is_empty() => below::FALLBACK.to_owned(),
         (Kind::DokuWiki, _) => "@wiki".to_owned(),
         (_, Some(script)) => format!("{script}?$args"),
         (_, None) => "=404".to_owned(),
@@ -699,6 +717,9 @@ fn files(conf: &mut Conf, found: &Found) {
     conf.deny("Not a file that is handed out.");
     conf.close();
     conf.gap();
+    if !found.below.is_empty() {
+        below::fallback(conf, found);
+    }
     if found.kind == Kind::DokuWiki {
         conf.note("Addresses as DokuWiki writes them with `userewrite` 1.");
         conf.open("location @wiki");
@@ -775,6 +796,8 @@ mod tests {
             has_short_wiki_paths: kind == Kind::MediaWiki,
             sends_purges: false,
             layout: None,
+            signs: &[],
+            below: Vec::new(),
             closed_folders: Vec::new(),
         }
     }

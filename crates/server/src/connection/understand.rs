@@ -18,6 +18,10 @@ pub fn understand(
     let merge = http.servers[request.server.0].merge_slashes;
     let head = request.head.view();
     let target = Target::parse(head.target(), merge)?;
+    // Also where the rest is refused: the log says what was asked for.
+    request.path.extend_from_slice(&target.path);
+    let query = target.query.unwrap_or_default();
+    request.args.extend_from_slice(query);
     let field = head.field(b"host");
     if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
         request.host = std::mem::take(last);
@@ -37,10 +41,6 @@ pub fn understand(
     if target.form == TargetForm::Asterisk {
         return Err(RequestError::InvalidRequestLine);
     }
-    request.path.extend_from_slice(&target.path);
-    request
-        .args
-        .extend_from_slice(target.query.unwrap_or_default());
     if let Some((authority, target)) = replaced {
         // The Host field that came along is not to be believed (RFC 9112 §3.2.2): everything
         // that asks for it or for the target, the application too, finds what counts.

@@ -135,14 +135,17 @@ fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
     Handled::StatusWith(status, kept)
 }
 
-fn purge(request: &Request, zone: &http_cache::Zone, keys: &PurgedKeys) -> Handled {
-    if keys.purge(zone, Millis(request.now)) == 0 {
+fn purge(request: &Request, zone: &http_cache::Zone, keys: &[PurgedKeys]) -> Handled {
+    let now = Millis(request.now);
+    let purged: usize = keys.iter().map(|keys| keys.purge(zone, now)).sum();
+    if purged == 0 && !keys.contains(&PurgedKeys::Everything) {
         return Handled::Status(404);
     }
+    let shown = keys.first().map(PurgedKeys::shown).unwrap_or_default();
     let body = format!(
         "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
          <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
-        String::from_utf8_lossy(&http1::escape::escape_html(&keys.shown()))
+        String::from_utf8_lossy(&http1::escape::escape_html(&shown))
     );
     Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
 }

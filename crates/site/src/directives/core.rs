@@ -26,7 +26,7 @@ pub(super) const TABLE: &[Directive] = &[
         .example("daemon off;"),
     Directive::new("debug_connection", &[Context::Events])
         .takes(1, 1, "ADDRESS").repeats()
-        .ignored("debug lines are switched on for all connections, by `error_log ... debug`")
+        .missing("debug lines are switched on for all connections, by `error_log ... debug`")
         .short("debug lines for some clients")
         .long("Write `error_log FILE debug` instead: it holds for all connections.")
         .example("debug_connection 127.0.0.1;"),
@@ -135,14 +135,14 @@ pub(super) const TABLE: &[Directive] = &[
         .example("worker_connections 1024;"),
     Directive::new("worker_cpu_affinity", &[Context::Main])
         .takes(1, usize::MAX, "auto [MASK] | MASK ...")
-        .ignored("threads are placed by the kernel")
+        .missing("threads are placed by the kernel")
         .short("bind workers to processors")
         .long("The kernel places threads, which it does well. The line is accepted so that files written for nginx load.")
         .example("worker_cpu_affinity auto;"),
     Directive::new("worker_priority", &[Context::Main])
         .takes(1, 1, "NUMBER")
         .default("0")
-        .ignored("priority is set by the service manager")
+        .missing("priority is set by the service manager")
         .short("scheduling priority")
         .long("Priorities are set by the service manager, for all threads alike.")
         .example("worker_priority -5;"),
@@ -154,7 +154,7 @@ pub(super) const TABLE: &[Directive] = &[
         .example("worker_processes auto;"),
     Directive::new("worker_rlimit_core", &[Context::Main])
         .takes(1, 1, "SIZE")
-        .ignored("core dumps are limited by the service manager")
+        .missing("core dumps are limited by the service manager")
         .short("size of core dumps")
         .long("Core dumps are a matter of the service manager here. The line is accepted so that files written for nginx load.")
         .example("worker_rlimit_core 500m;"),

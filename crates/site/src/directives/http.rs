@@ -136,21 +136,21 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("http2", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("there is no HTTP/2 yet; clients use HTTP/1.1")
+        .missing("there is no HTTP/2 yet; clients use HTTP/1.1")
         .short("HTTP/2")
         .long("Clients use HTTP/1.1 until HTTP/2 is there. The line is accepted, because they do so by themselves.")
         .example("http2 on;"),
     Directive::new("http2_max_concurrent_streams", &[Context::Http, Context::Server])
         .takes(1, 1, "NUMBER").inherited()
         .default("128")
-        .ignored("there is no HTTP/2 yet")
+        .missing("there is no HTTP/2 yet; clients use HTTP/1.1")
         .short("requests at the same time on one connection")
         .long("It belongs to HTTP/2, which is not there yet.")
         .example("http2_max_concurrent_streams 64;"),
     Directive::new("http3", &[Context::Http, Context::Server])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("there is no HTTP/3 yet; clients use HTTP/1.1")
+        .missing("there is no HTTP/3 yet; clients use HTTP/1.1")
         .short("HTTP/3")
         .long("Clients use HTTP/1.1 until HTTP/3 is there. The line is accepted, because they do so by themselves.")
         .example("http3 on;"),
@@ -180,7 +180,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("keepalive_min_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
         .default("0")
-        .ignored("idle connections are closed by `keepalive_timeout` alone")
+        .missing("idle connections are closed by `keepalive_timeout` alone")
         .short("how long a connection stays at least")
         .long("In nginx it delays the end of idle connections while it shuts down. Here it has no effect.")
         .example("keepalive_min_timeout 5s;"),

@@ -91,7 +91,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("proxy_ssl_ciphers", EVERYWHERE)
         .takes(1, 1, "CIPHERS").inherited()
         .default("DEFAULT")
-        .ignored("the ciphers are those of rustls")
+        .missing("the ciphers are those of rustls")
         .short("ciphers towards upstreams")
         .long("The ciphers are those of rustls, all of them strong. The line has no effect.")
         .example("proxy_ssl_ciphers HIGH:!aNULL;"),

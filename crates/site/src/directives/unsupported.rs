@@ -1,6 +1,9 @@
 //! What nginx has and Mayfly does not: named, so that nobody searches for a
 //! typing error, with what to do meanwhile.
 
+/// What to do about everything that needs TLS.
+pub const NO_TLS: &str = "there is no TLS yet; put a TLS terminator in front and use `listen 80`";
+
 /// Names or beginnings of names (`ssl_*`), and what to do.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("absent_ok", "leave it out"),
@@ -70,14 +73,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
     ("spdy_*", "leave it out"),
-    (
-        "ssl",
-        "there is no TLS yet; put a TLS terminator in front and use `listen 80`",
-    ),
-    (
-        "ssl_*",
-        "there is no TLS yet; put a TLS terminator in front and use `listen 80`",
-    ),
+    ("ssl", NO_TLS),
+    ("ssl_*", NO_TLS),
     ("state", "write the servers into the `upstream` block"),
     ("status", "use `stub_status`"),
     ("status_zone", "leave it out"),
@@ -104,6 +101,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("fastcgi_allow_upstream", "leave it out"),
     ("fastcgi_bind_dynamic", "leave it out"),
     ("fastcgi_request_dynamic", "leave it out"),
+];
+
+/// What modules of others have, which people build into nginx.
+const THIRD_PARTY: &[(&str, &str)] = &[
     (
         "zstd_dict_file",
         "leave it out; browsers have no such dictionary",
@@ -142,22 +143,103 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "passenger*",
         "there are FastCGI, HTTP and memcached upstreams only",
     ),
+    ("auth_ldap*", "let the application check passwords"),
+    (
+        "auth_pam*",
+        "use `auth_basic`, or let the application check passwords",
+    ),
+    ("balancer_by_lua*", "use the methods of `upstream`"),
+    (
+        "cache_purge_response_type",
+        "leave it out; the answer to a purge is a small page",
+    ),
+    ("dav_ext_*", "let the application take uploads"),
+    ("geoip2*", "use `geo` with a list of networks"),
+    ("headers_in_by_lua*", "use `map` and `rewrite`"),
+    ("init_by_lua*", "use `map` and `rewrite`"),
+    ("init_worker_by_lua*", "use `map` and `rewrite`"),
+    ("ldap_server", "let the application check passwords"),
+    ("memc_*", "use `memcached_pass`"),
+    ("nchan_*", "let the application push"),
+    ("push_stream_*", "let the application push"),
+    ("rds_json*", "let the application write it"),
+    ("replace_filter*", "let the application write it"),
+    ("rtmp", "Mayfly serves the web only"),
+    ("security_headers*", "use `add_header ... always`"),
+    ("set_decode_base64", "let the application decode it"),
+    ("set_encode_base64", "let the application encode it"),
+    ("set_escape_uri", "let the application escape it"),
+    ("set_if_empty", "use `map`"),
+    ("set_misc*", "use `map` and `rewrite`"),
+    ("set_random", "use `split_clients $request_id`"),
+    ("set_secure_random_*", "use `$request_id`"),
+    ("set_unescape_uri", "let the application unescape it"),
+    ("slowfs_*", "use `proxy_cache` in front of the files"),
+    ("ssl_certificate_by_lua*", NO_TLS),
+    ("subs_filter*", "let the application write it"),
+    ("testcookie*", "use `limit_req`"),
+    ("upload_*", "let the application take uploads"),
+    ("upsync*", "write the servers into the `upstream` block"),
 ];
+
+/// Whose a directive is that Mayfly does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    Nginx,
+    ThirdParty,
+}
+
+impl Origin {
+    /// For the line under the place.
+    pub fn label(self) -> &'static str {
+        match self {
+            Origin::Nginx => "nginx has it, Mayfly does not yet",
+            Origin::ThirdParty => "a third-party module of nginx has it, Mayfly does not",
+        }
+    }
+}
+
+/// A directive that Mayfly does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The name, or the beginning of a family with `*`.
+    pub pattern: &'static str,
+    pub origin: Origin,
+    /// What to do instead.
+    pub advice: &'static str,
+}
+
+impl Unsupported {
+    /// Directives that one thing missing makes useless have the same cause.
+    pub fn cause(&self) -> &'static str {
+        match self.advice {
+            NO_TLS => NO_TLS,
+            _ => self.pattern,
+        }
+    }
+}
 
 /// What to do instead, where nginx (or a well-known module of others) has a
 /// directive of this name and Mayfly does not.
-pub fn advice_for_unsupported(name: &str) -> Option<&'static str> {
+pub fn unsupported(name: &str) -> Option<Unsupported> {
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => name == pattern,
     };
-    UNSUPPORTED
-        .iter()
-        .find(|(pattern, _)| fits(pattern))
-        .map(|(_, advice)| *advice)
+    let of = |table: &'static [(&'static str, &'static str)], origin| {
+        let (pattern, advice) = *table.iter().find(|(pattern, _)| fits(pattern))?;
+        Some(Unsupported {
+            pattern,
+            origin,
+            advice,
+        })
+    };
+    // Some families of others begin as one of nginx's own.
+    of(THIRD_PARTY, Origin::ThirdParty).or_else(|| of(UNSUPPORTED, Origin::Nginx))
 }
 
 /// The names as the list has them, `*` at the end for families.
 pub fn unsupported_names() -> impl Iterator<Item = &'static str> {
-    UNSUPPORTED.iter().map(|(name, _)| *name)
+    let all = UNSUPPORTED.iter().chain(THIRD_PARTY);
+    all.map(|(name, _)| *name)
 }

@@ -16,6 +16,9 @@ use crate::check::Node;
 use crate::directives::PREFIXES;
 use crate::model::*;
 
+/// Maps of maps are followed so deep.
+const MAX_MAP_DEPTH: usize = 8;
+
 /// Statuses of `*_cache_valid TIME` without codes.
 const VALID_STATUSES: [u16; 3] = [200, 301, 302];
 
@@ -30,6 +33,8 @@ pub(crate) enum Purge {
     None,
     /// Any value neither empty nor `0` purges.
     Conditions(Vec<Template>),
+    /// The same, and all of the zone goes (`METHOD purge_all`).
+    Everything(Vec<Template>),
     /// `ZONE KEY`: every request of this location purges.
     Handler {
         zone: CacheZoneId,
@@ -148,6 +153,7 @@ impl Lowering<'_> {
                 .and_then(|node| self.size_of(node.arg(0))),
             convert_head: self.flag(level, &name("_cache_convert_head"), true),
             purge: Vec::new(),
+            purges_everything: false,
             read_your_writes: self.read_your_writes(level),
             private: self.private_rule(level),
             ignored_arguments: name_set(&names(level, "cache_ignore_args")),
@@ -163,6 +169,10 @@ impl Lowering<'_> {
         match purge {
             Purge::None => {}
             Purge::Conditions(conditions) => rules.purge.clone_from(conditions),
+            Purge::Everything(conditions) => {
+                rules.purge.clone_from(conditions);
+                rules.purges_everything = true;
+            }
             Purge::Handler { zone, key } => {
                 rules.zone = CacheZoneChoice::Zone(*zone);
                 rules.key = key.clone();
@@ -173,6 +183,10 @@ impl Lowering<'_> {
         rules.zone = zone?;
         rules.shared = self.shared_rules(level, &rules, level.find(&name("_cache_key")).is_some());
         rules.cookies_in_key = self.cookies_in_key(&rules.key);
+        self.post_by_body_only(level, protocol, &mut rules, is_handled);
+        if is_handled && !rules.purge.is_empty() {
+            self.warn_of_purges_that_find_nothing(level, protocol, &rules);
+        }
         if is_handled {
             self.warn_of_shared_rules_without_effect(level, &rules);
             self.warn_of_ignored_fields(level, protocol, exchange, &rules);
@@ -233,6 +247,81 @@ impl Lowering<'_> {
                     .label("nginx would show such a page to everybody")
                     .hint("write cache_shared on; then visitors with cookies of their own go past the cache"),
             );
+        }
+    }
+
+    /// A POST is stored only where its key tells bodies apart: who asks another question gets
+    /// another answer.
+    fn post_by_body_only(
+        &mut self,
+        level: &Level<'_>,
+        protocol: &Prefix,
+        rules: &mut CacheRules,
+        is_handled: bool,
+    ) {
+        let is_told_apart =
+            rules.shared.is_some() || self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH);
+        if !rules.methods.post || is_told_apart {
+            return;
+        }
+        rules.methods.post = false;
+        let nodes = level.all(&protocol.name("_cache_methods")).to_vec();
+        let mut words = nodes.iter().flat_map(|node| node.args());
+        if let Some(word) = words.find(|word| word.eq_ignore_ascii_case("POST"))
+            && is_handled
+            && self.warned.insert(word.span)
+        {
+            let key = protocol.name("_cache_key");
+            self.report(
+                Diagnostic::warning(word.span, "responses to POST are not stored all the same")
+                    .label("the body is not in the cache key: whatever one visitor sends, all would get the answer to it")
+                    .hint(format!("write $request_body into {key}")),
+            );
+        }
+    }
+
+    /// Does the text hold this variable, through maps as well?
+    fn holds(&self, text: &Template, wanted: Builtin, depth: usize) -> bool {
+        text.parts.iter().any(|part| match part {
+            Part::Variable(Variable::Builtin(builtin)) => *builtin == wanted,
+            Part::Variable(Variable::Map(id)) => depth.checked_sub(1).is_some_and(|depth| {
+                let map = self.maps.get(id.0);
+                map.is_some_and(|map| self.holds(&map.source, wanted, depth))
+            }),
+            _ => false,
+        })
+    }
+
+    /// A purge looks for what GET and HEAD have stored, which some keys do not let it tell.
+    fn warn_of_purges_that_find_nothing(
+        &mut self,
+        level: &Level<'_>,
+        protocol: &Prefix,
+        rules: &CacheRules,
+    ) {
+        let Some(node) = level.find(&protocol.name("_cache_key")) else {
+            return;
+        };
+        let why = if rules.purges_everything || rules.shared.is_some() {
+            return;
+        } else if self.holds(&rules.key, Builtin::Request, MAX_MAP_DEPTH) {
+            "$request holds the method, and says another one then; $request_uri does not"
+        } else if self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH) && rules.methods.post
+        {
+            // What POST has stored is told apart by bodies that a purge does not have.
+            "$request_body is not known then: answers to POST stay until they are stale"
+        } else if rules.key.parts.iter().any(|part| match part {
+            Part::Variable(Variable::Slot(slot)) => self.is_set_from_method(*slot),
+            _ => false,
+        }) {
+            "a variable in it is set from $request_method, which says another one then; write $request_method itself"
+        } else {
+            return;
+        };
+        let span = node.arg(0).span;
+        if self.warned.insert(span) {
+            let message = "a purge does not find all that is stored under this key";
+            self.report(Diagnostic::warning(span, message).label(why));
         }
     }
 
@@ -353,6 +442,7 @@ impl Lowering<'_> {
     /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.
     pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &Prefix) -> Purge {
         let mut conditions = Vec::new();
+        let mut purges_everything = false;
         for node in level.all(&protocol.name("_cache_purge")).to_vec() {
             let args = node.args();
             let first = node.arg(0);
@@ -373,7 +463,16 @@ impl Lowering<'_> {
                 _ if has_variables(first) => {
                     conditions.extend(args.iter().map(|word| self.template(word)));
                 }
-                [method, rest @ ..] if method.bytes().all(|it| it.is_ascii_uppercase()) => {
+                [method, rest @ ..]
+                    if method.text == "on" || method.bytes().all(|it| it.is_ascii_uppercase()) =>
+                {
+                    let rest = match rest {
+                        [all, rest @ ..] if all.text == "purge_all" => {
+                            purges_everything = true;
+                            rest
+                        }
+                        rest => rest,
+                    };
                     let known = self.purges.get(&method.span).cloned();
                     let condition = known.or_else(|| self.purge_by_method(method, rest));
                     if let Some(condition) = condition {
@@ -390,10 +489,10 @@ impl Lowering<'_> {
                 }
             }
         }
-        if conditions.is_empty() {
-            Purge::None
-        } else {
-            Purge::Conditions(conditions)
+        match (conditions.is_empty(), purges_everything) {
+            (true, _) => Purge::None,
+            (false, false) => Purge::Conditions(conditions),
+            (false, true) => Purge::Everything(conditions),
         }
     }
 
@@ -403,6 +502,16 @@ impl Lowering<'_> {
     fn purge_by_method(&mut self, method: &Word, rest: &[Word]) -> Option<Template> {
         let is_local = |word: &&Word| word.text == "local";
         let names_local = rest.iter().skip(1).any(|word| is_local(&word));
+        if ["GET", "HEAD"].contains(&method.text.as_str()) {
+            self.report(
+                Diagnostic::warning(
+                    method.span,
+                    format!("every {method} purges, and gets no page"),
+                )
+                .label("the method that browsers ask for pages with")
+                .hint("use a location of its own for it, or the method PURGE"),
+            );
+        }
         let networks: Vec<Network> = match rest {
             [] => {
                 self.report(
@@ -411,6 +520,14 @@ impl Lowering<'_> {
                         .hint(format!(
                             "write {method} from 127.0.0.1 and the addresses that may"
                         )),
+                );
+                vec![Network::All]
+            }
+            [from, all] if from.text == "from" && all.text == "all" => {
+                self.report(
+                    Diagnostic::warning(all.span, "anybody may purge").hint(format!(
+                        "write {method} from 127.0.0.1 and the addresses that may"
+                    )),
                 );
                 vec![Network::All]
             }
@@ -453,13 +570,15 @@ impl Lowering<'_> {
             let local = Variable::Builtin(Builtin::ClientIsLocal);
             is_allowed.parts.push(Part::Variable(local));
         }
+        // `on` is what the module of others calls its own method.
+        let name = if method.text == "on" { "PURGE" } else { method };
         let id = MapId(self.maps.len());
         self.maps.push(Map {
             source: Template {
                 parts: vec![Part::Variable(Variable::Builtin(Builtin::RequestMethod))],
             },
             volatile: true,
-            exact: [(super::values::lower_bytes(method), is_allowed)]
+            exact: [(super::values::lower_bytes(name), is_allowed)]
                 .into_iter()
                 .collect(),
             leading_wildcard: Vec::new(),

@@ -172,6 +172,8 @@ impl Lowering<'_> {
                 Variable::Cookie(name) => vec![CookieInKey::Named(name.clone())],
                 Variable::Slot(slot) => vec![CookieInKey::Slot(*slot)],
                 Variable::Map(id) => self.cookies_in_map(*id, depth),
+                // `set` may have written something that no cookie shaped.
+                Variable::SetOver(..) => Vec::new(),
                 _ => Vec::new(),
             })
             .collect()

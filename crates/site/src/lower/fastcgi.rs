@@ -128,7 +128,7 @@ impl Lowering<'_> {
             return Vec::new();
         };
         let word = node.arg(0).clone();
-        if !word.starts_with("php:") {
+        if self.pool_named_by(&word).is_none() {
             return Vec::new();
         }
         USUAL_PARAMS

@@ -31,6 +31,7 @@ impl Lowering<'_> {
             split_clients: std::mem::take(&mut self.split_clients),
             charset_maps: std::mem::take(&mut self.charset_maps),
             slots: self.slot_names(),
+            slots_of_set: self.slots_of_set(),
             made_variables: self.made_variables(),
             groups: std::mem::take(&mut self.groups),
             tls: std::mem::take(&mut self.tls),

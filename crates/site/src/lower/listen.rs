@@ -8,6 +8,7 @@ use nginx_conf::{Diagnostic, Span, Word, did_you_mean};
 use super::Lowering;
 use super::values::{parameter, to_u32};
 use crate::check::Node;
+use crate::directives::NO_TLS;
 use crate::model::*;
 
 /// Ports in one `listen 8000-8100`: more than anybody means.
@@ -129,6 +130,15 @@ impl Lowering<'_> {
     }
 
     fn listen(&mut self, node: &Node<'_>) -> Vec<Listen> {
+        if let Some(word) = node.args().iter().find(|word| word.text == "quic") {
+            // It is UDP: an address of its own, whatever listens on the port by TCP.
+            self.report(
+                Diagnostic::warning(word.span, "this \"listen\" has no effect")
+                    .label("there is no HTTP/3 yet; clients use HTTP/1.1")
+                    .cause("there is no HTTP/3 yet; clients use HTTP/1.1"),
+            );
+            return Vec::new();
+        }
         let addresses = self.listen_addresses(node.arg(0));
         let mut options = ListenOptions::default();
         let mut sets_options = false;
@@ -183,18 +193,20 @@ impl Lowering<'_> {
                         word.span,
                         format!("parameter \"{name}\" of \"listen\" is ignored"),
                     )
-                    .label("HTTP/2 needs TLS, which is not there yet"),
+                    .label("there is no HTTP/2 yet; clients use HTTP/1.1")
+                    .cause("there is no HTTP/2 yet; clients use HTTP/1.1"),
                 );
                 return false;
             }
-            ("ssl" | "quic", None) => {
+            ("ssl", None) => {
                 self.report(
                     Diagnostic::error(
                         word.span,
                         format!("unsupported parameter \"{name}\" of \"listen\""),
                     )
                     .label("nginx has it, Mayfly does not yet")
-                    .hint("put a TLS terminator in front and listen without it"),
+                    .hint(NO_TLS)
+                    .cause(NO_TLS),
                 );
                 return false;
             }

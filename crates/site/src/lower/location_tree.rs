@@ -171,8 +171,7 @@ impl Lowering<'_> {
         outer: &Enclosing,
         gathered: &mut Gathered,
     ) -> LocationId {
-        let returns = level.nodes.iter().any(|node| node.name() == "return");
-        if outer.settings.files.try_files.is_some() && !returns {
+        if outer.settings.files.try_files.is_some() && !level.nodes.iter().any(leaves_location) {
             self.report(
                 Diagnostic::warning(
                     node.span(),
@@ -260,6 +259,21 @@ impl Lowering<'_> {
                 .hint(format!("write location {}/ ", matcher.text)),
             );
         }
+    }
+}
+
+/// Does the request end with this step, or go on in another location?
+fn leaves_location(node: &Node<'_>) -> bool {
+    let flag = node.args().get(2).map(|word| word.text.as_str());
+    match node.name() {
+        "return" => true,
+        "rewrite" => {
+            let is_redirect = node.arg(1).starts_with("http://")
+                || node.arg(1).starts_with("https://")
+                || node.arg(1).starts_with("$scheme");
+            is_redirect || matches!(flag, Some("last" | "redirect" | "permanent"))
+        }
+        _ => false,
     }
 }
 

@@ -50,11 +50,15 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nginx_conf::{Ast, Diagnostic, MAX_DIAGNOSTICS, Sources, Span};
+use nginx_conf::{Ast, Diagnostic, Sources, Span};
 
 use crate::check::{Node, check};
 use crate::model::*;
 use variables::Variables;
+
+/// So many complaints are kept: those of one cause are shown as one, and nobody reads
+/// more than [`nginx_conf::MAX_DIAGNOSTICS`].
+const MAX_COMPLAINTS: usize = 1000;
 
 /// What a configuration does not say by itself.
 #[derive(Debug, Clone)]
@@ -197,14 +201,13 @@ impl<'a> Lowering<'a> {
         self.diagnostics.sort_by_key(place);
         // Levels that inherit a value report its mistake once more.
         self.diagnostics.dedup();
-        self.diagnostics.truncate(MAX_DIAGNOSTICS);
         (self.is_refused, self.diagnostics)
     }
 
-    /// Adds a complaint once, up to as many as anybody reads.
+    /// Adds a complaint once, up to a bound.
     fn report(&mut self, diagnostic: Diagnostic) {
         self.is_refused |= diagnostic.is_error();
-        if self.diagnostics.len() <= MAX_DIAGNOSTICS && !self.diagnostics.contains(&diagnostic) {
+        if self.diagnostics.len() < MAX_COMPLAINTS && !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }
     }

@@ -54,15 +54,8 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(word.span, format!("the duplicate \"{name}\" variable"))
                         .label("this variable cannot be written")
-                        .hint("choose another name; of the built-in ones only $args and $limit_rate can be set"),
-                );
-                None
-            }
-            None if self.is_declared(name) => {
-                self.report(
-                    Diagnostic::error(word.span, format!("the duplicate \"{name}\" variable"))
-                        .label("`map`, `geo` or `split_clients` makes this variable")
-                        .hint("choose another name"),
+                        .hint("choose another name; of the built-in ones only $args and $limit_rate can be set")
+                        .cause(format!("set ${name}")),
                 );
                 None
             }

@@ -222,7 +222,7 @@ impl Lowering<'_> {
         group: &Word,
         names: &NameResolution,
     ) -> Option<RunTimeName> {
-        let is_name = !word.starts_with("unix:") && !word.starts_with("php:");
+        let is_name = !word.starts_with("unix:") && self.pool_named_by(word).is_none();
         let Some((host, port)) = split_host(word).filter(|_| is_name) else {
             // Complains, or finds an address that needs no looking up.
             let endpoint = self.endpoints(word, Some(80)).pop()?;
@@ -287,7 +287,7 @@ impl Lowering<'_> {
             }
             return vec![UpstreamEndpoint::Unix(PathBuf::from(path))];
         }
-        if let Some(name) = word.strip_prefix("php:") {
+        if let Some(name) = self.pool_named_by(word) {
             return self.pool_endpoint(word, name).into_iter().collect();
         }
         let (host, port) = match split_host(word) {
@@ -336,6 +336,14 @@ impl Lowering<'_> {
                 Vec::new()
             }
         }
+    }
+
+    /// `php:POOL`. With a number behind it is a host called `php`, as in many a set-up of
+    /// containers, unless a pool has that number for a name.
+    pub fn pool_named_by<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let name = word.strip_prefix("php:")?;
+        let is_port = name.parse::<u16>().is_ok();
+        (!is_port || self.pools.iter().any(|pool| pool.name == name)).then_some(name)
     }
 
     fn pool_endpoint(&mut self, word: &Word, name: &str) -> Option<UpstreamEndpoint> {

@@ -6,7 +6,7 @@
 //! their patterns are compiled; a name used before that gets its slot at once
 //! and is reported at the end if nothing ever fills it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use nginx_conf::{Diagnostic, Span, did_you_mean};
 
@@ -20,6 +20,9 @@ pub(crate) struct Variables {
     declared: HashMap<String, Variable>,
     slots: Vec<Slot>,
     by_name: HashMap<String, SlotId>,
+    of_set: HashSet<SlotId>,
+    /// Written by `set` with a value that holds the request's method.
+    set_from_method: HashSet<SlotId>,
     pub uses_cache_last_modified: bool,
     /// Some value reads `$sent_http_*`.
     pub uses_sent_fields: bool,
@@ -36,11 +39,9 @@ struct Slot {
 
 /// A name that unknown variables of nginx begin with, and what they are about.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("ssl_", "there is no TLS yet"),
+    ("ssl_", "there is no variable of this name over TLS either"),
     ("geoip_", "use `geo` with a list of networks"),
     ("uid_", "userid is not there yet"),
-    ("http2", "there is no HTTP/2 yet"),
-    ("http3", "there is no HTTP/3 yet"),
     ("modern_browser", "use `map $http_user_agent`"),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("msie", "use `map $http_user_agent`"),
@@ -55,6 +56,38 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("spdy", "there is no SPDY"),
     ("jwt_", "auth_jwt is not there yet"),
     ("otel_", "OpenTelemetry is not there yet"),
+];
+
+/// What nginx tells about TLS, without `ssl_`. On a connection without TLS none of them has a
+/// value there, nor here.
+const TLS_VARIABLES: &[&str] = &[
+    "alpn_protocol",
+    "cipher",
+    "ciphers",
+    "client_cert",
+    "client_escaped_cert",
+    "client_fingerprint",
+    "client_i_dn",
+    "client_i_dn_legacy",
+    "client_raw_cert",
+    "client_s_dn",
+    "client_s_dn_legacy",
+    "client_serial",
+    "client_sigalg",
+    "client_v_end",
+    "client_v_remain",
+    "client_v_start",
+    "client_verify",
+    "curve",
+    "curves",
+    "early_data",
+    "ech_outer_server_name",
+    "ech_status",
+    "protocol",
+    "server_name",
+    "session_id",
+    "session_reused",
+    "sigalg",
 ];
 
 /// Shorter names are near to too many others.
@@ -74,12 +107,22 @@ impl Lowering<'_> {
             if ["set", "auth_request_set"].contains(&node.name())
                 && let Some(name) = node.arg(0).strip_prefix('$')
                 && Builtin::from_name(&name.to_ascii_lowercase()).is_none()
-                && !self.is_declared(name)
             {
-                self.filled_slot(name);
+                let id = self.filled_slot(name);
+                if node.name() == "set" {
+                    self.variables.of_set.insert(id);
+                }
+                if node.arg(1).contains("request_method") {
+                    self.variables.set_from_method.insert(id);
+                }
             }
             self.declare_set_variables(&node.children);
         }
+    }
+
+    /// Does a `set` write the request's method into it?
+    pub fn is_set_from_method(&self, slot: SlotId) -> bool {
+        self.variables.set_from_method.contains(&slot)
     }
 
     /// The slot of a name that something fills.
@@ -115,14 +158,12 @@ impl Lowering<'_> {
             .collect()
     }
 
-    pub fn made_variables(&self) -> HashMap<String, Variable> {
-        self.variables.declared.clone()
+    pub fn slots_of_set(&self) -> HashSet<SlotId> {
+        self.variables.of_set.clone()
     }
 
-    pub fn is_declared(&self, name: &str) -> bool {
-        self.variables
-            .declared
-            .contains_key(&name.to_ascii_lowercase())
+    pub fn made_variables(&self) -> HashMap<String, Variable> {
+        self.variables.declared.clone()
     }
 
     pub fn uses_sent_fields(&self) -> bool {
@@ -144,17 +185,13 @@ impl Lowering<'_> {
         if let [digit @ b'1'..=b'9'] = name.as_bytes() {
             return Variable::Capture(digit - b'0');
         }
-        if let Some(variable) = self.variables.declared.get(name) {
-            return variable.clone();
-        }
-        if let Some(&id) = self.variables.by_name.get(name)
-            && self
-                .variables
-                .slots
-                .get(id.0)
-                .is_some_and(|slot| slot.is_filled)
-        {
-            return Variable::Slot(id);
+        let filled = self.variables.by_name.get(name).copied().filter(|id| {
+            let slot = self.variables.slots.get(id.0);
+            slot.is_some_and(|slot| slot.is_filled)
+        });
+        let made = self.variables.declared.get(name).cloned();
+        if let Some(variable) = made_or_set(made, filled) {
+            return variable;
         }
         if let Some(builtin) = Builtin::from_name(name) {
             return Variable::Builtin(builtin);
@@ -170,6 +207,17 @@ impl Lowering<'_> {
                 Variable::Builtin(Builtin::UpstreamCacheLastModified)
             );
             return variable;
+        }
+        if name
+            .strip_prefix("ssl_")
+            .is_some_and(|it| TLS_VARIABLES.contains(&it))
+        {
+            self.report(
+                Diagnostic::warning(span, "variables about TLS have no value")
+                    .label("there is no TLS yet")
+                    .cause("variables of TLS"),
+            );
+            return Variable::WithoutTls;
         }
         let id = self.slot(name);
         if let Some(slot) = self.variables.slots.get_mut(id.0)
@@ -193,7 +241,8 @@ impl Lowering<'_> {
         for slot in slots.iter().filter(|slot| !slot.is_filled) {
             let name = &slot.name;
             for &span in &slot.uses {
-                let error = Diagnostic::error(span, format!("unknown \"{name}\" variable"));
+                let message = format!("unknown \"{name}\" variable");
+                let error = Diagnostic::error(span, message.clone()).cause(message);
                 let is_guessable = name.len() >= MIN_GUESSED_BYTES;
                 let unsupported = UNSUPPORTED
                     .iter()
@@ -221,15 +270,22 @@ impl Http {
     /// What a name stands for that is met at run time.
     pub fn variable(&self, written: &str) -> Option<Variable> {
         let name = written.to_ascii_lowercase();
-        if let Some(variable) = self.made_variables.get(&name) {
-            return Some(variable.clone());
-        }
-        if let Some(slot) = self.slots.iter().position(|slot| *slot == name) {
-            return Some(Variable::Slot(SlotId(slot)));
+        let made = self.made_variables.get(&name).cloned();
+        let slot = self.slots.iter().position(|slot| *slot == name).map(SlotId);
+        if let Some(variable) = made_or_set(made, slot) {
+            return Some(variable);
         }
         Builtin::from_name(&name)
             .map(Variable::Builtin)
             .or_else(|| with_free_name(written))
+    }
+}
+
+/// As in nginx, `set` may write what `map`, `geo` or `split_clients` makes.
+fn made_or_set(made: Option<Variable>, slot: Option<SlotId>) -> Option<Variable> {
+    match (made, slot) {
+        (Some(made), Some(slot)) => Some(Variable::SetOver(slot, Box::new(made))),
+        (made, slot) => made.or(slot.map(Variable::Slot)),
     }
 }
 

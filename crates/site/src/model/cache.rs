@@ -41,6 +41,8 @@ pub struct CacheRules {
     pub convert_head: bool,
     /// `*_cache_purge`: any value neither empty nor `0` purges instead of fetching.
     pub purge: Vec<Template>,
+    /// `*_cache_purge METHOD purge_all`: such a request removes all of the zone.
+    pub purges_everything: bool,
     /// `cache_read_your_writes TIME`
     pub read_your_writes: Option<Duration>,
     /// `cache_private`

@@ -57,6 +57,8 @@ pub struct Http {
     /// Names of the request's writable variables: `set` and named captures.
     /// A request carries one slot for each.
     pub slots: Vec<String>,
+    /// Those that `set` writes: they are empty where it did not, and not missing.
+    pub slots_of_set: std::collections::HashSet<SlotId>,
     /// What `map`, `geo` and `split_clients` define, by name.
     pub made_variables: HashMap<String, Variable>,
     /// `upstream` blocks first, then one implicit group for each address that

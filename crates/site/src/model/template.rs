@@ -48,6 +48,11 @@ pub enum Variable {
     Capture(u8),
     /// Written by `set` or by a named capture.
     Slot(super::SlotId),
+    /// Made by `map`, `geo` or `split_clients`, and written by `set` as well: what `set`
+    /// wrote in this request, else what is made.
+    SetOver(super::SlotId, Box<Variable>),
+    /// What nginx has over TLS only: `$ssl_NAME`.
+    WithoutTls,
     Map(super::MapId),
     Geo(super::GeoId),
     SplitClients(super::SplitClientsId),
@@ -165,6 +170,8 @@ builtins! {
     GzipRatio "gzip_ratio" "compression achieved on this response, where it is sent in `gzip`";
     Host "host" "host of the request target, else of the Host field, else the server's name";
     Hostname "hostname" "name of this machine";
+    Http2 "http2" "empty: no connection is HTTP/2 yet";
+    Http3 "http3" "empty: no connection is HTTP/3 yet";
     Https "https" "`on` over TLS, else empty";
     InvalidReferer "invalid_referer" "empty when the Referer is one of `valid_referers`, else 1";
     IsArgs "is_args" "`?` where the request has arguments, else empty";

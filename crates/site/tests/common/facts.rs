@@ -175,7 +175,7 @@ fn pass_facts(pass: &Pass) -> Vec<(String, String)> {
         facts.extend(
             fields!(cache; zone, key, valid, methods, min_uses, bypass, no_cache, use_stale, lock,
                 lock_timeout, lock_age, background_update, revalidate, max_range_offset,
-                convert_head, purge, read_your_writes, private, ignored_arguments,
+                convert_head, purge, purges_everything, read_your_writes, private, ignored_arguments,
                 ignored_cookies, stores_set_cookie, stores_authorized, queue_stale, stale)
             .into_iter()
             .map(|(name, value)| (format!("cache.{name}"), value)),

@@ -33,6 +33,7 @@ fn options() -> LowerOptions {
         hostname: "machine".to_owned(),
         resolve: |host, port| match host {
             "localhost" => Ok(vec![([127, 0, 0, 1], port).into()]),
+            "php" => Ok(vec![([192, 0, 2, 9], port).into()]),
             "two.example" => Ok(vec![
                 ([192, 0, 2, 1], port).into(),
                 ([192, 0, 2, 2], port).into(),
