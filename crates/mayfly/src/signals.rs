@@ -72,12 +72,13 @@ impl Signals {
         }
     }
 
-    /// Resolves when the start shall not go on. Reloads meanwhile are pointless.
+    /// Resolves when the start shall not go on. Other signals are kept: the configuration may
+    /// have changed since the start has read it.
     pub async fn told_to_stop(&mut self) {
-        loop {
-            if matches!(self.next().await, Told::Stop | Told::Quit) {
-                return;
-            }
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+            _ = self.quit.recv() => {}
         }
     }
 }

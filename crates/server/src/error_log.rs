@@ -34,6 +34,8 @@ pub struct Registry {
     sinks: Sinks,
     /// For lines about refused requests.
     refusals: LineBudget,
+    /// For lines about PHP that cannot keep up.
+    pub(crate) busy_workers: LineBudget,
 }
 
 impl Registry {
@@ -45,6 +47,7 @@ impl Registry {
         Ok(Registry {
             sinks: Sinks::open(targets)?,
             refusals: LineBudget::default(),
+            busy_workers: LineBudget::of_state(),
         })
     }
 
@@ -53,6 +56,7 @@ impl Registry {
         Registry {
             sinks: Sinks::with_files(files),
             refusals: LineBudget::default(),
+            busy_workers: LineBudget::of_state(),
         }
     }
 
@@ -132,6 +136,11 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
             format_args!("{message} ({left_out} more refusals were not logged)"),
         ),
     }
+}
+
+/// May a line be written about something that anybody can cause? See [`refusal`].
+pub fn may_tell_refusal(runtime: &Runtime) -> bool {
+    runtime.error_logs.refusals.take(clock::now()).is_some()
 }
 
 /// Writes a line that concerns the process and no request.
