@@ -138,6 +138,17 @@ impl StoredHead {
         self.expires_at.since(now)
     }
 
+    /// The `ttl` of `Cache-Status` (RFC 9211 §2.5): whole seconds of the freshness lifetime that
+    /// are left. Negative when stale, from the first moment on.
+    #[must_use]
+    pub fn ttl_secs(&self, now: Millis) -> i64 {
+        let seconds = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
+        match self.is_fresh(now) {
+            true => seconds(self.fresh_for(now).as_secs()),
+            false => -seconds((now.0 - self.expires_at.0) / 1000 + 1),
+        }
+    }
+
     /// The validator `ETag`, as received.
     #[must_use]
     pub fn etag(&self) -> Option<&[u8]> {

@@ -1,7 +1,8 @@
 //! Time as this crate sees it: a number the caller passes in.
 //!
 //! Nothing here reads a clock. The server takes one reading per request from a steady clock that
-//! is set to Unix time once, so that differences never jump, and hands it down.
+//! is set to Unix time once, so that differences never jump, and hands it down. Only
+//! [`crate::decide`] compares with dates that others wrote: its moment is the wall clock's.
 
 use std::time::Duration;
 

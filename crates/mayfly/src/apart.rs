@@ -84,13 +84,15 @@ impl WorkerProcess {
         let channel = Arc::new(ours);
         let (sender, replies) = mpsc::channel(WAITING_REPLIES);
         let reader = channel.clone();
-        std::thread::spawn(move || {
+        let read = move || {
             while let Ok(Some(reply)) = wire::receive_reply(reader.as_fd()) {
                 if sender.blocking_send(reply).is_err() {
                     return;
                 }
             }
-        });
+        };
+        let named = std::thread::Builder::new().name("channel".to_owned());
+        named.spawn(read)?;
         Ok(WorkerProcess {
             channel,
             replies,

@@ -12,7 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use site::{Process, Site};
+use server::runtime::DefaultMemory;
+use site::{Content, Process, Site};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -33,6 +34,10 @@ use crate::sockets::{Bound, Wanted};
 /// Pools that a reload removed are stopped at the latest after this time: a
 /// request of the old configuration that takes longer is on its own.
 const LEAVING_MAX: Duration = Duration::from_secs(60);
+/// `request_terminate_timeout` of pools that have none is at least this.
+const LEAST_TERMINATE: Duration = Duration::from_secs(300);
+/// And this much more than the longest `*_read_timeout`.
+const BEYOND_READING: Duration = Duration::from_secs(60);
 /// A worker process that ends sooner than this after its start is not started
 /// again at once.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
@@ -132,7 +137,9 @@ impl Front {
         limits::raise_open_files(process.open_files_limit, journal);
         let account = account::to_serve(process.user.as_ref()).map_err(one)?;
         warn_of_shared_accounts(&process, journal);
-        limits::make_temp_folders(&site, account.as_ref(), journal);
+        limits::make_temp_folders(&site, account.as_ref(), &invocation.prefix, journal)
+            .map_err(one)?;
+        let default_memory = say_default_memory(&site);
         let workers = worker_count(process.workers);
         let bound = Bound::default()
             .bind(&wanted(&site), workers, journal)
@@ -143,7 +150,7 @@ impl Front {
         };
         let (sender, pool_changes) = mpsc::unbounded_channel();
         let mut pools = Pools::new(journal.clone(), sender);
-        let specs = specs(&process, account.as_ref()).map_err(unbind)?;
+        let specs = specs(&site, account.as_ref()).map_err(unbind)?;
         let change = pools.change(specs).await.map_err(unbind)?;
         pools.settle(change);
         let ready = Ready {
@@ -183,6 +190,9 @@ impl Front {
         if let Err(message) = front.write_pid_file() {
             front.dismantle(Pace::Fast).await;
             return Err(vec![message]);
+        }
+        if let Some(message) = default_memory {
+            front.journal.notice(message);
         }
         front.journal.notice("ready");
         Ok(front)
@@ -299,8 +309,10 @@ impl Front {
         self.say_what_needs_a_restart(&process);
         warn_of_shared_accounts(&process, &self.journal);
         let logs = LogFiles::open(&logs::paths(&site))?;
-        limits::make_temp_folders(&site, self.account.as_ref(), &self.journal);
-        let specs = specs(&process, self.account.as_ref()).map_err(one)?;
+        let prefix = &self.invocation.prefix;
+        limits::make_temp_folders(&site, self.account.as_ref(), prefix, &self.journal)
+            .map_err(one)?;
+        let specs = specs(&site, self.account.as_ref()).map_err(one)?;
         let workers = worker_count(self.accepted.process.workers);
         let bound = self
             .bound
@@ -487,7 +499,34 @@ fn wanted(site: &Site) -> Wanted {
     site.http.listeners.iter().map(listener).collect()
 }
 
-fn specs(process: &Process, server: Option<&Account>) -> Result<Vec<php_pool::PoolSpec>, String> {
+/// What the cache may take where the configuration does not say.
+fn say_default_memory(site: &Site) -> Option<String> {
+    let memory = DefaultMemory::of(site)?;
+    let total = memory.bytes_each.saturating_mul(memory.zones as u64) >> 20;
+    let of = match &memory.limit {
+        Some(limit) => format!("a quarter of {limit}"),
+        None => "the system does not say how much memory there is".to_owned(),
+    };
+    Some(format!(
+        "stored responses may take {total} MB, {of}; \"memory=\" of the zone says otherwise"
+    ))
+}
+
+/// How long a request may take a worker of an own pool where the pool does not say: beyond what
+/// its visitor waits for, and enough for an import or a backup that a script goes on with.
+fn terminate_timeout(site: &Site) -> Duration {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    let read_timeouts = locations.filter_map(|location| match &location.settings.content {
+        Content::Pass(pass) => Some(pass.exchange.read_timeout),
+        _ => None,
+    });
+    let longest = read_timeouts.max().unwrap_or_default();
+    LEAST_TERMINATE.max(longest.saturating_add(BEYOND_READING))
+}
+
+fn specs(site: &Site, server: Option<&Account>) -> Result<Vec<php_pool::PoolSpec>, String> {
+    let terminate_after = terminate_timeout(site);
+    let process = &site.process;
     process
         .php_pools
         .iter()
@@ -496,7 +535,7 @@ fn specs(process: &Process, server: Option<&Account>) -> Result<Vec<php_pool::Po
                 true => Some(account::to_run_php(pool)?),
                 false => None,
             };
-            Ok(pools::spec(pool, server, php.as_ref()))
+            Ok(pools::spec(pool, server, php.as_ref(), terminate_after))
         })
         .collect()
 }

@@ -1,28 +1,23 @@
-//! Huge pages for a large store (crate `huge-pages`): looks once a second at how much the zones
-//! hold.
+//! Huge pages for a large store (crate `huge-pages`): looks at how much the zones hold, once a
+//! second while there are requests.
 
 use std::sync::Weak;
-use std::time::Duration;
 
 use server::runtime::Runtime;
-use server::worker::Shared;
+use server::worker::{IdlePause, Shared};
 
 /// A store is large from here on. Regions of which it uses a part cost some megabytes then, where
 /// they would double the memory of a server at rest.
 const LARGE_BYTES: u64 = 32 << 20;
 /// And small again below this.
 const SMALL_BYTES: u64 = LARGE_BYTES / 2;
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Permits and forbids huge pages for as long as something is served.
 pub async fn watch(shared: Weak<Shared>) {
-    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let mut idle = IdlePause::default();
     let mut was_large = false;
-    loop {
-        looks.tick().await;
-        let Some(shared) = shared.upgrade() else {
-            return;
-        };
+    while let Some(shared) = shared.upgrade() {
+        shared.pause(&mut idle).await;
         let large = is_large(was_large, stored_bytes(&shared.runtime()));
         if large != was_large {
             huge_pages::permit(large);

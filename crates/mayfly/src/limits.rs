@@ -36,18 +36,33 @@ pub fn raise_open_files(wanted: Option<u64>, journal: &Journal) {
 }
 
 /// Makes the folders that large bodies are kept in, as nginx does: one level,
-/// for the account that serves. Whoever needs one that could not be made says
-/// so when it matters.
-pub fn make_temp_folders(site: &Site, account: Option<&Account>, journal: &Journal) {
+/// for the account that serves. Whoever needs one that could not be made for want of
+/// rights says so when it matters.
+///
+/// # Errors
+/// nginx's message, where the folder that one was to be made in is missing. The usual
+/// ones lie in the prefix, which an ordinary user need not have.
+pub fn make_temp_folders(
+    site: &Site,
+    account: Option<&Account>,
+    prefix: &Path,
+    journal: &Journal,
+) -> Result<(), String> {
     for folder in temp_folders(site) {
         if let Err(error) = make_folder(folder, account) {
-            let reason = reason(&error);
-            journal.notice(format_args!(
-                "mkdir() \"{}\" failed ({reason})",
-                folder.display()
-            ));
+            let message = format!(
+                "mkdir() \"{}\" failed ({})",
+                folder.display(),
+                reason(&error)
+            );
+            let is_usual = folder.parent() == Some(prefix);
+            match error.kind() {
+                io::ErrorKind::NotFound if !is_usual => return Err(message),
+                _ => journal.notice(message),
+            }
         }
     }
+    Ok(())
 }
 
 fn make_folder(folder: &Path, account: Option<&Account>) -> io::Result<()> {

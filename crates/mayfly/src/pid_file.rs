@@ -27,9 +27,16 @@ impl PidFile {
         })
     }
 
+    /// Removes it, unless it is somebody else's by now: of a server that was started before this
+    /// one had stopped.
     pub fn remove(&self) {
-        // It may have been removed by hand.
-        let _ = trusted_path::remove(&self.path);
+        let own = std::process::id().to_string();
+        let is_ours =
+            trusted_path::read_small(&self.path).is_ok_and(|(text, _)| text.trim() == own);
+        if is_ours {
+            // It may have been removed by hand.
+            let _ = trusted_path::remove(&self.path);
+        }
     }
 }
 
@@ -61,6 +68,19 @@ pub fn read(path: &Path) -> Result<Pid, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pid_file_of_a_successor_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pid");
+        let own = PidFile::write(&path).unwrap();
+        std::fs::write(&path, "1\n").unwrap();
+        own.remove();
+        assert!(path.exists());
+        let own = PidFile::write(&path).unwrap();
+        own.remove();
+        assert!(!path.exists());
+    }
 
     #[test]
     fn only_a_process_number_is_taken_for_one() {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use php_pool::{Event, Pool, PoolSpec, PoolState, ProcessManager, RunAs, SlowLog, Workers};
 use site::{LogLevel, PhpLogLevel, PhpPool, PhpSettingKind, PoolManager};
@@ -266,11 +267,11 @@ fn report(journal: &Journal, name: &str, event: &Event) {
             LogLevel::Error,
             format!("{reason}; tried again in {retry_in:?}"),
         ),
-        Event::Retired { forced: true, .. } => (
+        Event::Retired { overran: true, .. } => (
             LogLevel::Notice,
             "requests that took too long were ended with their workers".to_owned(),
         ),
-        Event::Retired { forced: false, .. } => {
+        Event::Retired { overran: false, .. } => {
             (LogLevel::Info, "the old master has left".to_owned())
         }
         Event::Resized {
@@ -304,7 +305,14 @@ fn php_level(level: php_pool::LogLevel) -> LogLevel {
 /// What the configuration says of a pool, as `php_pool` wants it. `server` is
 /// the account that serves, `php` the one that runs PHP; `None` where it is that
 /// of this process.
-pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> PoolSpec {
+///
+/// `terminate_after` is the `request_terminate_timeout` of a pool that has none.
+pub fn spec(
+    pool: &PhpPool,
+    server: Option<&Account>,
+    php: Option<&Account>,
+    terminate_after: Duration,
+) -> PoolSpec {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut spec = PoolSpec::new(&pool.name);
     spec.binary = pool.binary.clone();
@@ -328,7 +336,11 @@ pub fn spec(pool: &PhpPool, server: Option<&Account>, php: Option<&Account>) -> 
     if let Some(requests) = pool.max_requests {
         spec.max_requests = u32::try_from(requests).unwrap_or(u32::MAX);
     }
-    spec.request_terminate_timeout = pool.request_terminate_timeout;
+    spec.request_terminate_timeout = match pool.request_terminate_timeout {
+        Some(Duration::ZERO) => None,
+        Some(timeout) => Some(timeout),
+        None => Some(terminate_after),
+    };
     spec.slow_log = pool
         .slow_log
         .clone()

@@ -10,8 +10,8 @@ use crate::cli::{ServeArgs, Workers};
 use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::serve::{
-    Bounds, Folder, Found, Kind, ServeOptions, UpstreamUrl, closed_folders, detect, write_config,
-    write_upstream_config,
+    Bounds, Folder, Found, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders, detect,
+    write_config, write_upstream_config,
 };
 use crate::system_error::reason;
 
@@ -49,7 +49,18 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     if !dir.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
-    let mut found = detect(&Folder(dir.clone()));
+    // By its names and by what they stand for.
+    std::fs::read_dir(&dir)
+        .and_then(|_| std::fs::metadata(dir.join(".")))
+        .map_err(|error| format!("{shown} cannot be read ({})", reason(&error)))?;
+    let files = Watched::new(Folder(dir.clone()));
+    let mut found = detect(&files);
+    if let (Kind::Static, Some(refused)) = (found.kind, files.refused()) {
+        return Err(format!(
+            "{refused}, so what kind of site this is cannot be told; this account needs the right to \
+             read the folder and what is in it"
+        ));
+    }
     let document_root = match found.document_root {
         "" => dir.clone(),
         below => dir.join(below),
@@ -76,6 +87,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
     }
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
+    notes.extend(files.refused().map(|refused| format!("{refused}.")));
     let mut walks = vec![closed_folders(&document_root, "/", Bounds::default())];
     if let Some(parent) = found.wp_content_parent {
         let wp_content = Path::new(parent).join("wp-content");

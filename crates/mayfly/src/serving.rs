@@ -33,14 +33,18 @@ pub struct Serving {
 /// A configuration that was replaced; it lives until its last request ends.
 pub struct Former(Weak<Runtime>);
 
-/// Between two looks at whether something has ended: nobody waits for it.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Between two looks at whether something has ended: nobody waits for it. The longer it takes,
+/// the less often it is looked at.
+const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(20);
+const LOOK_AGAIN_LAST: Duration = Duration::from_secs(5);
 
 impl Former {
     /// Waits until no request uses it.
     pub async fn released(self) {
+        let mut pause = LOOK_AGAIN_FIRST;
         while self.0.strong_count() > 0 {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LOOK_AGAIN_LAST);
         }
     }
 }
@@ -58,13 +62,17 @@ impl Serving {
             .map_err(|error| format!("could not start workers: {error}"))?;
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
         let (sender, ended) = oneshot::channel();
-        std::thread::spawn(move || {
+        let end = move || {
             for thread in threads {
                 // A worker that panicked has said so; the others go on.
                 let _ = thread.join();
             }
             let _ = sender.send(());
-        });
+        };
+        std::thread::Builder::new()
+            .name("workers-end".to_owned())
+            .spawn(end)
+            .map_err(|error| format!("could not start a thread: {error}"))?;
         Ok(Serving {
             shared,
             pools,
@@ -131,6 +139,7 @@ impl Serving {
         if let (Ok(error_files), Ok(access_files)) = (logs.descriptors(), logs.descriptors()) {
             runtime.error_logs.replace_files(error_files);
             runtime.access_logs.replace_files(access_files);
+            self.shared.logs_reopened();
         }
     }
 

@@ -73,7 +73,7 @@ impl Signals {
     }
 
     /// Resolves when the start shall not go on. Other signals are kept: the configuration may
-    /// have changed since it was read.
+    /// have changed since the start has read it.
     pub async fn told_to_stop(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}

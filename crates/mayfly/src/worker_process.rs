@@ -3,6 +3,8 @@
 //! parent is gone.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
 
 use rustix::process::DumpableBehavior;
@@ -19,9 +21,7 @@ const WAITING_MESSAGES: usize = 16;
 
 /// The worker's whole life.
 pub fn run() -> Exit {
-    // The image was started through a descriptor; process lists show this name.
-    // Without it they show a number.
-    let _ = std::fs::write("/proc/self/comm", "mayfly");
+    take_a_name();
     forgo_rights();
     let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
         return Exit::Refused;
@@ -32,18 +32,41 @@ pub fn run() -> Exit {
     let channel = Arc::new(channel);
     let (sender, messages) = mpsc::channel(WAITING_MESSAGES);
     let reader = channel.clone();
-    std::thread::spawn(move || {
+    let read = move || {
         // The end of the channel or nonsense: either way nobody leads any more.
         while let Ok(Some(message)) = wire::receive(reader.as_fd()) {
             if sender.blocking_send(message).is_err() {
                 return;
             }
         }
-    });
+    };
+    let named = std::thread::Builder::new().name("channel".to_owned());
+    if named.spawn(read).is_err() {
+        return Exit::Refused;
+    }
     let exit = runtime.block_on(serve(&channel, messages));
     // The reading thread waits for a message that nobody needs.
     runtime.shutdown_background();
     exit
+}
+
+/// What process lists show in the place of a command line.
+const SHOWN: &str = "mayfly: serving process";
+
+/// The image was started through a descriptor, and process lists would show its number. So it
+/// starts once more, by the same file, under its name.
+fn take_a_name() {
+    let is_named = std::env::args_os()
+        .next()
+        .is_some_and(|shown| shown == SHOWN);
+    if !is_named {
+        // The same file, whatever lies in its place by now. Where this fails the number it is.
+        let mut again = Command::new("/proc/self/exe");
+        again.arg0(SHOWN).arg(crate::cli::WORKER);
+        let _ = huge_pages::as_given(|| again.exec());
+    }
+    // `ps -e` and `pgrep` go by this one.
+    let _ = std::fs::write("/proc/self/comm", "mayfly");
 }
 
 /// No program that is started from here has more rights than this one, and nobody but

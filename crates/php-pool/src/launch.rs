@@ -72,6 +72,8 @@ exec "$@" 3<&0 0</dev/null"#;
 /// Changes account and rights, and becomes another program. Of util-linux.
 const SETPRIV: &str = "/usr/bin/setpriv";
 
+/// How the names of pools' folders begin; pool, process and a number follow.
+const FOLDER_PREFIX: &str = "mayfly-php-";
 /// Of the pool's files, by their names in its folder.
 const SOCKET: &str = "php.sock";
 const CONF: &str = "php-fpm.conf";
@@ -162,18 +164,51 @@ fn make_own_folder(parent: &Path, pool: &str) -> io::Result<(PathBuf, OwnFolder)
     // Started by root, other accounts find the socket and the configuration in it, but
     // cannot list it.
     let mode = if is_root { 0o711 } else { 0o700 };
+    remove_abandoned(parent);
     let pid = std::process::id();
     // A name is taken when the same process starts a pool of that name again
     // or an earlier process of that id was killed; this many never are.
     let names_tried_max = 1000;
     for number in 0..names_tried_max {
-        let folder = parent.join(format!("mayfly-php-{pool}-{pid}-{number}"));
+        let folder = parent.join(format!("{FOLDER_PREFIX}{pool}-{pid}-{number}"));
         match OwnFolder::make(&folder, mode) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|own| (folder, own)),
         }
     }
     Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+/// Entries of the parent that are looked at: other programs have theirs there as well.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Removes what killed processes of this account have left: folders with our name whose process
+/// is gone, that nobody has open, and that hold nothing but what we put there.
+fn remove_abandoned(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().take(ENTRIES_MAX);
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(pid_of_folder) else {
+            continue;
+        };
+        // In a container, each process may have the same number.
+        let is_another_alive =
+            pid != std::process::id() && Path::new("/proc").join(pid.to_string()).exists();
+        let path = entry.path();
+        if !is_another_alive && let Some(folder) = OwnFolder::abandoned(&path) {
+            // What cannot be removed is in nobody's way.
+            let _ = folder.remove(&path, &[SOCKET, CONF]);
+        }
+    }
+}
+
+/// The process that a folder's name tells.
+fn pid_of_folder(name: &str) -> Option<u32> {
+    let mut parts = name.strip_prefix(FOLDER_PREFIX)?.rsplit('-');
+    let _number: u32 = parts.next()?.parse().ok()?;
+    let pid = parts.next()?.parse().ok()?;
+    // The pool's name.
+    parts.next().map(|_| pid)
 }
 
 fn listen(folder: &Path, own: &OwnFolder, spec: &PoolSpec) -> io::Result<Socket> {

@@ -81,8 +81,10 @@ pub enum Event {
     Retired {
         /// Which master.
         generation: u64,
-        /// Whether workers had to be ended in the middle of a request.
+        /// Whether it was not given, or did not use, the time to end by itself.
         forced: bool,
+        /// Whether the time for requests under way ran out: they took too long.
+        overran: bool,
     },
     /// `workers auto` measured its workers and chooses another number.
     Resized {

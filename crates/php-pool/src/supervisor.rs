@@ -558,10 +558,10 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
         // The master passes it on and waits for its workers.
         let _ = kill_process(pid, Signal::QUIT);
     }
-    let is_quiet = tokio::select! {
-        () = all_ended(&mut master) => true,
-        () = sleep(drain) => false,
-        _ = hurry.wait_for(|is_fast| *is_fast) => false,
+    let (is_quiet, overran) = tokio::select! {
+        () = all_ended(&mut master) => (true, false),
+        () = sleep(drain) => (false, true),
+        _ = hurry.wait_for(|is_fast| *is_fast) => (false, false),
     };
     if !is_quiet {
         signal_group(master.pid, Signal::TERM);
@@ -575,6 +575,7 @@ async fn retire(mut master: Master, drain: Duration, mut hurry: watch::Receiver<
     log(Event::Retired {
         generation: master.generation,
         forced: !is_quiet,
+        overran,
     });
 }
 

@@ -14,8 +14,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use site::{AccessLogTarget, Builtin, LogEscape, LogFormat, LogTarget, Part, Variable};
+use tokio::sync::Notify;
 
 use crate::clock;
 use crate::error_log::sink::Sinks;
@@ -132,6 +135,20 @@ pub fn flush_thread() {
             writer.gathered.flush_due();
         }
     });
+}
+
+/// Notified when this thread begins to gather lines that are to be flushed by time.
+pub fn waiting_lines() -> Arc<Notify> {
+    pending::waiting_lines()
+}
+
+/// How long this thread's lines may still wait, if any do.
+pub fn next_flush() -> Option<Duration> {
+    let next = WRITER.try_with(|writer| {
+        let writer = writer.try_borrow().ok()?;
+        writer.as_ref()?.gathered.next_flush()
+    });
+    next.ok().flatten()
 }
 
 /// Writes out everything that this thread has gathered: before it ends, and

@@ -16,6 +16,7 @@ use bytes::{Bytes, BytesMut};
 use http1::Framing;
 use http1::chunked::{ChunkedDecoder, Decoded};
 use parking_lot::Mutex;
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
 
@@ -371,6 +372,53 @@ fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
 
 struct Spool(Spooled);
 
+/// Ends the name of a file that goes with its request, as those of `clean` do.
+const PASSING: &str = ".passing";
+
+/// The name of a body's file in its folder.
+fn file_name(serial: u64, pid: u32, keep: bool) -> String {
+    let ending = if keep { "" } else { PASSING };
+    format!("{serial:010}-{pid}{ending}")
+}
+
+/// Files that are looked at in one folder.
+const SWEPT_FILES_MAX: usize = 100_000;
+
+/// Removes the bodies that a killed process has left in `folder`: files that were to go with
+/// their requests, and that no process holds any more. What `client_body_in_file_only on` keeps
+/// has other names.
+pub fn sweep(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    for entry in entries.flatten().take(SWEPT_FILES_MAX) {
+        let is_body = entry.file_name().to_str().is_some_and(is_passing);
+        if is_body && is_abandoned(&entry.path()) {
+            // What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_passing(name: &str) -> bool {
+    let numbers = name
+        .strip_suffix(PASSING)
+        .and_then(|numbers| numbers.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(serial, pid)| serial.len() >= 10 && is_number(serial) && is_number(pid))
+}
+
+/// A file of this account that no process has a lock on.
+fn is_abandoned(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
+        return false;
+    };
+    let is_own = rustix::fs::fstat(&file).is_ok_and(|stat| {
+        stat.st_uid == rustix::process::geteuid().as_raw()
+            && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+    });
+    is_own && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
 /// Large bodies go here where the folder for them cannot be used: a server that
 /// an ordinary user starts may have no right to make one. Not `/tmp`, which is
 /// memory on many systems.
@@ -426,7 +474,8 @@ impl Spool {
         // A leftover of an earlier process may have the name; a few tries pass it.
         for _ in 0..100 {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
-            let path = directory.join(format!("{:010}-{}", serial, std::process::id()));
+            let keep = settings.in_file_only == InFileOnly::On;
+            let path = directory.join(file_name(serial, std::process::id(), keep));
             let opened = File::options()
                 .read(true)
                 .write(true)
@@ -435,7 +484,8 @@ impl Spool {
                 .open(&path);
             match opened {
                 Ok(file) => {
-                    let keep = settings.in_file_only == InFileOnly::On;
+                    // See `sweep`. Without a lock a leftover stays, and that is all.
+                    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
                     return Ok(Spool(Spooled {
                         file,
                         name: Some(FileName { path, keep }),

@@ -1,18 +1,29 @@
-//! The server's clock: one steady count of unix milliseconds for every thread,
-//! and the texts that are made from it at most once a second per thread.
+//! The server's clock: one steady count of milliseconds for every thread, the wall clock beside
+//! it, and the texts that are made from it at most once a second per thread.
 //!
-//! Wall time is read once at the start and moved on by the monotonic clock, so
-//! that a step of the system's clock neither expires nor revives a response.
+//! ```text
+//!   steady  ───────────────────────────────────►  lifetimes, ages, deadlines, durations
+//!      + what the wall clock differs by
+//!   wall    ──────────────┐ step  ┌────────────►  Date, Expires, Last-Modified, logs, variables
+//!                         └───────┘
+//! ```
+//!
+//! The steady count begins with the unix time of the start and goes on with the system's clock of
+//! elapsed time, sleep of the machine included. A step of the wall clock therefore neither makes
+//! a stored response stale nor keeps one fresh. What is shown, and what is compared with a date
+//! that somebody else wrote, is [`wall`]: it follows the wall clock in both directions.
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rustix::time::{ClockId, clock_gettime};
 
 struct Origin {
-    instant: Instant,
+    elapsed: Duration,
     unix: Duration,
     zone: TimeZone,
 }
@@ -20,23 +31,79 @@ struct Origin {
 fn origin() -> &'static Origin {
     static ORIGIN: OnceLock<Origin> = OnceLock::new();
     ORIGIN.get_or_init(|| Origin {
-        instant: Instant::now(),
-        unix: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default(),
+        elapsed: elapsed(),
+        unix: unix(),
         zone: TimeZone::system(),
     })
 }
 
-/// Now, in unix milliseconds.
-pub fn now() -> u64 {
-    unix_ms(Instant::now())
+/// Since the machine started, while it slept as well.
+fn elapsed() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanoseconds)
 }
 
-fn unix_ms(instant: Instant) -> u64 {
+/// What the wall clock says.
+fn unix() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// Now, on the steady count.
+pub fn now() -> u64 {
     let origin = origin();
-    let since = instant.saturating_duration_since(origin.instant);
-    u64::try_from((origin.unix + since).as_millis()).unwrap_or(u64::MAX)
+    let since = elapsed().saturating_sub(origin.elapsed);
+    millis(origin.unix + since)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// By how many milliseconds the wall clock is ahead of the steady count.
+static WALL_AHEAD_MS: AtomicI64 = AtomicI64::new(0);
+
+/// Less than this is the time between two looks at two clocks, and no step. Slow corrections
+/// change the rate of both alike.
+const LEAST_STEP_MS: u64 = 20;
+
+/// The unix time in milliseconds that the wall clock shows at a moment of the steady count.
+#[inline]
+pub fn wall(steady_ms: u64) -> u64 {
+    steady_ms.saturating_add_signed(WALL_AHEAD_MS.load(Ordering::Relaxed))
+}
+
+/// As [`wall`], for the cache's moments.
+pub fn wall_millis(steady: http_cache::Millis) -> http_cache::Millis {
+    http_cache::Millis(wall(steady.0))
+}
+
+/// What the wall clock shows now, in unix milliseconds.
+pub fn wall_now() -> u64 {
+    let steady_ms = now();
+    follow_wall(steady_ms);
+    wall(steady_ms)
+}
+
+/// Looks whether the wall clock has been set.
+fn follow_wall(steady_ms: u64) {
+    let known = WALL_AHEAD_MS.load(Ordering::Relaxed);
+    let ahead = ahead(known, steady_ms, millis(unix()));
+    if ahead != known {
+        WALL_AHEAD_MS.store(ahead, Ordering::Relaxed);
+    }
+}
+
+/// By how much the wall clock is ahead, where it was `known` to be so much before.
+fn ahead(known: i64, steady_ms: u64, wall_ms: u64) -> i64 {
+    let seen = i64::try_from(i128::from(wall_ms) - i128::from(steady_ms)).unwrap_or(known);
+    match seen.abs_diff(known) >= LEAST_STEP_MS {
+        true => seen,
+        false => known,
+    }
 }
 
 /// When it was so late, for deadlines that count from then.
@@ -53,7 +120,7 @@ const READINGS: u32 = 32;
 /// The clock as this thread last read it.
 #[derive(Clone, Copy)]
 struct Reading {
-    unix_ms: u64,
+    steady_ms: u64,
     instant: tokio::time::Instant,
     /// How often it may still be used.
     left: u32,
@@ -77,10 +144,10 @@ pub fn has_slept() {
     }
 }
 
-/// Now, in unix milliseconds, as of the thread's last look at the clock: for
+/// Now, on the steady count, as of the thread's last look at the clock: for
 /// what begins now, not for how long something took.
 pub fn recent() -> u64 {
-    reading().map_or_else(now, |reading| reading.unix_ms)
+    reading().map_or_else(now, |reading| reading.steady_ms)
 }
 
 /// The same for deadlines.
@@ -100,10 +167,11 @@ fn reading() -> Option<Reading> {
 
 impl Reading {
     fn new() -> Reading {
-        let instant = tokio::time::Instant::now();
+        let steady_ms = now();
+        follow_wall(steady_ms);
         Reading {
-            unix_ms: unix_ms(instant.into_std()),
-            instant,
+            steady_ms,
+            instant: tokio::time::Instant::now(),
             left: READINGS,
         }
     }
@@ -130,9 +198,17 @@ thread_local! {
     static TEXTS: RefCell<Texts> = RefCell::default();
 }
 
+/// The texts for a moment of the steady count.
 fn with_texts<R>(now_ms: u64, read: impl FnOnce(&Texts) -> R) -> R {
+    if READING.get().is_none() {
+        follow_wall(now());
+    }
+    let second = wall(now_ms) / 1000;
+    with_texts_of(second, read)
+}
+
+fn with_texts_of<R>(second: u64, read: impl FnOnce(&Texts) -> R) -> R {
     TEXTS.with_borrow_mut(|texts| {
-        let second = now_ms / 1000;
         if texts.second != second {
             let seconds = i64::try_from(second).unwrap_or(i64::MAX);
             let local = local(seconds);
@@ -209,6 +285,24 @@ mod tests {
         while tokio::time::Instant::now() <= second {}
         let used = (0..=READINGS).take_while(|_| recent_instant() == second);
         assert_eq!(used.count(), READINGS as usize);
+    }
+
+    #[test]
+    fn the_wall_clock_is_followed_in_both_directions_and_jitter_is_not() {
+        let steady = 1_700_000_000_000;
+        for (known, wall, wanted) in [
+            (0, steady, 0),
+            (0, steady + 3, 0),
+            (0, steady - 3, 0),
+            (0, steady + 3_600_000, 3_600_000),
+            (0, steady - 3_600_000, -3_600_000),
+            (3_600_000, steady + 3_600_004, 3_600_000),
+            (3_600_000, steady, 0),
+            (-50, steady, 0),
+            (0, 0, -1_700_000_000_000),
+        ] {
+            assert_eq!(ahead(known, steady, wall), wanted, "{known} {wall}");
+        }
     }
 
     #[test]

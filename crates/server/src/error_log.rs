@@ -42,6 +42,8 @@ pub struct Registry {
     pub left_out: NowAndThen,
     /// Answers that were not stored.
     not_stored: NotStored,
+    /// For lines about PHP that cannot keep up.
+    pub(crate) busy_workers: LineBudget,
 }
 
 impl Registry {
@@ -55,6 +57,7 @@ impl Registry {
             refusals: LineBudget::default(),
             left_out: NowAndThen::default(),
             not_stored: NotStored::default(),
+            busy_workers: LineBudget::of_state(),
         })
     }
 
@@ -65,6 +68,7 @@ impl Registry {
             refusals: LineBudget::default(),
             left_out: NowAndThen::default(),
             not_stored: NotStored::default(),
+            busy_workers: LineBudget::of_state(),
         }
     }
 
@@ -162,6 +166,11 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
             format_args!("{message} ({left_out} more refusals were not logged)"),
         ),
     }
+}
+
+/// May a line be written about something that anybody can cause? See [`refusal`].
+pub fn may_tell_refusal(runtime: &Runtime) -> bool {
+    runtime.error_logs.refusals.take(clock::now()).is_some()
 }
 
 /// Writes a line that concerns the process and no request.

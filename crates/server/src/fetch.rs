@@ -9,6 +9,7 @@ mod trace;
 
 use std::io;
 use std::net::IpAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use http1::same_name;
 use parking_lot::Mutex;
 use site::{LogLevel, Pass, Settings};
 use tls_client::ConnectError;
+use tokio::time::timeout;
 use upstream::{
     AcquireError, Admission, BindError, Class, Group, Lease, LocalEnd, Outcome, PickKey, Ticket,
     TriedSet,
@@ -199,7 +201,11 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
             security: 0,
             local: spec.local,
         };
-        let lease = match take_turn(spec, key, &tried, queued_at).await {
+        let taken = {
+            let turn = pin!(take_turn(spec, key, &tried, queued_at));
+            report_long_wait(spec, turn).await
+        };
+        let lease = match taken {
             Ok(lease) => lease,
             Err(error) => return Err(refused(spec, error, last)),
         };
@@ -276,6 +282,40 @@ impl Resend {
     fn take(&mut self) -> bool {
         std::mem::take(&mut self.is_allowed)
     }
+}
+
+/// A request that waits longer than this for a worker of an own pool is worth a line.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
+
+/// Says so when all workers of an own pool are busy for long.
+async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Output = T>>) -> T {
+    if spec.own_pool {
+        match timeout(BUSY_AFTER, turn.as_mut()).await {
+            Ok(taken) => return taken,
+            Err(_) => tell_busy(spec),
+        }
+    }
+    turn.await
+}
+
+/// One line a minute, with what to do.
+fn tell_busy(spec: &FetchSpec) {
+    let now = clock::now();
+    let budget = &spec.context.runtime.error_logs.busy_workers;
+    if budget.take(now).is_none() {
+        return;
+    }
+    let servers = spec.group.snapshot(now);
+    let workers: usize = servers.iter().filter_map(|server| server.max_conns).sum();
+    let waiting = spec.group.queue_length();
+    spec.context.note(
+        LogLevel::Warn,
+        format_args!(
+            "all {workers} PHP workers of \"{}\" are busy, {waiting} requests wait: more \
+             \"workers\" help where memory allows, and \"slow_log\" of the pool tells what takes long",
+            spec.group.name()
+        ),
+    );
 }
 
 /// Waits for the request's turn, and tells those who wait for its response

@@ -32,6 +32,7 @@ pub mod limit_conn;
 pub mod limit_req;
 mod lru;
 mod may_wait;
+pub mod memory_limit;
 pub mod mirror;
 pub mod naming;
 pub mod open_file;

@@ -37,6 +37,10 @@ pub struct ReplyHead {
     pub accepts_ranges: bool,
     /// `Accept-Ranges: bytes` is sent, beside what `fields` hold.
     pub says_accept_ranges: bool,
+    /// An upstream made it for this request alone.
+    pub is_of_upstream: bool,
+    /// It is stored, or being stored.
+    pub is_of_cache: bool,
     /// `Date` and `Server` are the upstream's own, or not there.
     pub passes_date: bool,
     pub passes_server: bool,
@@ -123,6 +127,7 @@ impl ReplyHead {
             status: stored.status,
             reason: (!stored.reason.is_empty()).then(|| Bytes::copy_from_slice(&stored.reason)),
             stored: Some(stored),
+            is_of_cache: true,
             accepts_ranges: true,
             ..ReplyHead::default()
         }

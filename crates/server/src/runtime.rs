@@ -3,7 +3,7 @@
 //! what has the same name and shape (cache zones, limits, groups) is carried
 //! over, so that nothing stored is lost.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,16 +12,17 @@ use std::time::Duration;
 use http_cache::{GroupLimits, Zone, ZoneConfig};
 use parking_lot::Mutex;
 use site::{
-    BalanceMethod, CacheZone, Content, NameResolution, Site, Template, UpstreamEndpoint,
-    UpstreamGroup,
+    BalanceMethod, CacheZone, Content, InFileOnly, NameResolution, Site, Template,
+    UpstreamEndpoint, UpstreamGroup,
 };
 use upstream::{Endpoint, Group, GroupSpec, Keepalive, Method, QueueSpec, ServerSpec, SpecError};
 
+use crate::memory_limit::MemoryLimit;
 use crate::naming::{Lookup, Names, NoResolver, plain_spec};
 use crate::place::Places;
 use crate::stats::Stats;
 use crate::upstream_tls;
-use crate::{access_log, error_log, health, limit_conn, limit_req};
+use crate::{access_log, body, error_log, health, limit_conn, limit_req};
 
 /// Groups made at run time for addresses that come from variables.
 const MAX_DYNAMIC_GROUPS: usize = 1000;
@@ -29,7 +30,7 @@ const MAX_DYNAMIC_GROUPS: usize = 1000;
 const OWN_POOL_QUEUE: usize = 10_000;
 /// How long they wait: longer than any crowd should, shorter than browsers do.
 const OWN_POOL_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Smallest and largest share of memory a zone gets without `memory=`.
+/// Smallest share of memory a zone gets without `memory=`.
 const LEAST_ZONE_BYTES: u64 = 8 << 20;
 
 /// A configuration in force.
@@ -130,15 +131,11 @@ impl Runtime {
         previous: Option<&Runtime>,
     ) -> Result<Arc<Runtime>, BuildError> {
         let http = &site.http;
-        let unsized_zones = http
-            .cache_zones
-            .iter()
-            .filter(|zone| zone.memory_bytes.is_none())
-            .count();
+        let default_memory = DefaultMemory::of(&site);
         let zones = http
             .cache_zones
             .iter()
-            .map(|zone| cache_zone(zone, &site, unsized_zones, previous))
+            .map(|zone| cache_zone(zone, &site, default_memory.as_ref(), previous))
             .collect();
         let mut groups = Vec::with_capacity(http.groups.len());
         let mut group_specs = Vec::with_capacity(http.groups.len());
@@ -195,6 +192,9 @@ impl Runtime {
         let names = Names::new(&site, previous.map(|previous| &previous.names));
         for followed in names.followed(&site, &groups) {
             followed.recall();
+        }
+        if previous.is_none() {
+            sweep_bodies(&site);
         }
         // Last: from here on nothing fails, and the groups may serve already.
         let former = previous.map_or(&[][..], |previous| &previous.groups);
@@ -331,7 +331,7 @@ const SWEEP_WORK: usize = 4096;
 fn cache_zone(
     zone: &CacheZone,
     site: &Site,
-    unsized_zones: usize,
+    default_memory: Option<&DefaultMemory>,
     previous: Option<&Runtime>,
 ) -> Arc<Zone> {
     if let Some(previous) = previous
@@ -348,34 +348,55 @@ fn cache_zone(
         name: zone.name.clone(),
         memory_budget_bytes: zone
             .memory_bytes
-            .unwrap_or_else(|| default_budget(unsized_zones)),
+            .or(default_memory.map(|memory| memory.bytes_each))
+            .unwrap_or(LEAST_ZONE_BYTES),
         inactive: zone.inactive,
         group_limits: private_limits(site),
         ..ZoneConfig::default()
     })
 }
 
-/// A quarter of what the machine or the cgroup has, shared by all zones that
-/// name no size.
-fn default_budget(zones: usize) -> u64 {
-    let available = memory_limit().unwrap_or(1 << 30);
-    (available / 4 / u64::try_from(zones.max(1)).unwrap_or(1)).max(LEAST_ZONE_BYTES)
+/// Removes what an earlier process has left of clients' bodies.
+fn sweep_bodies(site: &Site) {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    let cleaned = locations
+        .map(|location| &location.settings.body)
+        .filter(|body| body.in_file_only == InFileOnly::Clean)
+        .map(|body| &body.temp_path);
+    for folder in cleaned.collect::<BTreeSet<_>>() {
+        body::sweep(folder);
+    }
 }
 
-fn memory_limit() -> Option<u64> {
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    let machine = read("/proc/meminfo").and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        line.split_whitespace()
-            .nth(1)?
-            .parse::<u64>()
-            .ok()?
-            .checked_mul(1024)
-    });
-    let cgroup = read("/sys/fs/cgroup/memory.max")
-        .or_else(|| read("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-        .and_then(|text| text.trim().parse::<u64>().ok());
-    machine.into_iter().chain(cgroup).min()
+/// What the zones that name no size may take: together a quarter of the memory there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultMemory {
+    pub zones: usize,
+    pub bytes_each: u64,
+    /// `None` where the system does not tell.
+    pub limit: Option<MemoryLimit>,
+}
+
+/// Taken for what there is where the system does not tell.
+const ASSUMED_BYTES: u64 = 1 << 30;
+
+impl DefaultMemory {
+    /// For the zones of `site`; `None` where each names its size.
+    pub fn of(site: &Site) -> Option<DefaultMemory> {
+        let zones = &site.http.cache_zones;
+        let zones = zones
+            .iter()
+            .filter(|zone| zone.memory_bytes.is_none())
+            .count();
+        let share = u64::try_from(zones).unwrap_or(u64::MAX);
+        let limit = MemoryLimit::observe();
+        let available = limit.as_ref().map_or(ASSUMED_BYTES, |limit| limit.bytes);
+        (zones > 0).then(|| DefaultMemory {
+            zones,
+            bytes_each: (available / 4 / share).max(LEAST_ZONE_BYTES),
+            limit,
+        })
+    }
 }
 
 /// The most generous of all `cache_private` rules.

@@ -1,6 +1,7 @@
 //! What an upstream has sent and the client has not taken yet: in memory up
 //! to a bound, past that in an unnamed temporary file, so that PHP is free for
-//! the next request while a slow client still reads.
+//! the next request while a slow client still reads. Where the disk takes no more, the rest
+//! waits at the upstream, as if the file's bound were reached: the response comes whole.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,6 +24,11 @@ pub struct Spool {
     file: Option<File>,
     written: u64,
     read: u64,
+    /// What the disk did not take, behind what it did. While there is something, nothing more
+    /// is taken in.
+    behind: VecDeque<Bytes>,
+    /// The disk has refused something before.
+    is_disk_full: bool,
 }
 
 impl Spool {
@@ -43,6 +49,8 @@ impl Spool {
             file: None,
             written: 0,
             read: 0,
+            behind: VecDeque::new(),
+            is_disk_full: false,
         }
     }
 
@@ -51,7 +59,7 @@ impl Spool {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.memory.is_empty() && self.in_file() == 0
+        self.memory.is_empty() && self.in_file() == 0 && self.behind.is_empty()
     }
 
     /// Nothing has gone to disk.
@@ -66,18 +74,31 @@ impl Spool {
 
     /// May the upstream send more?
     pub fn has_room(&self) -> bool {
-        self.memory_bytes < self.max_memory_bytes || self.written < self.max_file_bytes
+        let has_disk = !self.is_disk_full && self.written < self.max_file_bytes;
+        self.behind.is_empty() && (self.memory_bytes < self.max_memory_bytes || has_disk)
     }
 
-    /// Takes bytes in, if need be to a file in `directory`; false when the disk
-    /// refused them.
-    pub fn push(&mut self, bytes: Bytes, directory: &Path) -> bool {
-        if self.in_file() == 0 && self.memory_bytes < self.max_memory_bytes {
+    /// Takes bytes in, if need be to a file in `directory`.
+    ///
+    /// # Errors
+    /// The disk has refused them for the first time. They are kept all the same.
+    pub fn push(&mut self, bytes: Bytes, directory: &Path) -> std::io::Result<()> {
+        let is_memory_next = self.in_file() == 0 && self.behind.is_empty();
+        if is_memory_next && self.memory_bytes < self.max_memory_bytes {
             self.memory_bytes += bytes.len() as u64;
             self.memory.push_back(bytes);
-            return true;
+            return Ok(());
         }
-        self.push_to_file(&bytes, directory).is_ok()
+        if self.is_disk_full || !self.behind.is_empty() {
+            self.behind.push_back(bytes);
+            return Ok(());
+        }
+        let result = self.push_to_file(&bytes, directory);
+        if result.is_err() {
+            self.is_disk_full = true;
+            self.behind.push_back(bytes);
+        }
+        result
     }
 
     fn push_to_file(&mut self, bytes: &[u8], directory: &Path) -> std::io::Result<()> {
@@ -100,7 +121,7 @@ impl Spool {
         }
         let left = self.in_file();
         if left == 0 {
-            return None;
+            return self.behind.pop_front();
         }
         let mut piece = BytesMut::zeroed(usize::try_from(left.min(READ_BYTES)).unwrap_or(0));
         self.file
@@ -140,13 +161,17 @@ mod tests {
             file: None,
             written: 0,
             read: 0,
+            behind: VecDeque::new(),
+            is_disk_full: false,
         };
         let mut wanted = Vec::new();
         let mut got = Vec::new();
         for round in 0u8..50 {
             let piece = vec![round; usize::from(round % 7) + 1];
             wanted.extend_from_slice(&piece);
-            assert!(spool.push(Bytes::from(piece), &std::env::temp_dir()));
+            spool
+                .push(Bytes::from(piece), &std::env::temp_dir())
+                .unwrap();
             if round % 3 == 0
                 && let Some(bytes) = spool.pop()
             {
@@ -158,5 +183,38 @@ mod tests {
         }
         assert_eq!(got, wanted);
         assert!(spool.is_empty());
+    }
+    #[test]
+    fn what_the_disk_refuses_is_kept_and_no_more_is_taken_in() {
+        let mut spool = Spool {
+            memory: VecDeque::new(),
+            memory_bytes: 0,
+            max_memory_bytes: 10,
+            max_file_bytes: 1000,
+            // A file that cannot be written.
+            file: Some(File::open("/dev/null").unwrap()),
+            written: 0,
+            read: 0,
+            behind: VecDeque::new(),
+            is_disk_full: false,
+        };
+        let nowhere = Path::new("/nonexistent");
+        spool
+            .push(Bytes::from_static(b"0123456789"), nowhere)
+            .unwrap();
+        let refused = spool.push(Bytes::from_static(b"abc"), nowhere);
+        assert!(refused.is_err());
+        assert!(!spool.has_room());
+        assert_eq!(spool.pop().as_deref(), Some(&b"0123456789"[..]));
+        assert!(!spool.has_room());
+        assert_eq!(spool.pop().as_deref(), Some(&b"abc"[..]));
+        // Memory is free again, and that is all that is used from here on.
+        assert!(spool.has_room() && spool.is_empty());
+        spool
+            .push(Bytes::from_static(b"0123456789"), nowhere)
+            .unwrap();
+        assert!(!spool.has_room());
+        assert_eq!(spool.pop().as_deref(), Some(&b"0123456789"[..]));
+        assert_eq!(spool.pop(), None);
     }
 }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+pub use source::Source;
+
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::respond::{BodyFraming, SendError, Sender};
@@ -69,5 +71,5 @@ pub async fn send(
     framing: BodyFraming,
 ) -> Result<(), SendError> {
     let mut out = run::Out::Client { sender, framing };
-    run::run(request, body, &mut out).await
+    run::run(request, Source::new(body, None), &mut out).await
 }

@@ -368,7 +368,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::Pid => put_number(std::process::id(), out),
         B::Hostname => put(Some(request.runtime.hostname.as_bytes()), out),
         B::NginxVersion => put(Some(NGINX_VERSION.as_bytes()), out),
-        B::Msec => put_seconds(clock::now(), out),
+        B::Msec => put_seconds(clock::wall_now(), out),
         B::TimeLocal => {
             clock::put_log_time(clock::recent(), out);
             true
@@ -477,13 +477,13 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
 }
 
 fn date_gmt() -> String {
-    let seconds = i64::try_from(clock::now() / 1000).unwrap_or(0);
+    let seconds = i64::try_from(clock::wall_now() / 1000).unwrap_or(0);
     let now = jiff::Timestamp::from_second(seconds).unwrap_or_default();
     now.strftime("%A, %d-%b-%Y %H:%M:%S GMT").to_string()
 }
 
 fn date_local() -> String {
-    let now = clock::local(i64::try_from(clock::now() / 1000).unwrap_or(0));
+    let now = clock::local(i64::try_from(clock::wall_now() / 1000).unwrap_or(0));
     now.strftime("%A, %d-%b-%Y %H:%M:%S %Z").to_string()
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::crew::{Accepted, Crew, Seat};
 use crate::in_force::InForce;
@@ -24,16 +24,18 @@ use crate::stats::Stats;
 use crate::stream::ClientStream;
 use crate::{access_log, background, clock, connection, error_log, mirror};
 
-/// How long accepting pauses when the process has no more file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// How long accepting pauses when the process has no more file descriptors: at first so long
+/// that connections that have ended can be closed, then longer each time.
+const ACCEPT_PAUSE_FIRST: Duration = Duration::from_millis(10);
+const ACCEPT_PAUSE_LAST: Duration = Duration::from_millis(500);
 /// How long a worker runs before others have their turn, and so how soon it gets its own beside a PHP
 /// that computes. Shorter ones cost more changes between the two: cold misses took 3 % more
 /// CPU at 0.5 ms and 11 % more at 0.1 ms than at the kernel's 3 ms.
 const TIME_SLICE: Duration = Duration::from_micros(500);
-/// Between two rounds of housekeeping.
+/// Between two rounds of housekeeping while there are requests.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// How often a buffered log is looked at for its `flush` time.
-const FLUSH_INTERVAL: Duration = Duration::from_millis(500);
+/// The same where nothing has happened for as long.
+const REST_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A bound and listening socket.
 #[derive(Debug)]
@@ -62,6 +64,25 @@ pub struct Shared {
     sockets: watch::Sender<Arc<Sockets>>,
     stopping: AtomicBool,
     stop: watch::Sender<bool>,
+    /// Somebody rests until there is a connection again.
+    is_resting: AtomicBool,
+    connected: Notify,
+}
+
+/// How soon something is looked at again, see [`Shared::pause`].
+pub struct IdlePause {
+    pause: Duration,
+    /// Connections and requests so far.
+    seen: (u64, u64),
+}
+
+impl Default for IdlePause {
+    fn default() -> IdlePause {
+        IdlePause {
+            pause: SWEEP_INTERVAL,
+            seen: (0, 0),
+        }
+    }
 }
 
 thread_local! {
@@ -95,6 +116,8 @@ impl Shared {
             sockets: watch::Sender::new(Arc::new(sockets)),
             stopping: AtomicBool::new(false),
             stop: watch::Sender::new(false),
+            is_resting: AtomicBool::new(false),
+            connected: Notify::new(),
         })
     }
 
@@ -133,6 +156,35 @@ impl Shared {
 
     pub fn sockets(&self) -> Arc<Sockets> {
         self.sockets.borrow().clone()
+    }
+
+    /// The logs were reopened: lines that threads have gathered belong to the old ones.
+    pub fn logs_reopened(&self) {
+        self.sockets.send_modify(|_| ());
+    }
+
+    /// The pause before the next of two looks at something that only requests change: a second
+    /// while there are any, growing to a minute where there are none, so that a server without
+    /// visitors does not wake up all the time. A new connection ends a long pause.
+    pub async fn pause(&self, idle: &mut IdlePause) {
+        if idle.pause <= SWEEP_INTERVAL {
+            tokio::time::sleep(idle.pause).await;
+        } else {
+            let mut connected = std::pin::pin!(self.connected.notified());
+            connected.as_mut().enable();
+            self.is_resting.store(true, Ordering::Relaxed);
+            // An error is the end of the pause.
+            let _ = tokio::time::timeout(idle.pause, connected).await;
+        }
+        let seen = {
+            let stats = &self.glance().stats;
+            (stats.accepted.load(Ordering::Relaxed), stats.requests.sum())
+        };
+        idle.pause = match seen == idle.seen {
+            true => (idle.pause * 2).min(REST_INTERVAL),
+            false => SWEEP_INTERVAL,
+        };
+        idle.seen = seen;
     }
 
     /// Changes with every configuration that is put in force.
@@ -229,15 +281,18 @@ fn run(desk: &Desk, inbox: mpsc::Receiver<Accepted>) {
         }
     };
     runtime.block_on(async {
-        let housekeeping = tokio::spawn(housekeeping(shared.clone(), index));
-        let background = (index == 0).then(|| tokio::spawn(background::run(shared.clone())));
+        let housekeeping = tokio::spawn(housekeeping(shared.clone()));
+        let background = (index == 0).then(|| {
+            let sweeping = tokio::spawn(sweep(shared.clone()));
+            [sweeping, tokio::spawn(background::run(shared.clone()))]
+        });
         let receiving = tokio::spawn(receive(shared.clone(), inbox));
         accept_all(desk).await;
         drained(desk).await;
         receiving.abort();
         housekeeping.abort();
-        if let Some(background) = background {
-            background.abort();
+        for task in background.into_iter().flatten() {
+            task.abort();
         }
     });
     access_log::flush_all_thread();
@@ -294,20 +349,24 @@ async fn accept_all(desk: &Desk) {
 
 async fn accept(desk: Desk, listening: Listening, place: ListenAddress) {
     let failed = |error: io::Error| {
-        error_log::emergency(
-            &desk.shared.runtime(),
-            format_args!("accept() on {place:?} failed: {error}"),
-        );
+        let runtime = desk.shared.runtime();
+        // Clients cause these as often as they like.
+        if error_log::may_tell_refusal(&runtime) {
+            let message = format_args!("accept() on {place:?} failed: {error}");
+            error_log::emergency(&runtime, message);
+        }
     };
+    let mut wait = ACCEPT_PAUSE_FIRST;
     match listening {
         Listening::Tcp(listener) => match TcpListener::from_std(listener) {
             Ok(listener) => loop {
                 match listener.accept().await {
                     Ok((stream, peer)) => {
+                        wait = ACCEPT_PAUSE_FIRST;
                         let _ = stream.set_nodelay(true);
                         desk.take(stream.into(), Some(peer), &place);
                     }
-                    Err(error) => pause(error, &failed).await,
+                    Err(error) => pause(error, &failed, &mut wait).await,
                 }
             },
             Err(error) => failed(error),
@@ -315,8 +374,11 @@ async fn accept(desk: Desk, listening: Listening, place: ListenAddress) {
         Listening::Unix(listener) => match UnixListener::from_std(listener) {
             Ok(listener) => loop {
                 match listener.accept().await {
-                    Ok((stream, _)) => desk.take(stream.into(), None, &place),
-                    Err(error) => pause(error, &failed).await,
+                    Ok((stream, _)) => {
+                        wait = ACCEPT_PAUSE_FIRST;
+                        desk.take(stream.into(), None, &place);
+                    }
+                    Err(error) => pause(error, &failed, &mut wait).await,
                 }
             },
             Err(error) => failed(error),
@@ -384,6 +446,10 @@ fn begin(
         (None, ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
         (None, ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
     };
+    if shared.is_resting.load(Ordering::Relaxed) {
+        shared.is_resting.store(false, Ordering::Relaxed);
+        shared.connected.notify_waiters();
+    }
     tokio::spawn(connection::serve(
         shared.clone(),
         stream,
@@ -396,13 +462,14 @@ fn begin(
 
 /// A connection that broke before it was accepted is nothing; running out of
 /// descriptors needs a pause, or the thread would spin.
-async fn pause(error: io::Error, failed: &impl Fn(io::Error)) {
+async fn pause(error: io::Error, failed: &impl Fn(io::Error), wait: &mut Duration) {
     if !matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
     ) {
         failed(error);
-        tokio::time::sleep(ACCEPT_PAUSE).await;
+        tokio::time::sleep(*wait).await;
+        *wait = (*wait * 2).min(ACCEPT_PAUSE_LAST);
     }
 }
 
@@ -415,18 +482,34 @@ async fn drained(desk: &Desk) {
     }
 }
 
-async fn housekeeping(shared: Arc<Shared>, index: usize) {
-    let mut flush = tokio::time::interval(FLUSH_INTERVAL);
-    let mut since_sweep = Duration::ZERO;
+/// Keeps the thread's own things in order. It only wakes up where there are some.
+async fn housekeeping(shared: Arc<Shared>) {
+    let mut changes = shared.changes();
+    let lines = access_log::waiting_lines();
     loop {
-        flush.tick().await;
+        let due = async {
+            match access_log::next_flush() {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            // The first line of a buffer: from here on there is a time to flush it.
+            () = lines.notified() => continue,
+            () = due => {}
+        }
         // Lets go of a configuration that a reload has replaced.
         drop(shared.runtime_of_thread());
         access_log::flush_thread();
-        since_sweep += FLUSH_INTERVAL;
-        if index == 0 && since_sweep >= SWEEP_INTERVAL {
-            since_sweep = Duration::ZERO;
-            shared.runtime().sweep(clock::now());
-        }
+    }
+}
+
+/// What nobody asked for in a while goes.
+async fn sweep(shared: Arc<Shared>) {
+    let mut idle = IdlePause::default();
+    loop {
+        shared.pause(&mut idle).await;
+        shared.runtime().sweep(clock::now());
     }
 }

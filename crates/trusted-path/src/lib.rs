@@ -23,7 +23,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
 use walk::{Missing, Place, walk};
 
@@ -199,9 +199,36 @@ impl OwnFolder {
         if rustix::fs::fstat(&folder)?.st_uid != rustix::process::geteuid().as_raw() {
             return Err(io::Error::other("something else has taken its place"));
         }
+        // For as long as this process lives, or has it open: see `abandoned`.
+        rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
         // Whatever the umask says.
         rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode))?;
         Ok(OwnFolder(folder))
+    }
+
+    /// A folder that [`OwnFolder::make`] of this account made in a process that is gone:
+    /// nobody has it open any more.
+    pub fn abandoned(path: &Path) -> Option<OwnFolder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let is_own = rustix::fs::fstat(&folder).ok()?.st_uid == rustix::process::geteuid().as_raw();
+        let is_free = rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+        (is_own && is_free).then_some(OwnFolder(folder))
+    }
+
+    /// Removes the folder, which is at `path`, and the files of these names. One that holds
+    /// anything else stays.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove(self, path: &Path, names: &[&str]) -> io::Result<()> {
+        for name in names {
+            match rustix::fs::unlinkat(&self.0, *name, AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(rustix::fs::rmdir(path)?)
     }
 
     /// Writes a file anew: never into one that is there. `group` may read it, and nobody

@@ -13,10 +13,12 @@ mod detect;
 mod refused;
 #[cfg(test)]
 mod rules_test;
+mod unreadable;
 mod upstream;
 mod write_config;
 
 pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{Folder, Found, Kind, detect};
+pub use unreadable::Watched;
 pub use upstream::{UpstreamUrl, write_upstream_config};
 pub use write_config::{ServeOptions, write_config};

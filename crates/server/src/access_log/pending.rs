@@ -6,8 +6,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use site::AccessLog;
+use tokio::sync::Notify;
 
 use crate::clock;
 use crate::error_log::sink::{Handle, Sink};
@@ -78,6 +80,15 @@ impl Gathered {
         }
     }
 
+    /// How long until the first buffer is due; `None` where none has a time.
+    pub fn next_flush(&self) -> Option<Duration> {
+        let now = clock::now();
+        let waiting = self.buffers.iter().filter(|it| !it.lines.is_empty());
+        let times = waiting.filter_map(|it| Some(it.since.saturating_add(it.flush_ms?)));
+        let next = times.min()?;
+        Some(Duration::from_millis(next.saturating_sub(now)).max(LEAST_WAIT))
+    }
+
     pub fn flush_all(&mut self) {
         self.buffers.iter_mut().for_each(Pending::flush);
     }
@@ -87,6 +98,18 @@ impl Drop for Pending {
     fn drop(&mut self) {
         self.flush();
     }
+}
+
+/// Between two looks at a buffer: the clock is read in milliseconds.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
+thread_local! {
+    static WAITING_LINES: Arc<Notify> = Arc::new(Notify::new());
+}
+
+/// Notified when a buffer of this thread begins to wait for its `flush` time.
+pub fn waiting_lines() -> Arc<Notify> {
+    WAITING_LINES.with(Arc::clone)
 }
 
 /// Whole lines for one log.
@@ -131,6 +154,9 @@ impl Pending {
         if self.lines.is_empty() {
             self.handle = self.sink.handle();
             self.since = now;
+            if self.flush_ms.is_some() {
+                waiting_lines().notify_one();
+            }
         }
         let start = self.lines.len();
         put(&mut self.lines);
@@ -197,7 +223,6 @@ mod tests {
     use site::{AccessLogTarget, LogFormatId, LogTarget};
     use std::io::Read;
     use std::path::{Path, PathBuf};
-    use std::time::Duration;
 
     struct Bench {
         _directory: tempfile::TempDir,

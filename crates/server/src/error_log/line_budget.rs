@@ -11,9 +11,25 @@ const BURST: u64 = 100;
 const LINES_PER_SECOND: u64 = 1;
 const MILLIS_PER_LINE: u64 = 1000 / LINES_PER_SECOND;
 
+/// Between two lines about a state that lasts.
+const MILLIS_PER_STATE_LINE: u64 = 60_000;
+
 /// What may still be written.
-#[derive(Default)]
-pub struct LineBudget(Mutex<State>);
+pub struct LineBudget {
+    burst: u64,
+    millis_per_line: u64,
+    state: Mutex<State>,
+}
+
+impl Default for LineBudget {
+    fn default() -> LineBudget {
+        LineBudget {
+            burst: BURST,
+            millis_per_line: MILLIS_PER_LINE,
+            state: Mutex::default(),
+        }
+    }
+}
 
 #[derive(Default)]
 struct State {
@@ -23,20 +39,29 @@ struct State {
 }
 
 impl LineBudget {
+    /// For a state that lasts: one line, and another a minute later if it still does.
+    pub fn of_state() -> LineBudget {
+        LineBudget {
+            burst: 1,
+            millis_per_line: MILLIS_PER_STATE_LINE,
+            state: Mutex::default(),
+        }
+    }
+
     /// May a line be written at `now` (milliseconds)? If so: how many were left out
     /// since the last one.
     pub fn take(&self, now: u64) -> Option<u64> {
-        let mut state = self.0.lock();
-        let whole_at = state.whole_at.max(now) + MILLIS_PER_LINE;
+        let mut state = self.state.lock();
+        let whole_at = state.whole_at.max(now) + self.millis_per_line;
         // A clock that was set back begins anew instead of forbidding lines for long. Threads
         // may come a little out of order, which is no such thing.
-        let is_clock_set_back = whole_at > now + 2 * BURST * MILLIS_PER_LINE;
-        if whole_at > now + BURST * MILLIS_PER_LINE && !is_clock_set_back {
+        let is_clock_set_back = whole_at > now + 2 * self.burst * self.millis_per_line;
+        if whole_at > now + self.burst * self.millis_per_line && !is_clock_set_back {
             state.left_out += 1;
             return None;
         }
         state.whole_at = if is_clock_set_back {
-            now + MILLIS_PER_LINE
+            now + self.millis_per_line
         } else {
             whole_at
         };
@@ -61,6 +86,15 @@ mod tests {
             .count() as u64;
         let expected = 10 * LINES_PER_SECOND;
         assert!((expected..=expected + 1).contains(&written), "{written}");
+    }
+
+    #[test]
+    fn a_state_that_lasts_is_told_once_a_minute() {
+        let budget = LineBudget::of_state();
+        let told =
+            |from: u64, to: u64| (from..to).filter(|at| budget.take(NOW + at * 1000).is_some());
+        assert_eq!(told(0, 60).count(), 1);
+        assert_eq!(told(60, 180).count(), 2);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Syslog {
     fn send(&self, line: &[u8], severity: Option<u8>) {
         let mut message = Vec::with_capacity(line.len() + 64);
         let severity = self.severity.or(severity).unwrap_or(SEVERITY_INFO);
-        self.put_header(severity, clock::now(), &mut message);
+        self.put_header(severity, clock::wall_now(), &mut message);
         message.extend_from_slice(line.strip_suffix(b"\n").unwrap_or(line));
         message.truncate(MAX_SYSLOG_BYTES);
         let mut socket = self.socket.lock();

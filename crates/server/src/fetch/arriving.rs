@@ -175,6 +175,18 @@ impl UpstreamBody {
         }
     }
 
+    /// The disk takes no more of a response that its client reads slowly.
+    pub fn report_full_disk(&self, folder: &Path, error: &io::Error) {
+        let (folder, error) = (folder.display(), Os(error));
+        self.report(
+            LogLevel::Crit,
+            format_args!(
+                "a temporary file in \"{folder}\" cannot be written ({error}): the upstream has \
+                 to wait for the client, while reading upstream"
+            ),
+        );
+    }
+
     fn report_copy(&self, path: &Path, error: &io::Error) {
         let (path, error) = (path.display(), Os(error));
         self.report(

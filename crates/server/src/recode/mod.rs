@@ -162,6 +162,17 @@ fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
     Recoding::OnTheWay(Recoder::expanding())
 }
 
+/// Expands the body of a part, which becomes a piece of another body: whatever the client
+/// accepts, it must be plain (`gunzip on`, as in nginx).
+pub fn expand_part(request: &Request, reply: &mut Reply) -> Option<Recoder> {
+    let coding = reply.head.known(Known::ContentEncoding)?;
+    if !request.settings().compression.gunzip || !coding.eq_ignore_ascii_case(b"gzip") {
+        return None;
+    }
+    expanded(&mut reply.head);
+    Some(Recoder::expanding())
+}
+
 #[inline]
 fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
     head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
@@ -268,7 +279,7 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
         if !allowed.expired {
             return false;
         }
-        let now = i64::try_from(request.now / 1000).unwrap_or(0);
+        let now = i64::try_from(crate::clock::wall(request.now) / 1000).unwrap_or(0);
         return http1::date::parse(expires).is_none_or(|date| date < now);
     }
     if let Some(value) = head.field("cache-control") {

@@ -6,7 +6,10 @@ use site::{SubrequestTarget, Template};
 use crate::pipeline;
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
-use crate::{subrequest, variable};
+use crate::ssi::Source;
+use crate::{recode, subrequest, variable};
+
+use super::{BodyFraming, SendError, Sender};
 
 /// What stands around a body. Each part is asked for when its turn comes: the
 /// main response must not wait for PHP behind its own addition.
@@ -43,10 +46,15 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
     })
 }
 
-/// The body that a path of this site has for this request; nothing when it has none.
-pub async fn body_of(request: &mut Request, path: &Template) -> Body {
+/// Sends the body that a path of this site has for this request; nothing when it has none.
+pub async fn send(
+    request: &mut Request,
+    sender: &mut Sender<'_>,
+    path: &Template,
+    framing: BodyFraming,
+) -> Result<(), SendError> {
     if request.method == Method::Head {
-        return Body::Empty;
+        return sender.send(Body::Empty, framing).await;
     }
     let target = variable::evaluate(request, path);
     let (path, args) = http1::split_query(&target);
@@ -56,8 +64,16 @@ pub async fn body_of(request: &mut Request, path: &Template) -> Body {
     };
     let mut subrequest = subrequest::to(request, &target, b"");
     subrequest.become_get();
-    match pipeline::serve_internal(&mut subrequest).await {
-        Some(reply) if (200..300).contains(&reply.head.status) => reply.body,
-        _ => Body::Empty,
+    let mut reply = match pipeline::serve_internal(&mut subrequest).await {
+        Some(reply) if (200..300).contains(&reply.head.status) => reply,
+        _ => return sender.send(Body::Empty, framing).await,
+    };
+    let Some(expander) = recode::expand_part(&subrequest, &mut reply) else {
+        return sender.send(reply.body, framing).await;
+    };
+    let mut source = Source::new(reply.body, Some(expander));
+    while let Some(bytes) = source.next().await? {
+        sender.send(Body::bytes(bytes), framing).await?;
     }
+    Ok(())
 }

@@ -137,7 +137,7 @@ fn put(reply: &mut Reply, name: &Bytes, value: Bytes) {
 }
 
 fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
-    let now = i64::try_from(request.now / 1000).unwrap_or(0);
+    let now = i64::try_from(clock::wall(request.now) / 1000).unwrap_or(0);
     let rule = match rule {
         Expires::Variable { value, modified } => {
             let value = variable::evaluate(request, value);

@@ -118,7 +118,7 @@ impl HeadBuffer {
     #[inline]
     fn open(&mut self, now_ms: u64, status: u16, server: ServerLine) -> &mut Vec<u8> {
         let opening = Opening {
-            second: now_ms / 1000,
+            second: clock::wall(now_ms) / 1000,
             status,
             server,
         };

@@ -341,13 +341,11 @@ async fn send_around(
     framing: BodyFraming,
 ) -> Result<(), SendError> {
     if let Some(path) = &around.before {
-        let before = addition::body_of(request, path).await;
-        sender.send(before, framing).await?;
+        addition::send(request, sender, path, framing).await?;
     }
     send_body(request, sender, body, framing).await?;
     if let Some(path) = &around.after {
-        let after = addition::body_of(request, path).await;
-        sender.send(after, framing).await?;
+        addition::send(request, sender, path, framing).await?;
     }
     Ok(())
 }
@@ -492,11 +490,20 @@ fn may_be_conditional(head: http1::RequestView<'_>) -> bool {
 }
 
 /// `If-*` fields (RFC 9110 §13): 304 or 412 in the place of the response.
+///
+/// They are judged where the answer is made: here for own files and for what the cache has for
+/// reading. An upstream that answers 200 has judged them itself, and a write that it has carried
+/// out must not be reported as refused.
 #[inline]
 fn check_conditions(request: &Request, reply: &mut Reply) {
-    if may_be_conditional(request.head.view()) {
+    if may_be_conditional(request.head.view()) && judges_conditions(request, reply) {
         evaluate_conditions(request, reply);
     }
+}
+
+fn judges_conditions(request: &Request, reply: &Reply) -> bool {
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    !reply.head.is_of_upstream && (is_read || !reply.head.is_of_cache)
 }
 
 #[inline(never)]

@@ -450,6 +450,7 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
     }
     fetched.body.set_rate(rate(request, pass));
     let mut head = ReplyHead::new(fetched.status);
+    head.is_of_upstream = true;
     head.passes_date = exchange.passes_date;
     head.passes_server = exchange.passes_server;
     head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());

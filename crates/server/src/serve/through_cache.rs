@@ -280,7 +280,8 @@ fn reply_from_memory(
         served,
         collapsed,
         fwd: (served == Served::Revalidated).then_some(Forward::Stale),
-        ..Outcome::hit(stored.head.fresh_for(now))
+        ttl_secs: Some(stored.head.ttl_secs(now)),
+        ..Outcome::default()
     });
     note_age(request, &stored.head, now);
     Reply::of_stored(stored)
@@ -365,7 +366,8 @@ async fn lead_for(
     match led {
         Ok(Led::Reading(reader)) => {
             if let Some(outcome) = &mut request.cache.outcome {
-                outcome.stored = true;
+                // Of a body that still arrives nobody knows yet.
+                outcome.stored = reader.stored().is_some();
             }
             reading(request, reader)
         }

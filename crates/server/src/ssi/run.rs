@@ -19,7 +19,7 @@ use crate::error_log;
 use crate::reply::{Body, Reply};
 use crate::request::{Method, Request};
 use crate::respond::{BodyFraming, SendError, Sender};
-use crate::{clock, pipeline, variable};
+use crate::{clock, pipeline, recode, variable};
 
 /// Includes that are asked for at the same time: enough for a page's parts, and no
 /// page may take all of an upstream.
@@ -62,10 +62,13 @@ impl Out<'_, '_> {
 
 type Running<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>;
 
-/// Runs `body` in the name of `request`; what comes of it goes to `out`.
-pub fn run<'a>(request: &'a mut Request, body: Body, out: &'a mut Out<'_, '_>) -> Running<'a> {
+/// Runs a body in the name of `request`; what comes of it goes to `out`.
+pub fn run<'a>(
+    request: &'a mut Request,
+    mut source: Source,
+    out: &'a mut Out<'_, '_>,
+) -> Running<'a> {
     Box::pin(async move {
-        let mut source = Source::new(body);
         let mut scanner = Scanner::default();
         let mut page = Page::new(request);
         while let Some(bytes) = source.next().await? {
@@ -349,7 +352,7 @@ impl Page {
                 return Some(value.clone());
             }
         }
-        let seconds = i64::try_from(clock::now() / 1000).unwrap_or(0);
+        let seconds = i64::try_from(clock::wall_now() / 1000).unwrap_or(0);
         let local = clock::local(seconds);
         let time = match name {
             b"date_local" => local,
@@ -470,11 +473,12 @@ impl Page {
             (Some(mut reply), stub)
                 if stub.is_none() || (reply.head.status < 400 && !is_empty(&reply)) =>
             {
+                let expander = recode::expand_part(&part, &mut reply);
                 super::choose(&mut part, &mut reply);
+                let mut source = Source::new(reply.body, expander);
                 if part.runs_ssi {
-                    return run(&mut part, reply.body, out).await;
+                    return run(&mut part, source, out).await;
                 }
-                let mut source = Source::new(reply.body);
                 while let Some(bytes) = source.next().await? {
                     out.text(bytes).await?;
                 }

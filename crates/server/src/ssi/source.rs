@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::fetch::UpstreamBody;
+use crate::recode::Recoder;
 use crate::reply::{Body, Segment};
 use crate::respond::SendError;
 use crate::serve::slice::Slices;
@@ -12,47 +13,80 @@ use crate::serve::slice::Slices;
 /// Read from a file at once.
 const READ_BYTES: u64 = 64 * 1024;
 
-pub enum Source {
-    Pieces(VecDeque<Segment>),
+/// A body, expanded on the way where it is compressed.
+pub struct Source {
+    bytes: Pieces,
+    expander: Option<Recoder>,
+}
+
+enum Pieces {
+    AtHand(VecDeque<Segment>),
     Filling(Box<http_cache::Reader>),
     Upstream(Box<UpstreamBody>),
     Sliced(Box<Slices>),
 }
 
 impl Source {
-    pub fn new(body: Body) -> Source {
+    pub fn new(body: Body, expander: Option<Recoder>) -> Source {
+        Source {
+            bytes: Pieces::new(body),
+            expander,
+        }
+    }
+
+    /// The next bytes, which are some; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, SendError> {
+        loop {
+            let next = self.bytes.next().await?;
+            let bytes = match (&mut self.expander, next) {
+                (None, next) => return Ok(next),
+                (Some(expander), Some(bytes)) => expander.push(&bytes)?,
+                (Some(expander), None) => {
+                    let rest = expander.finish()?;
+                    self.expander = None;
+                    rest
+                }
+            };
+            if !bytes.is_empty() {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+}
+
+impl Pieces {
+    fn new(body: Body) -> Pieces {
         match body {
-            Body::Empty | Body::Tunnel(_) => Source::Pieces(VecDeque::new()),
+            Body::Empty | Body::Tunnel(_) => Pieces::AtHand(VecDeque::new()),
             Body::Stored {
                 response,
                 start,
                 end,
-            } => Source::Pieces(
+            } => Pieces::AtHand(
                 response
                     .body
                     .slice(start..end)
                     .map(Segment::Memory)
                     .collect(),
             ),
-            Body::Segments(segments) => Source::Pieces(segments),
+            Body::Segments(segments) => Pieces::AtHand(segments),
             Body::Encoded(body) => {
-                Source::Pieces(body.chunks().iter().cloned().map(Segment::Memory).collect())
+                Pieces::AtHand(body.chunks().iter().cloned().map(Segment::Memory).collect())
             }
-            Body::Filling(reader) => Source::Filling(reader),
-            Body::Upstream(upstream) => Source::Upstream(upstream),
-            Body::Sliced(slices) => Source::Sliced(slices),
+            Body::Filling(reader) => Pieces::Filling(reader),
+            Body::Upstream(upstream) => Pieces::Upstream(upstream),
+            Body::Sliced(slices) => Pieces::Sliced(slices),
             // Ranges are for whole responses, which have none while commands run.
-            Body::Window { body, .. } => Source::new(*body),
+            Body::Window { body, .. } => Pieces::new(*body),
         }
     }
 
-    /// The next bytes; `None` at the end.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, SendError> {
+    async fn next(&mut self) -> Result<Option<Bytes>, SendError> {
         match self {
-            Source::Filling(reader) => reader.next_chunk().await.map_err(|_| SendError::BrokenOff),
-            Source::Sliced(slices) => slices.next().await.map_err(|_| SendError::BrokenOff),
-            Source::Upstream(upstream) => upstream.next().await.map_err(|_| SendError::BrokenOff),
-            Source::Pieces(pieces) => match pieces.pop_front() {
+            Pieces::Filling(reader) => reader.next_chunk().await.map_err(|_| SendError::BrokenOff),
+            Pieces::Sliced(slices) => slices.next().await.map_err(|_| SendError::BrokenOff),
+            Pieces::Upstream(upstream) => upstream.next().await.map_err(|_| SendError::BrokenOff),
+            Pieces::AtHand(pieces) => match pieces.pop_front() {
                 None => Ok(None),
                 Some(Segment::Memory(bytes)) => Ok(Some(bytes)),
                 Some(Segment::File {

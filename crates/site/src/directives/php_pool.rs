@@ -125,9 +125,9 @@ pub(super) const TABLE: &[Directive] = &[
         .example("pm ondemand;"),
     Directive::new("request_terminate_timeout", &[Context::PhpPool])
         .takes(1, 1, "TIME")
-        .default("0")
+        .default("300s, or 60s more than the longest `fastcgi_read_timeout`")
         .short("how long a request may take")
-        .long("A worker that takes longer is ended together with its request, and replaced. 0 means no limit. PHP-FPM counts whole seconds.")
+        .long("A worker that takes longer is ended together with its request, and replaced: the visitor was told 504 before, and without a limit a few requests that never end would take all workers for good. What a script does after `fastcgi_finish_request()` is not counted. 0 means no limit. PHP-FPM counts whole seconds.")
         .example("request_terminate_timeout 60s;"),
     Directive::new("rlimit_files", &[Context::PhpPool])
         .takes(1, 1, "NUMBER")

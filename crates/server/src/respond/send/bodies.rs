@@ -338,8 +338,9 @@ impl Sender<'_> {
             match step {
                 Step::Read(Ok(Some(bytes))) => {
                     holds_head = false;
-                    if !spool.push(bytes, &upstream.settings().temp_path) {
-                        return Err(SendError::BrokenOff);
+                    let folder = &upstream.settings().temp_path;
+                    if let Err(error) = spool.push(bytes, folder) {
+                        upstream.report_full_disk(folder, &error);
                     }
                 }
                 Step::Read(read) => {

@@ -399,7 +399,8 @@ fn freshen(
         &request_facts(store, &store.fields(), false),
         &facts,
         &store.policy,
-        now,
+        // Fields are dated by the wall clock, here and elsewhere.
+        clock::wall_millis(now),
     );
     let fresher: Vec<(Bytes, Bytes)> = fetched
         .fields
@@ -476,7 +477,8 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
         &request_facts(store, &store.fields(), condition),
         &facts,
         &store.policy,
-        now,
+        // Fields are dated by the wall clock, here and elsewhere.
+        clock::wall_millis(now),
     )
 }
 
