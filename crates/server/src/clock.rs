@@ -23,26 +23,26 @@ use jiff::tz::TimeZone;
 use rustix::time::{ClockId, clock_gettime};
 
 struct Origin {
-    elapsed: Duration,
-    unix: Duration,
+    elapsed_ms: u64,
+    unix_ms: u64,
     zone: TimeZone,
 }
 
 fn origin() -> &'static Origin {
     static ORIGIN: OnceLock<Origin> = OnceLock::new();
     ORIGIN.get_or_init(|| Origin {
-        elapsed: elapsed(),
-        unix: unix(),
+        elapsed_ms: elapsed_ms(),
+        unix_ms: millis(unix()),
         zone: TimeZone::system(),
     })
 }
 
 /// Since the machine started, while it slept as well.
-fn elapsed() -> Duration {
+fn elapsed_ms() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(seconds, nanoseconds)
+    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds * 1000 + nanoseconds / 1_000_000
 }
 
 /// What the wall clock says.
@@ -55,8 +55,7 @@ fn unix() -> Duration {
 /// Now, on the steady count.
 pub fn now() -> u64 {
     let origin = origin();
-    let since = elapsed().saturating_sub(origin.elapsed);
-    millis(origin.unix + since)
+    origin.unix_ms + elapsed_ms().saturating_sub(origin.elapsed_ms)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -126,7 +125,13 @@ struct Reading {
     left: u32,
 }
 
+/// A thread that keeps readings looks at the wall clock once in so many milliseconds: nobody
+/// notices a step sooner, and each look costs as much as a reading.
+const LOOK_EVERY_MS: u64 = 64;
+
 thread_local! {
+    /// When this thread looked at the wall clock, in [`LOOK_EVERY_MS`].
+    static LOOKED: Cell<u64> = const { Cell::new(0) };
     /// `None` on threads that do not say when they have slept: they read anew.
     static READING: Cell<Option<Reading>> = const { Cell::new(None) };
 }
@@ -168,7 +173,9 @@ fn reading() -> Option<Reading> {
 impl Reading {
     fn new() -> Reading {
         let steady_ms = now();
-        follow_wall(steady_ms);
+        if LOOKED.replace(steady_ms / LOOK_EVERY_MS) != steady_ms / LOOK_EVERY_MS {
+            follow_wall(steady_ms);
+        }
         Reading {
             steady_ms,
             instant: tokio::time::Instant::now(),
