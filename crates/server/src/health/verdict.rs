@@ -107,7 +107,7 @@ pub fn require(runtime: &Arc<Runtime>, rules: &MatchRules, answer: &Answer) -> R
 
 fn stand_in(runtime: &Arc<Runtime>, answer: &Answer) -> Option<Box<Request>> {
     let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
-    let head = http1::RequestHead::parse(text, &http1::HeadLimits::default()).ok()?;
+    let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;
     if runtime.site.http.servers.is_empty() {
         return None;
     }
