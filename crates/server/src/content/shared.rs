@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use http_cache::RequestFields;
-use http1::{HeadLimits, RequestHead};
+use http1::{HeadLimits, RequestHead, parse_head};
 use shared_request::{Bypass, Class, Received, varied};
 use site::{CacheRules, SharedRules};
 
@@ -167,7 +167,7 @@ pub fn leaves_something_out(request: &Request, rules: &SharedRules) -> bool {
 /// address, the slice that is wanted.
 fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
     // What was read once is read again; if not, nothing is sent.
-    let head = RequestHead::parse(head, &LIMITS).ok()?;
+    let head = parse_head(head, &LIMITS).ok()?;
     let mut made = request.internal();
     made.head = head;
     made.slicing = request.slicing;

@@ -66,7 +66,7 @@ impl Tree {
     /// A request in its location.
     fn request(&self, line: &str) -> Box<Request> {
         let text = format!("{line} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n");
-        let head = http1::RequestHead::parse(text, &http1::HeadLimits::default()).unwrap();
+        let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
         let connection = ConnectionFacts {
             serial: 1,
             peer: Some("127.0.0.1:1".parse().unwrap()),

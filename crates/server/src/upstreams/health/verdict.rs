@@ -111,7 +111,7 @@ pub fn require(
 
 fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option<Box<Request>> {
     let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
-    let head = http1::RequestHead::parse(text, &http1::HeadLimits::default()).ok()?;
+    let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;
     if configuration.site.http.servers.is_empty() {
         return None;
     }

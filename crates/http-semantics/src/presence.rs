@@ -11,7 +11,7 @@ pub struct Presence {
 
 impl Presence {
     /// That of one field for each of `names`.
-    pub(crate) const fn of(names: &[&[u8]]) -> Presence {
+    pub const fn of(names: &[&[u8]]) -> Presence {
         let mut once = 0;
         let mut at = 0;
         while at < names.len() {
@@ -37,7 +37,7 @@ impl Presence {
 
     /// False where each field of `other` was noted once at most.
     #[inline]
-    pub(crate) fn may_repeat(self, other: Presence) -> bool {
+    pub fn may_repeat(self, other: Presence) -> bool {
         self.again & other.once != 0
     }
 }
@@ -46,8 +46,8 @@ impl Presence {
 /// have in common.
 #[inline]
 const fn bit(name: &[u8]) -> u64 {
-    let place = name.len() + letter(name.first()) * 5 + letter(name.last()) * 11;
-    1 << (place % 64)
+    let index = name.len() + letter(name.first()) * 5 + letter(name.last()) * 11;
+    1 << (index % 64)
 }
 
 #[inline]

@@ -7,10 +7,6 @@
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
-use crate::error::RequestError;
-use crate::request::RequestView;
-use crate::target::Target;
-
 /// A valid host and perhaps a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host<'a> {
@@ -19,24 +15,6 @@ pub struct Host<'a> {
     pub name: Cow<'a, [u8]>,
     /// The port, if one was given (`example.com:` has none).
     pub port: Option<u16>,
-}
-
-/// The host a request is for: the target's authority if it has one, otherwise
-/// the Host field (RFC 9112 §3.2.2). The Host field is validated either way.
-/// `None` only for requests before HTTP/1.1 without Host.
-///
-/// # Errors
-/// [`RequestError::InvalidHost`].
-pub fn request_host<'a>(
-    head: impl Into<RequestView<'a>>,
-    target: &Target<'a>,
-) -> Result<Option<Host<'a>>, RequestError> {
-    let parse = |bytes| parse_host(bytes).ok_or(RequestError::InvalidHost);
-    let field = head.into().field("host").map(parse).transpose()?;
-    match target.authority {
-        Some(authority) => parse(authority).map(Some),
-        None => Ok(field),
-    }
 }
 
 /// Reads `host [ ":" port ]`; `None` when it is not one.

@@ -2,7 +2,7 @@
 //! be named and its weight above zero. `*` and `identity` promise nothing, and
 //! a value that cannot be read is a no: uncompressed is always right.
 
-use crate::name::same_name;
+use crate::field_name::same_name;
 use crate::request::RequestView;
 
 /// Whether the client takes gzip.

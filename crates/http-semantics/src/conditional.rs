@@ -170,18 +170,14 @@ fn is_modified(since: &[u8], last_modified: Option<i64>, rule: IfModifiedSince) 
 mod tests {
     use super::Verdict::{NotModified, PreconditionFailed, Proceed};
     use super::*;
-    use crate::{HeadLimits, RequestHead};
+    use crate::request::RequestHead;
 
     const OWN_DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
     const EARLIER: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
     const LATER: &str = "Tue, 19 Jan 2038 03:14:07 GMT";
 
     fn request(method: &str, fields: &[(&str, &str)]) -> RequestHead {
-        let mut text = format!("{method} / HTTP/1.1\r\nHost: x\r\n");
-        for (name, value) in fields {
-            text += &format!("{name}: {value}\r\n");
-        }
-        RequestHead::parse(text + "\r\n", &HeadLimits::default()).unwrap()
+        RequestHead::of(method, "/", fields.iter().copied())
     }
 
     fn own(etag: &str) -> Validators<'_> {

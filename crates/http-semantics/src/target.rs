@@ -7,10 +7,12 @@
 //! target that needs none of it, nearly every one, borrows.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use crate::error::RequestError;
-use crate::host::parse_host;
-use crate::scan;
+use byte_scan as scan;
+
+use crate::host::{Host, parse_host};
+use crate::request::RequestView;
 
 /// The four forms of RFC 9112 §3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,27 @@ pub enum TargetForm {
     /// `*`, for OPTIONS. nginx answers 400.
     Asterisk,
 }
+
+/// Why a request has no target URI. Whoever answers says 400 to either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetError {
+    /// A request target that does not decode (bad `%`, above the root, ...).
+    InvalidTarget,
+    /// A Host field value or target authority that is not a host.
+    InvalidHost,
+}
+
+impl fmt::Display for TargetError {
+    /// The log sentence, in nginx's words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TargetError::InvalidTarget => "client sent invalid request",
+            TargetError::InvalidHost => "client sent invalid host header",
+        })
+    }
+}
+
+impl std::error::Error for TargetError {}
 
 /// A request target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +68,11 @@ impl<'a> Target<'a> {
     /// Reads the target of a request. `merge_slashes` is nginx's directive.
     ///
     /// # Errors
-    /// [`RequestError::InvalidTarget`] for a bad or NUL escape, a path above
-    /// the root or an unknown form; [`RequestError::InvalidHost`] for an
+    /// [`TargetError::InvalidTarget`] for a bad or NUL escape, a path above
+    /// the root or an unknown form; [`TargetError::InvalidHost`] for an
     /// authority that is none.
     #[inline]
-    pub fn parse(target: &'a [u8], merge_slashes: bool) -> Result<Self, RequestError> {
+    pub fn parse(target: &'a [u8], merge_slashes: bool) -> Result<Self, TargetError> {
         match target {
             [b'/', ..] => Target::of_path(TargetForm::Origin, None, target, merge_slashes),
             b"*" => Ok(Target {
@@ -66,11 +89,11 @@ impl<'a> Target<'a> {
         }
     }
 
-    fn absolute(rest: &'a [u8], merge_slashes: bool) -> Result<Self, RequestError> {
+    fn absolute(rest: &'a [u8], merge_slashes: bool) -> Result<Self, TargetError> {
         let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
         let (authority, raw) = rest.split_at(end);
         if parse_host(authority).is_none() {
-            return Err(RequestError::InvalidHost);
+            return Err(TargetError::InvalidHost);
         }
         let form = TargetForm::Absolute;
         match raw {
@@ -88,7 +111,7 @@ impl<'a> Target<'a> {
     }
 
     /// The target of CONNECT: a host and, unlike elsewhere, a port.
-    fn authority(target: &'a [u8]) -> Result<Self, RequestError> {
+    fn authority(target: &'a [u8]) -> Result<Self, TargetError> {
         match parse_host(target) {
             Some(host) if host.port.is_some() => Ok(Target {
                 form: TargetForm::Authority,
@@ -97,7 +120,7 @@ impl<'a> Target<'a> {
                 query: None,
                 raw: target,
             }),
-            _ => Err(RequestError::InvalidTarget),
+            _ => Err(TargetError::InvalidTarget),
         }
     }
 
@@ -107,12 +130,12 @@ impl<'a> Target<'a> {
         authority: Option<&'a [u8]>,
         raw: &'a [u8],
         merge_slashes: bool,
-    ) -> Result<Self, RequestError> {
+    ) -> Result<Self, TargetError> {
         let (path, query) = match split_plain(raw) {
             Some((path, query)) => (Cow::Borrowed(path), query),
             None => {
                 let (path, query) =
-                    normalise(raw, merge_slashes).ok_or(RequestError::InvalidTarget)?;
+                    normalise(raw, merge_slashes).ok_or(TargetError::InvalidTarget)?;
                 (Cow::Owned(path), query)
             }
         };
@@ -123,6 +146,24 @@ impl<'a> Target<'a> {
             query,
             raw,
         })
+    }
+}
+
+/// The host a request is for: the target's authority if it has one, otherwise
+/// the Host field (RFC 9112 §3.2.2). The Host field is validated either way.
+/// `None` only for requests before HTTP/1.1 without Host.
+///
+/// # Errors
+/// [`TargetError::InvalidHost`].
+pub fn request_host<'a>(
+    head: impl Into<RequestView<'a>>,
+    target: &Target<'a>,
+) -> Result<Option<Host<'a>>, TargetError> {
+    let parse = |bytes| parse_host(bytes).ok_or(TargetError::InvalidHost);
+    let field = head.into().field("host").map(parse).transpose()?;
+    match target.authority {
+        Some(authority) => parse(authority).map(Some),
+        None => Ok(field),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Places inside a request head, as offsets instead of references, so that a
+//! Parts of a request head, as offsets instead of references, so that a
 //! parsed head can be kept beside the bytes it came from and a vector of fields
 //! can be reused from request to request. Resolving a span never panics: one
 //! that does not fit the bytes it is asked about reads as empty.
@@ -45,8 +45,8 @@ impl Span {
 /// space) are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldSpan {
-    /// Place of the field name.
+    /// Where the field name is.
     pub name: Span,
-    /// Place of the field value.
+    /// Where the field value is.
     pub value: Span,
 }

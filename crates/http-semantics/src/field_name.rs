@@ -1,13 +1,13 @@
 //! Comparing field names, which are the same in any case (RFC 9110 §5.1). Each
 //! request asks for a dozen names, so this goes by eight bytes at a time.
 
-use crate::scan;
+use byte_scan as scan;
 
 /// Whether two names are the same but for the case of ASCII letters.
 ///
 /// ```
-/// assert!(http1::same_name(b"Content-Length", b"content-length"));
-/// assert!(!http1::same_name(b"Content-Length", b"content_length"));
+/// assert!(http_semantics::same_name(b"Content-Length", b"content-length"));
+/// assert!(!http_semantics::same_name(b"Content-Length", b"content_length"));
 /// ```
 #[inline]
 pub fn same_name(one: &[u8], other: &[u8]) -> bool {
@@ -40,9 +40,9 @@ fn short_word(bytes: &[u8]) -> Option<u64> {
 /// Whether `variable` (lower case, `_` for `-`) is how variables spell the name `field`.
 ///
 /// ```
-/// assert!(http1::is_spelt(b"content_length", b"Content-Length"));
-/// assert!(http1::is_spelt(b"content_length", b"content_length"));
-/// assert!(!http1::is_spelt(b"content-length", b"Content-Length"));
+/// assert!(http_semantics::is_spelt(b"content_length", b"Content-Length"));
+/// assert!(http_semantics::is_spelt(b"content_length", b"content_length"));
+/// assert!(!http_semantics::is_spelt(b"content-length", b"Content-Length"));
 /// ```
 #[inline]
 pub fn is_spelt(variable: &[u8], field: &[u8]) -> bool {

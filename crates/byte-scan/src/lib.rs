@@ -1,14 +1,17 @@
-//! Finding the end of a run of bytes, eight at a time. The runs of a head are short:
-//! a vectorised search would hardly have begun when it ends.
+//! Finding the end of a run of bytes, eight at a time. The runs of a message head are
+//! short: a vectorised search would hardly have begun when it ends.
+//!
+//! A caller says what it looks for as a function that marks bytes of a word: the highest bit
+//! of a byte is set where that byte is looked for. The functions below make such marks.
 
 /// Of each byte of a word, what is looked for is told by its highest bit.
-pub(crate) const MARKS: u64 = 0x80 * EACH;
+pub const MARKS: u64 = 0x80 * EACH;
 const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// Where the first byte from `from` on is that `marks`; below it in a word all marks are
 /// right, above it they need not be.
 #[inline(always)]
-pub(crate) fn find(bytes: &[u8], from: usize, mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
+pub fn find(bytes: &[u8], from: usize, mut marks: impl FnMut(u64) -> u64) -> Option<usize> {
     let mut rest = bytes.get(from..)?;
     while let Some((word, after)) = rest.split_first_chunk::<8>() {
         if let Some(at) = find_in(*word, &mut marks) {
@@ -31,7 +34,7 @@ pub(crate) fn find(bytes: &[u8], from: usize, mut marks: impl FnMut(u64) -> u64)
 
 /// The same within the whole words at the start.
 #[inline(always)]
-pub(crate) fn find_in_words(bytes: &[u8], marks: impl Fn(u64) -> u64) -> Option<usize> {
+pub fn find_in_words(bytes: &[u8], marks: impl Fn(u64) -> u64) -> Option<usize> {
     let mut words = bytes.as_chunks::<8>().0.iter().enumerate();
     words.find_map(|(nth, word)| find_in(*word, &marks).map(|at| nth * 8 + at))
 }
@@ -69,7 +72,7 @@ fn short_word(bytes: &[u8]) -> u64 {
 /// The same for what is often long: `is` tells of single bytes what `marks` does of
 /// words.
 #[inline(always)]
-pub(crate) fn find_far(
+pub fn find_far(
     bytes: &[u8],
     mut from: usize,
     is: impl Fn(u8) -> bool,
@@ -90,20 +93,20 @@ pub(crate) fn find_far(
 
 /// Marks bytes that are less than `LIMIT`, which is ASCII.
 #[inline]
-pub(crate) fn below<const LIMIT: u8>(word: u64) -> u64 {
+pub fn below<const LIMIT: u8>(word: u64) -> u64 {
     word.wrapping_sub(EACH * LIMIT as u64) & !word
 }
 
 /// Marks bytes that are `BYTE`.
 #[inline]
-pub(crate) fn equal<const BYTE: u8>(word: u64) -> u64 {
+pub fn equal<const BYTE: u8>(word: u64) -> u64 {
     below::<1>(word ^ (EACH * BYTE as u64))
 }
 
 /// Marks bytes that are `/` or `.` behind a `/`. `after` holds the mark of a `/` at the end
 /// of the word before.
 #[inline]
-pub(crate) fn dotted(word: u64, after: &mut u64) -> u64 {
+pub fn dotted(word: u64, after: &mut u64) -> u64 {
     // The two differ in their lowest bit; without it no byte beside one is taken for one.
     let either = equal::<b'/'>(word | EACH) & MARKS;
     let slashes = either & (word << 7);
@@ -114,13 +117,13 @@ pub(crate) fn dotted(word: u64, after: &mut u64) -> u64 {
 
 /// Marks bytes that are ASCII letters, exactly.
 #[inline]
-pub(crate) fn letter(word: u64) -> u64 {
+pub fn letter(word: u64) -> u64 {
     within::<b'a', b'z'>(word | (0x20 * EACH))
 }
 
 /// Marks bytes from `FIRST` to `LAST`, which are ASCII, exactly.
 #[inline]
-pub(crate) fn within<const FIRST: u8, const LAST: u8>(word: u64) -> u64 {
+pub fn within<const FIRST: u8, const LAST: u8>(word: u64) -> u64 {
     let low = word & !MARKS;
     let at_least_first = low + EACH * (0x80 - FIRST as u64);
     let above_last = low + EACH * (0x7f - LAST as u64);

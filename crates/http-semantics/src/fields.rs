@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::name::same_name;
+use crate::field_name::same_name;
 
 /// Ordered fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
