@@ -575,8 +575,7 @@ fn begin_content<'a>(request: &mut Request, runtime: &'a Runtime) -> Begun<'a> {
             pass::AtOnce::Handled(handled) => handled,
             pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
         },
-        Content::EmptyGif => crate::serve::small::empty_gif(request),
-        Content::StubStatus => crate::serve::small::stub_status(request),
+        Content::Handler(name) => crate::serve::small::handle(name, request),
     };
     Begun::Handled(in_slices(request, handled))
 }

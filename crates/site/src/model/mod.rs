@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+mod builtin;
 mod cache;
 mod health;
 mod limits;
@@ -18,6 +19,7 @@ mod settings;
 mod template;
 mod upstream;
 
+pub use builtin::*;
 pub use cache::*;
 pub use health::*;
 pub use limits::*;

@@ -62,10 +62,9 @@ pub enum Content {
     Files,
     /// Passed on: `fastcgi_pass`, `proxy_pass`.
     Pass(Arc<Pass>),
-    /// `empty_gif`
-    EmptyGif,
-    /// `stub_status`
-    StubStatus,
+    /// Made by the function of a directive that stands for it, such as `empty_gif`: the
+    /// directive's name, one of [`content_handlers`](crate::directives::content_handlers).
+    Handler(&'static str),
 }
 
 impl Content {
