@@ -582,8 +582,7 @@ fn begin_content<'a>(request: &mut Request, configuration: &'a ActiveConfigurati
             pass::AtOnce::Handled(handled) => handled,
             pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
         },
-        Content::EmptyGif => crate::content::small::empty_gif(request),
-        Content::StubStatus => crate::content::small::stub_status(request),
+        Content::Handler(name) => crate::content::small::handle(name, request),
     };
     Begun::Handled(in_slices(request, handled))
 }

@@ -1,4 +1,5 @@
-//! Content that is a few bytes made here: `empty_gif` and `stub_status`.
+//! Content that is a few bytes made here, asked for by a directive of its own: `empty_gif` and
+//! `stub_status`.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,8 +15,20 @@ const EMPTY_GIF: &[u8; 43] = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xf
 /// Its age, as nginx tells it: 28 September 1970.
 const EMPTY_GIF_MODIFIED: i64 = 23_349_600;
 
+/// The function of each directive that [`site::directives::content_handlers`] names.
+const HANDLERS: &[(&str, fn(&mut Request) -> Handled)] =
+    &[("empty_gif", empty_gif), ("stub_status", stub_status)];
+
+/// The response of a location that the directive `name` makes responses for.
+pub fn handle(name: &str, request: &mut Request) -> Handled {
+    match HANDLERS.iter().find(|(known, _)| *known == name) {
+        Some((_, handler)) => handler(request),
+        None => Handled::Status(500),
+    }
+}
+
 /// <https://nginx.org/en/docs/http/ngx_http_empty_gif_module.html>
-pub fn empty_gif(request: &mut Request) -> Handled {
+fn empty_gif(request: &mut Request) -> Handled {
     if !is_read(request) {
         return Handled::Status(405);
     }
@@ -30,7 +43,7 @@ pub fn empty_gif(request: &mut Request) -> Handled {
 }
 
 /// <https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>
-pub fn stub_status(request: &mut Request) -> Handled {
+fn stub_status(request: &mut Request) -> Handled {
     if !is_read(request) {
         return Handled::Status(405);
     }
@@ -52,4 +65,18 @@ pub fn stub_status(request: &mut Request) -> Handled {
 
 fn is_read(request: &Request) -> bool {
     matches!(request.method, Method::Get | Method::Head)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HANDLERS;
+
+    #[test]
+    fn every_content_handler_of_the_directive_table_has_a_function() {
+        let mut names: Vec<&str> = HANDLERS.iter().map(|(name, _)| *name).collect();
+        let mut declared: Vec<&str> = site::directives::content_handlers().collect();
+        names.sort_unstable();
+        declared.sort_unstable();
+        assert_eq!(names, declared);
+    }
 }
