@@ -10,6 +10,7 @@ pub mod mirror;
 pub mod pass;
 pub mod policy;
 pub mod proxy;
+mod request_body;
 mod shared;
 pub mod slice;
 pub mod small;

@@ -17,15 +17,15 @@ use crate::content::early_hints::EarlyHints;
 use crate::content::file_copy::Copying;
 use crate::content::policy;
 use crate::content::policy::{CachePlan, PurgedKeys};
-use crate::content::{fastcgi, memcached, proxy, through_cache};
+use crate::content::{fastcgi, memcached, proxy, request_body, through_cache};
 use crate::exchange::active_configuration::{ActiveConfiguration, NameError};
+use crate::exchange::handled::Handled;
 use crate::exchange::pattern;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Origin;
-use crate::exchange::handled::Handled;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
@@ -182,7 +182,8 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
     let fetched = {
         // It is large, and stays where it is.
         let fetching = pin!(fetch::fetch(&mut spec));
-        let fetching = unless_gone(client.stream().filter(|_| watch), fetching);
+        let gone = client.gone(watch);
+        let fetching = unless_gone(gone, fetching);
         match hints {
             None => fetching.await,
             Some(hints) => Box::pin(hints.while_waiting(request, exchange, fetching))
@@ -251,11 +252,12 @@ pub async fn take_body(
         // One that is here already can be sent again and read by `$request_body`.
         && !client.input().is_some_and(|input| input.is_at_hand(body))
     {
-        client.begin_body(request).await;
+        let settings = request.settings_held();
+        client.begin_body(&settings.body).await;
         request.body = RequestBody::Streamed;
         return Ok(());
     }
-    client.read_body(request).await
+    request_body::read(request, client).await
 }
 
 /// How a fetch differs from the client's own request.

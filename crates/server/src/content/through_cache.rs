@@ -34,9 +34,9 @@ use crate::content::pass as passed;
 use crate::content::policy;
 use crate::content::policy::Plan;
 use crate::content::shared;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
-use crate::exchange::handled::Handled;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, Fetched};
@@ -329,16 +329,14 @@ async fn lead_for(
     let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, led) = oneshot::channel();
     tokio::spawn(lead(leader, spec, store, Some(to_client)));
-    let watched = client
-        .stream()
-        .filter(|_| !pass.exchange.ignore_client_abort);
+    let gone = client.gone(!pass.exchange.ignore_client_abort);
     let asked_at = Millis(request.now);
     let allowed = policy::use_stale(plan.rules);
     let slow = stale
         .as_ref()
         .filter(|(_, info)| stands_in_for_slow(&allowed, info))
         .map(|(stored, _)| stored.clone());
-    let led = unless_gone(watched, led);
+    let led = unless_gone(gone, led);
     let led = async {
         match hints {
             None => led.await,

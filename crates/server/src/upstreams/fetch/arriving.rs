@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use site::LogLevel;
-use upstream::{Lease, Outcome, Stream};
+use upstream::{Lease, Outcome};
 
 use super::exchange::{Error, Event, Exchange};
 use super::{FetchContext, FetchSpec, Os};
 use crate::base::clock;
 use crate::base::deadline::SharedDeadline;
 use crate::content::file_copy::Copying;
+use crate::transport::tunnel::{FarSide, Moved, Upgraded};
 
 /// A response body that is still at the upstream. Dropping it aborts, unless it
 /// is being kept as a file: then the rest is read all the same.
@@ -336,17 +337,6 @@ impl UpstreamBody {
         }
     }
 
-    /// The connection and what was read ahead of it, after an upgrade. The lease
-    /// lasts as long as the tunnel.
-    pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, Tunnel)> {
-        let (stream, ahead) = self.exchange.take().and_then(Exchange::into_tunnel)?;
-        let tunnel = Tunnel {
-            lease: self.lease.take(),
-            context: self.context.clone(),
-        };
-        Some((stream, ahead, tunnel))
-    }
-
     /// Ends the exchange in favour of another server.
     pub fn give_up(mut self, outcome: Outcome) {
         self.abandon(outcome, None);
@@ -378,21 +368,27 @@ impl Drop for UpstreamBody {
     }
 }
 
-/// What a tunnel holds until it ends.
-pub struct Tunnel {
-    lease: Option<Lease>,
-    context: Arc<FetchContext>,
+impl Upgraded for UpstreamBody {
+    /// The lease lasts as long as the tunnel.
+    fn open(mut self: Box<Self>) -> Option<FarSide> {
+        let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
+        let (lease, context) = (self.lease.take(), self.context.clone());
+        Some(FarSide {
+            stream: Box::new(stream),
+            received,
+            idle: self.settings().read_timeout,
+            end: Box::new(move |moved| end_tunnel(lease, &context, moved)),
+        })
+    }
 }
 
-impl Tunnel {
-    /// Both sides are done; so many bytes went each way.
-    pub fn end(mut self, sent: u64, received: u64) {
-        let mut trace = self.context.trace.lock();
-        trace.count(sent, received, received);
-        trace.end_try(None);
-        drop(trace);
-        if let Some(lease) = self.lease.take() {
-            lease.report(Outcome::Success, clock::now());
-        }
+/// Both sides of a tunnel are done.
+fn end_tunnel(lease: Option<Lease>, context: &FetchContext, moved: Moved) {
+    let mut trace = context.trace.lock();
+    trace.count(moved.to_upstream, moved.to_client, moved.to_client);
+    trace.end_try(None);
+    drop(trace);
+    if let Some(lease) = lease {
+        lease.report(Outcome::Success, clock::now());
     }
 }
