@@ -117,6 +117,8 @@ pub struct Directive {
     pub more_prefixes: &'static [&'static str],
     /// May stand more than once at one level.
     pub repeats: bool,
+    /// Its presence alone decides who makes the response of a location, as with `empty_gif`.
+    pub handles_content: bool,
     /// As the reference shows it; `None`: there is none.
     pub default: Option<&'static str>,
     /// The version of Mayfly that brought it.
@@ -141,6 +143,7 @@ impl Directive {
             inheritance: Inheritance::None,
             more_prefixes: &[],
             repeats: false,
+            handles_content: false,
             default: None,
             since: "0.1",
             effect: Effect::Works,
@@ -178,6 +181,11 @@ impl Directive {
 
     const fn repeats(mut self) -> Self {
         self.repeats = true;
+        self
+    }
+
+    const fn handles_content(mut self) -> Self {
+        self.handles_content = true;
         self
     }
 
@@ -260,6 +268,14 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
 /// The whole table.
 pub fn all() -> impl Iterator<Item = &'static Directive> {
     SECTIONS.iter().flat_map(|(_, table)| table.iter())
+}
+
+/// The names of the directives whose presence alone decides who makes the response of a
+/// location. The server has a function for each.
+pub fn content_handlers() -> impl Iterator<Item = &'static str> {
+    all()
+        .filter(|directive| directive.handles_content)
+        .map(|directive| directive.name)
 }
 
 /// What came of looking for a name in a context.

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http1::status;
 
+use crate::exchange::reply::Reply;
+use crate::exchange::request::{LocalAddress, Request};
 use crate::pipeline::Handled;
-use crate::reply::Reply;
-use crate::request::{LocalAddress, Request};
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {
@@ -87,7 +87,7 @@ fn origin(request: &Request) -> Vec<u8> {
         out.extend_from_slice(&request.host);
     } else {
         match &request.connection.local {
-            LocalAddress::Tcp(address) => crate::variable::put_ip(address.ip(), &mut out),
+            LocalAddress::Tcp(address) => crate::exchange::variable::put_ip(address.ip(), &mut out),
             LocalAddress::Unix(_) => out.extend_from_slice(server.name.as_bytes()),
         }
     }

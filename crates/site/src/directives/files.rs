@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Directive] = &[
         .long("With `off`, times are in GMT.")
         .example("autoindex_localtime on;"),
     Directive::new("empty_gif", &[Context::Location])
-        .takes(0, 0, "")
+        .takes(0, 0, "").handles_content()
         .short("a transparent picture of one pixel")
         .long("Every request of the location gets it. It is sent from memory.")
         .example("empty_gif;"),
@@ -40,7 +40,7 @@ pub(super) const TABLE: &[Directive] = &[
         .long("The names are tried in order where the path ends in a slash. The first that is there is taken by an internal redirect, so that `index.php` finds its location.")
         .example("index index.php index.html;"),
     Directive::new("stub_status", &[Context::Server, Context::Location])
-        .takes(0, 1, "[on]")
+        .takes(0, 1, "[on]").handles_content()
         .short("a page with counters")
         .long("Connections that are open, accepted and handled, and requests, in nginx's form, which monitoring tools read.")
         .example("stub_status;"),

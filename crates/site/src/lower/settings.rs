@@ -7,6 +7,7 @@ use super::level::Level;
 use super::location::Matcher;
 use super::location_tree::Place;
 use super::values::{seconds, to_usize};
+use crate::directives::content_handlers;
 use crate::model::*;
 
 impl Lowering<'_> {
@@ -97,11 +98,8 @@ impl Lowering<'_> {
         if let Some(pass) = proxy.or(fastcgi).or(memcached) {
             return Content::Pass(Arc::new(pass));
         }
-        if !level.own("empty_gif").is_empty() {
-            return Content::EmptyGif;
-        }
-        if !level.own("stub_status").is_empty() {
-            return Content::StubStatus;
+        if let Some(name) = content_handlers().find(|name| !level.own(name).is_empty()) {
+            return Content::Handler(name);
         }
         outer.map_or(Content::Files, |outer| outer.content.clone())
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use shared_request::{NameSet, Rules};
 
-use super::{CacheZoneId, Failures, MapId, SlotId, Template};
+use super::failures::Failures;
+use super::ids::{CacheZoneId, MapId, SlotId};
+use super::template::Template;
 
 /// `*_cache_path PATH keys_zone=NAME:SIZE ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{GroupId, MatchId, Pattern, Settings, Template};
+use super::ids::{GroupId, MatchId};
+use super::pattern::Pattern;
+use super::settings::Settings;
+use super::template::Template;
 
 /// One `health_check` line.
 #[derive(Debug, Clone)]

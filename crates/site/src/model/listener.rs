@@ -2,10 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-use super::{ByteMap, Location, LocationId, Locations, Pattern, RewriteOp, ServerId, Settings};
 use std::sync::Arc;
 use std::time::Duration;
+
+use super::byte_map::ByteMap;
+use super::ids::{LocationId, ServerId};
+use super::location::{Location, Locations};
+use super::pattern::Pattern;
+use super::rewrite::RewriteOp;
+use super::settings::Settings;
 
 /// One listening socket and the servers behind it.
 #[derive(Debug)]

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{ByteMap, LocationId, Pattern, RewriteOp, Settings};
+use super::byte_map::ByteMap;
+use super::ids::LocationId;
+use super::pattern::Pattern;
+use super::rewrite::RewriteOp;
+use super::settings::Settings;
 
 /// A `location`, an `if` block inside one, or the server's own level.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LogFormatId, Template};
+use super::ids::LogFormatId;
+use super::template::Template;
 
 /// Levels of `error_log`, most severe first (order matters: `Error <= Warn`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use pcre2::Error;
 use pcre2::bytes::{CaptureLocations, Regex, RegexBuilder};
 
-use super::SlotId;
+use super::ids::SlotId;
 
 /// What a pattern may need at most while it matches. The 32 KB that the library has by itself
 /// are used up by a few thousand turns of a group: a long path would make it give up.

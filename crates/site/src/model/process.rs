@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::ErrorLog;
+use super::log::ErrorLog;
 
 /// Settings of the main context.
 #[derive(Debug, Clone)]

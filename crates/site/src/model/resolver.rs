@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::ResolverId;
+use super::ids::ResolverId;
 
 /// One `resolver` line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::*;
+use super::byte_map::ByteMap;
+use super::compression::CompressionSettings;
+use super::ids::GroupId;
+use super::limits::{AccessRule, AuthBasic, Limits, Satisfy};
+use super::log::{AccessLog, ErrorLog, OpenLogFileCache};
+use super::media_types::MediaTypes;
+use super::network::Network;
+use super::pass::{Pass, PassTarget};
+use super::pattern::Pattern;
+use super::resolver::NameResolution;
+use super::rewrite::SetTarget;
+use super::template::Template;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -62,10 +73,9 @@ pub enum Content {
     Files,
     /// Passed on: `fastcgi_pass`, `proxy_pass`.
     Pass(Arc<Pass>),
-    /// `empty_gif`
-    EmptyGif,
-    /// `stub_status`
-    StubStatus,
+    /// Made by the function of a directive that stands for it, such as `empty_gif`: the
+    /// directive's name, one of [`content_handlers`](crate::directives::content_handlers).
+    Handler(&'static str),
 }
 
 impl Content {
@@ -303,80 +313,6 @@ pub struct RedirectSettings {
     pub server_name: bool,
 }
 
-#[derive(Debug, Clone)]
-pub struct CompressionSettings {
-    pub brotli: CodingSettings,
-    pub zstd: CodingSettings,
-    pub gzip: CodingSettings,
-    /// Lowest minor version of HTTP/1 that gets compressed answers: `gzip_http_version`.
-    pub gzip_http_minor: u8,
-    /// `gzip_vary`; counts for every coding.
-    pub gzip_vary: bool,
-    pub gzip_proxied: GzipProxied,
-    /// Patterns of `gzip_disable` against User-Agent.
-    pub gzip_disable: Vec<Arc<Pattern>>,
-    pub gunzip: bool,
-}
-
-/// A content coding that responses can be sent in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coding {
-    Brotli,
-    Zstd,
-    Gzip,
-}
-
-impl Coding {
-    /// In the order in which the server prefers them where a client leaves the
-    /// choice: the smallest first.
-    pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
-
-    /// As `Accept-Encoding` and `Content-Encoding` name it (RFC 9110 §8.4.1,
-    /// RFC 7932, RFC 8878).
-    pub fn name(self) -> &'static str {
-        match self {
-            Coding::Brotli => "br",
-            Coding::Zstd => "zstd",
-            Coding::Gzip => "gzip",
-        }
-    }
-
-    /// What stands behind the name of a file compressed beforehand.
-    pub fn file_suffix(self) -> &'static str {
-        match self {
-            Coding::Brotli => ".br",
-            Coding::Zstd => ".zst",
-            Coding::Gzip => ".gz",
-        }
-    }
-}
-
-/// `NAME on`, `NAME_types` and so on, for one coding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodingSettings {
-    pub enabled: bool,
-    /// `*_types` (`*` is everything); text/html always counts.
-    pub types: Arc<MediaTypes>,
-    /// `*_min_length`, bytes.
-    pub min_length: u64,
-    /// `*_comp_level`
-    pub level: u8,
-    /// Base-two logarithm of `brotli_window`; 0 for the other codings.
-    pub window_bits: u8,
-    /// `*_static`
-    pub precompressed: Precompressed,
-}
-
-impl CompressionSettings {
-    pub fn coding(&self, coding: Coding) -> &CodingSettings {
-        match coding {
-            Coding::Brotli => &self.brotli,
-            Coding::Zstd => &self.zstd,
-            Coding::Gzip => &self.gzip,
-        }
-    }
-}
-
 /// `add_before_body`, `add_after_body` and `addition_types`.
 #[derive(Debug, Clone)]
 pub struct AdditionSettings {
@@ -420,51 +356,6 @@ pub struct SsiSettings {
     pub silent_errors: bool,
     /// `subrequest_output_buffer_size`
     pub output_buffer_bytes: usize,
-}
-
-/// `gzip_proxied` and the like: flags as written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct GzipProxied {
-    pub any: bool,
-    pub expired: bool,
-    pub no_cache: bool,
-    pub no_store: bool,
-    pub private: bool,
-    pub no_last_modified: bool,
-    pub no_etag: bool,
-    pub auth: bool,
-}
-
-/// `gzip_static`, `brotli_static`, `zstd_static`: files compressed beforehand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precompressed {
-    Off,
-    On,
-    Always,
-}
-
-/// A list of media types such as `gzip_types`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MediaTypes {
-    pub all: bool,
-    /// In lower case.
-    pub types: Vec<Box<[u8]>>,
-}
-
-impl MediaTypes {
-    /// Does `content_type` (parameters allowed) belong to the list?
-    pub fn contains(&self, content_type: &[u8]) -> bool {
-        let end = content_type
-            .iter()
-            .position(|&b| b == b';')
-            .unwrap_or(content_type.len());
-        let media_type = content_type[..end].trim_ascii();
-        self.all
-            || self
-                .types
-                .iter()
-                .any(|t| t.eq_ignore_ascii_case(media_type))
-    }
 }
 
 #[derive(Debug, Clone)]

@@ -1,0 +1,9 @@
+//! Sockets: bytes into requests, responses into bytes.
+
+pub mod body;
+pub mod client;
+pub mod connection;
+pub mod gathered;
+pub mod proxy_protocol;
+pub mod stream;
+pub mod tunnel;

@@ -1,0 +1,64 @@
+//! A whole configuration as one value: the process, and the `http` block with its servers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::cache::CacheZone;
+use super::health::{HealthCheck, MatchRules};
+use super::ids::SlotId;
+use super::limits::{LimitConnZone, LimitReqZone};
+use super::listener::{Listener, Server};
+use super::log::LogFormat;
+use super::maps::{Geo, Map, SplitClients};
+use super::pass::TlsSettings;
+use super::process::Process;
+use super::resolver::ResolverSettings;
+use super::settings::CharsetMap;
+use super::template::Variable;
+use super::upstream::UpstreamGroup;
+
+/// A whole configuration, ready to be served.
+#[derive(Debug)]
+pub struct Site {
+    pub process: Process,
+    pub http: Http,
+}
+
+/// The `http` block: what servers share, and the servers.
+#[derive(Debug, Default)]
+pub struct Http {
+    /// One for each distinct address that some server listens on.
+    pub listeners: Vec<Listener>,
+    pub servers: Vec<Server>,
+    pub maps: Vec<Map>,
+    pub geos: Vec<Geo>,
+    pub split_clients: Vec<SplitClients>,
+    pub charset_maps: Vec<CharsetMap>,
+    /// Names of the request's writable variables: `set` and named captures.
+    /// A request carries one slot for each.
+    pub slots: Vec<String>,
+    /// Those that `set` writes: they are empty where it did not, and not missing.
+    pub slots_of_set: HashSet<SlotId>,
+    /// What `map`, `geo` and `split_clients` define, by name.
+    pub made_variables: HashMap<String, Variable>,
+    /// `upstream` blocks first, then one implicit group for each address that
+    /// a `*_pass` names literally.
+    pub groups: Vec<UpstreamGroup>,
+    /// Settings of encrypted connections to upstreams, each once.
+    pub tls: Vec<TlsSettings>,
+    /// One for each `resolver` line that something refers to.
+    pub resolvers: Vec<ResolverSettings>,
+    pub health_checks: Vec<HealthCheck>,
+    /// `match` blocks.
+    pub matches: Vec<MatchRules>,
+    pub cache_zones: Vec<CacheZone>,
+    pub limit_req_zones: Vec<LimitReqZone>,
+    pub limit_conn_zones: Vec<LimitConnZone>,
+    pub log_formats: Vec<LogFormat>,
+    /// Some value reads `$upstream_cache_last_modified`.
+    pub uses_cache_last_modified: bool,
+    /// Some value reads `$sent_http_*`: responses must stay inspectable.
+    pub uses_sent_fields: bool,
+    /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: heads of
+    /// upstreams' responses must stay inspectable.
+    pub uses_upstream_fields: bool,
+}
