@@ -7,7 +7,7 @@ use nginx_conf::{Diagnostic, Word};
 use shared_request::NameSet;
 
 use super::Lowering;
-use super::exchange::Prefix;
+use super::exchange::DirectivePrefix;
 use super::file_copy::is_on_nearest;
 use super::level::Level;
 use super::template::has_variables;
@@ -29,7 +29,7 @@ const PRIVATE_COPIES: usize = 16;
 const PRIVATE_BYTES: u64 = 1 << 20;
 
 /// `*_cache_purge` in its three forms.
-pub(crate) enum Purge {
+pub(crate) enum PurgeDirective {
     None,
     /// Any value neither empty nor `0` purges.
     Conditions(Vec<Template>),
@@ -124,9 +124,9 @@ impl Lowering<'_> {
     pub fn cache_rules(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         exchange: &Exchange,
-        purge: &Purge,
+        purge: &PurgeDirective,
         is_handled: bool,
     ) -> Option<CacheRules> {
         let name = |rest: &str| protocol.name(rest);
@@ -167,13 +167,13 @@ impl Lowering<'_> {
             stale: self.stale(level),
         };
         match purge {
-            Purge::None => {}
-            Purge::Conditions(conditions) => rules.purge.clone_from(conditions),
-            Purge::Everything(conditions) => {
+            PurgeDirective::None => {}
+            PurgeDirective::Conditions(conditions) => rules.purge.clone_from(conditions),
+            PurgeDirective::Everything(conditions) => {
                 rules.purge.clone_from(conditions);
                 rules.purges_everything = true;
             }
-            Purge::Handler { zone, key } => {
+            PurgeDirective::Handler { zone, key } => {
                 rules.zone = CacheZoneChoice::Zone(*zone);
                 rules.key = key.clone();
                 rules.purge = vec![Template::literal("1")];
@@ -194,7 +194,11 @@ impl Lowering<'_> {
         Some(rules)
     }
 
-    fn cache_choice(&mut self, level: &Level<'_>, protocol: &Prefix) -> Option<CacheZoneChoice> {
+    fn cache_choice(
+        &mut self,
+        level: &Level<'_>,
+        protocol: &DirectivePrefix,
+    ) -> Option<CacheZoneChoice> {
         let node = level.find(&protocol.name("_cache"))?;
         let word = node.arg(0);
         if word.text == "off" || is_on_nearest(level, protocol, "_store") {
@@ -220,7 +224,7 @@ impl Lowering<'_> {
     fn warn_of_ignored_fields(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         exchange: &Exchange,
         rules: &CacheRules,
     ) {
@@ -255,7 +259,7 @@ impl Lowering<'_> {
     fn post_by_body_only(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         rules: &mut CacheRules,
         is_handled: bool,
     ) {
@@ -296,7 +300,7 @@ impl Lowering<'_> {
     fn warn_of_purges_that_find_nothing(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         rules: &CacheRules,
     ) {
         let Some(node) = level.find(&protocol.name("_cache_key")) else {
@@ -440,7 +444,7 @@ impl Lowering<'_> {
     }
 
     /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.
-    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &Prefix) -> Purge {
+    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> PurgeDirective {
         let mut conditions = Vec::new();
         let mut purges_everything = false;
         for node in level.all(&protocol.name("_cache_purge")).to_vec() {
@@ -454,7 +458,7 @@ impl Lowering<'_> {
                     }
                     let by = protocol.name("_cache_path");
                     if let Some(zone) = self.cache_zone_named(zone, &by) {
-                        return Purge::Handler {
+                        return PurgeDirective::Handler {
                             zone,
                             key: self.template(key),
                         };
@@ -490,9 +494,9 @@ impl Lowering<'_> {
             }
         }
         match (conditions.is_empty(), purges_everything) {
-            (true, _) => Purge::None,
-            (false, false) => Purge::Conditions(conditions),
-            (false, true) => Purge::Everything(conditions),
+            (true, _) => PurgeDirective::None,
+            (false, false) => PurgeDirective::Conditions(conditions),
+            (false, true) => PurgeDirective::Everything(conditions),
         }
     }
 
@@ -597,7 +601,7 @@ impl Lowering<'_> {
 /// nginx has it, and `$scheme$host$request_uri` for `fastcgi_pass`, where nginx
 /// demands the directive.
 /// The host is what the upstream sees: for PHP what the client wrote, port and all.
-fn default_key(protocol: &Prefix) -> Template {
+fn default_key(protocol: &DirectivePrefix) -> Template {
     let host = match protocol.prefix {
         "proxy" => Variable::Builtin(Builtin::ProxyHost),
         _ => Variable::RequestField(bytes("host")),

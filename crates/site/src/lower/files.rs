@@ -7,7 +7,7 @@ use nginx_conf::{Diagnostic, Span, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::location_tree::Place;
+use super::location_tree::BlockKind;
 use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
 use crate::model::*;
@@ -20,14 +20,14 @@ const DEFAULT_TYPES: [(&str, &str); 3] = [
 ];
 
 impl Lowering<'_> {
-    pub fn file_settings(&mut self, level: &Level<'_>, place: Place) -> FileSettings {
+    pub fn file_settings(&mut self, level: &Level<'_>, block: BlockKind) -> FileSettings {
         FileSettings {
             root: self.root(level),
             index: self.index(level),
-            try_files: match place {
+            try_files: match block {
                 // Never inherited: it holds in the block it stands in.
-                Place::Server | Place::Location => self.try_files(level).map(Arc::new),
-                Place::Http | Place::LocationIf => None,
+                BlockKind::Server | BlockKind::Location => self.try_files(level).map(Arc::new),
+                BlockKind::Http | BlockKind::LocationIf => None,
             },
             types: self.types(level),
             default_type: level

@@ -2,8 +2,8 @@
 
 use super::Lowering;
 use super::level::Level;
-use super::location::Matcher;
-use super::location_tree::Place;
+use super::location::LocationMatcher;
+use super::location_tree::BlockKind;
 use crate::check::Node;
 use crate::model::*;
 
@@ -16,7 +16,12 @@ impl Lowering<'_> {
         self.variables_from_others(level);
         self.match_blocks(level);
         // Reads every value of this level, whether or not a server inherits it.
-        self.settings(level, Place::Http, &Matcher::server_level(), None);
+        self.settings(
+            level,
+            BlockKind::Http,
+            &LocationMatcher::server_level(),
+            None,
+        );
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
         let lowered = servers
             .iter()

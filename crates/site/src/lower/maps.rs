@@ -7,7 +7,7 @@ use nginx_conf::{Diagnostic, Directive, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::server_names::{Name, parse_name};
+use super::server_names::{HostName, parse_name};
 use super::values::{bytes, lower_bytes};
 use crate::check::Node;
 use crate::model::*;
@@ -150,14 +150,14 @@ impl Lowering<'_> {
             false => None,
         };
         let is_new = match name {
-            Some(Name::Leading(name)) => add(&mut map.leading_wildcard, &name, value),
-            Some(Name::Trailing(name)) => add(&mut map.trailing_wildcard, &name, value),
-            Some(Name::Both(name)) => {
+            Some(HostName::Leading(name)) => add(&mut map.leading_wildcard, &name, value),
+            Some(HostName::Trailing(name)) => add(&mut map.trailing_wildcard, &name, value),
+            Some(HostName::Both(name)) => {
                 let bare = name.strip_prefix('.').unwrap_or(&name);
                 let exact = map.exact.insert(bytes(bare), value.clone()).is_none();
                 add(&mut map.leading_wildcard, &name, value) && exact
             }
-            Some(Name::Exact(_)) | None => map.exact.insert(lower_bytes(key), value).is_none(),
+            Some(HostName::Exact(_)) | None => map.exact.insert(lower_bytes(key), value).is_none(),
         };
         if !is_new {
             self.error(word.span, format!("conflicting parameter \"{word}\""));

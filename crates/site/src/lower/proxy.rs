@@ -6,16 +6,16 @@ use std::sync::Arc;
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::cache::Purge;
-use super::exchange::Prefix;
+use super::cache::PurgeDirective;
+use super::exchange::DirectivePrefix;
 use super::level::Level;
-use super::location::{Matched, Matcher};
-use super::location_tree::Place;
+use super::location::{LocationMatcher, MatchKind};
+use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
 use crate::model::*;
 
-pub(crate) const PROXY: Prefix = Prefix {
+pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
     prefix: "proxy",
     hidden: &[
         "date",
@@ -47,7 +47,12 @@ struct PassUrl {
 
 impl Lowering<'_> {
     /// A proxy where this level passes requests on; every value is read anyway.
-    pub fn proxy(&mut self, level: &Level<'_>, place: Place, matcher: &Matcher) -> Option<Pass> {
+    pub fn proxy(
+        &mut self,
+        level: &Level<'_>,
+        block: BlockKind,
+        matcher: &LocationMatcher,
+    ) -> Option<Pass> {
         let node = level.own("proxy_pass").first().copied();
         let url = node.and_then(|node| self.pass_url(node.arg(0)));
         if let Some(PassUrl {
@@ -59,7 +64,7 @@ impl Lowering<'_> {
         }
         let purge = self.cache_purge(level, &PROXY);
         let exchange = self.exchange(level, &PROXY);
-        let is_handled = url.is_some() && place != Place::Http;
+        let is_handled = url.is_some() && block != BlockKind::Http;
         let cache = self.cache_rules(level, &PROXY, &exchange, &purge, is_handled);
         let version = self.choice(
             level,
@@ -85,7 +90,7 @@ impl Lowering<'_> {
                     (PassTarget::Variable(_), _) => ProxyUri::OfTarget,
                     (PassTarget::Group(_), None) => ProxyUri::Kept,
                     (PassTarget::Group(_), Some(uri)) => {
-                        self.check_uri_part(node.map(|node| node.arg(0)), place, matcher);
+                        self.check_uri_part(node.map(|node| node.arg(0)), block, matcher);
                         ProxyUri::Replaces {
                             uri: bytes(&uri),
                             prefix_bytes: matcher.text.len(),
@@ -95,7 +100,7 @@ impl Lowering<'_> {
                 (url.target, uri, url.is_tls, url.host, url.port)
             }
             // Never asked: a location that only purges has no other answer.
-            (None, Purge::Handler { .. }) if place == Place::Location => (
+            (None, PurgeDirective::Handler { .. }) if block == BlockKind::Location => (
                 PassTarget::Variable(Template::default()),
                 ProxyUri::Kept,
                 false,
@@ -196,9 +201,9 @@ impl Lowering<'_> {
     }
 
     /// Where the part to be replaced cannot be told, there must be no URI.
-    fn check_uri_part(&mut self, word: Option<&Word>, place: Place, matcher: &Matcher) {
-        let is_clear = place == Place::Location
-            && !matches!(matcher.matched, Matched::Pattern | Matched::Named);
+    fn check_uri_part(&mut self, word: Option<&Word>, block: BlockKind, matcher: &LocationMatcher) {
+        let is_clear = block == BlockKind::Location
+            && !matches!(matcher.kind, MatchKind::Pattern | MatchKind::Named);
         if let Some(word) = word.filter(|_| !is_clear) {
             self.report(
                 Diagnostic::error(
@@ -256,7 +261,7 @@ impl Lowering<'_> {
         level: &Level<'_>,
         pass: Option<&Word>,
         url: Option<&PassUrl>,
-        matcher: &Matcher,
+        matcher: &LocationMatcher,
     ) -> Vec<Replacement> {
         let nodes = level.all("proxy_redirect").to_vec();
         let default = || {

@@ -13,7 +13,7 @@ impl Lowering<'_> {
 
     /// The part of `word` that begins at byte `start` and says `text`.
     pub fn template_in(&mut self, word: &Word, start: usize, text: &str) -> Template {
-        let mut parts = Parts::default();
+        let mut parts = TemplateBuilder::default();
         let mut at = 0;
         while let Some(dollar) = text.get(at..).and_then(|rest| rest.find('$')) {
             let dollar = at + dollar;
@@ -86,11 +86,11 @@ fn name_at(rest: &str) -> Result<(&str, usize), &'static str> {
 
 /// Pieces of a template; neighbouring literals are joined.
 #[derive(Default)]
-struct Parts {
+struct TemplateBuilder {
     parts: Vec<Part>,
 }
 
-impl Parts {
+impl TemplateBuilder {
     fn literal(&mut self, text: &str) {
         if text.is_empty() {
             return;
