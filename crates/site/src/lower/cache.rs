@@ -7,6 +7,7 @@ use nginx_conf::{Diagnostic, Word};
 use shared_request::NameSet;
 
 use super::Lowering;
+use super::cache_purge::PurgeDirective;
 use super::exchange::DirectivePrefix;
 use super::file_copy::is_on_nearest;
 use super::level::Level;
@@ -27,20 +28,6 @@ const PRIVATE_COPIES: usize = 16;
 
 /// Bytes of one session's private pages, where `size=` is not given.
 const PRIVATE_BYTES: u64 = 1 << 20;
-
-/// `*_cache_purge` in its three forms.
-pub(crate) enum PurgeDirective {
-    None,
-    /// Any value neither empty nor `0` purges.
-    Conditions(Vec<Template>),
-    /// The same, and all of the zone goes (`METHOD purge_all`).
-    Everything(Vec<Template>),
-    /// `ZONE KEY`: every request of this location purges.
-    Handler {
-        zone: CacheZoneId,
-        key: Template,
-    },
-}
 
 impl Lowering<'_> {
     pub fn cache_zones(&mut self, level: &Level<'_>) {
@@ -211,7 +198,7 @@ impl Lowering<'_> {
         self.cache_zone_named(word, &by).map(CacheZoneChoice::Zone)
     }
 
-    fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
+    pub fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
         let names: Vec<String> = self
             .cache_zones
             .iter()
@@ -315,7 +302,7 @@ impl Lowering<'_> {
             // What POST has stored is told apart by bodies that a purge does not have.
             "$request_body is not known then: answers to POST stay until they are stale"
         } else if rules.key.parts.iter().any(|part| match part {
-            Part::Variable(Variable::Slot(slot)) => self.is_set_from_method(*slot),
+            Part::Variable(Variable::Slot(slot)) => self.variables.is_set_from_method(*slot),
             _ => false,
         }) {
             "a variable in it is set from $request_method, which says another one then; write $request_method itself"
@@ -440,159 +427,6 @@ impl Lowering<'_> {
         Some(StaleTimes {
             while_renewed,
             while_failing,
-        })
-    }
-
-    /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.
-    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> PurgeDirective {
-        let mut conditions = Vec::new();
-        let mut purges_everything = false;
-        for node in level.all(&protocol.name("_cache_purge")).to_vec() {
-            let args = node.args();
-            let first = node.arg(0);
-            match args {
-                [off] if off.text == "off" => {}
-                [zone, key] if !has_variables(zone) && key.text != "from" && has_variables(key) => {
-                    if level.own(node.name()).is_empty() {
-                        continue;
-                    }
-                    let by = protocol.name("_cache_path");
-                    if let Some(zone) = self.cache_zone_named(zone, &by) {
-                        return PurgeDirective::Handler {
-                            zone,
-                            key: self.template(key),
-                        };
-                    }
-                }
-                _ if has_variables(first) => {
-                    conditions.extend(args.iter().map(|word| self.template(word)));
-                }
-                [method, rest @ ..]
-                    if method.text == "on" || method.bytes().all(|it| it.is_ascii_uppercase()) =>
-                {
-                    let rest = match rest {
-                        [all, rest @ ..] if all.text == "purge_all" => {
-                            purges_everything = true;
-                            rest
-                        }
-                        rest => rest,
-                    };
-                    let known = self.purges.get(&method.span).cloned();
-                    let condition = known.or_else(|| self.purge_by_method(method, rest));
-                    if let Some(condition) = condition {
-                        self.purges.insert(method.span, condition.clone());
-                        conditions.push(condition);
-                    }
-                }
-                _ => {
-                    self.report(
-                        Diagnostic::error(node.span(), format!("invalid \"{}\"", node.name()))
-                            .label("expected variables, a method, or a zone and a key")
-                            .hint(format!("as in {} PURGE from 127.0.0.1;", node.name())),
-                    );
-                }
-            }
-        }
-        match (conditions.is_empty(), purges_everything) {
-            (true, _) => PurgeDirective::None,
-            (false, false) => PurgeDirective::Conditions(conditions),
-            (false, true) => PurgeDirective::Everything(conditions),
-        }
-    }
-
-    /// A condition that holds for the method and, with `from`, for clients
-    /// from these networks: said by a `map` and a `geo` made for it, and by
-    /// `$client_is_local` for the word `local`.
-    fn purge_by_method(&mut self, method: &Word, rest: &[Word]) -> Option<Template> {
-        let is_local = |word: &&Word| word.text == "local";
-        let names_local = rest.iter().skip(1).any(|word| is_local(&word));
-        if ["GET", "HEAD"].contains(&method.text.as_str()) {
-            self.report(
-                Diagnostic::warning(
-                    method.span,
-                    format!("every {method} purges, and gets no page"),
-                )
-                .label("the method that browsers ask for pages with")
-                .hint("use a location of its own for it, or the method PURGE"),
-            );
-        }
-        let networks: Vec<Network> = match rest {
-            [] => {
-                self.report(
-                    Diagnostic::warning(method.span, "anybody may purge")
-                        .label("no address is named")
-                        .hint(format!(
-                            "write {method} from 127.0.0.1 and the addresses that may"
-                        )),
-                );
-                vec![Network::All]
-            }
-            [from, all] if from.text == "from" && all.text == "all" => {
-                self.report(
-                    Diagnostic::warning(all.span, "anybody may purge").hint(format!(
-                        "write {method} from 127.0.0.1 and the addresses that may"
-                    )),
-                );
-                vec![Network::All]
-            }
-            [from, addresses @ ..] if from.text == "from" && !addresses.is_empty() => addresses
-                .iter()
-                .filter(|word| !is_local(word))
-                .filter_map(|word| self.network(word))
-                .collect(),
-            [unexpected, ..] => {
-                self.invalid(unexpected, "parameter", "expected from ADDRESS ...");
-                return None;
-            }
-        };
-        // What two conditions come to side by side holds where either does.
-        let mut is_allowed = if networks.contains(&Network::All) {
-            Template::literal("1")
-        } else if networks.is_empty() {
-            Template::literal("0")
-        } else {
-            let id = GeoId(self.geos.len());
-            let mut networks: Vec<_> = networks.into_iter().map(|it| (it, bytes("1"))).collect();
-            networks.sort_by_key(|(network, _)| match network {
-                Network::Block { prefix_bits, .. } => std::cmp::Reverse(*prefix_bits),
-                Network::All | Network::Unix => std::cmp::Reverse(0),
-            });
-            self.geos.push(Geo {
-                source: Variable::Builtin(Builtin::RemoteAddr),
-                networks,
-                ranges: Vec::new(),
-                default: bytes("0"),
-                proxies: Vec::new(),
-                proxy_recursive: false,
-                volatile: true,
-            });
-            Template {
-                parts: vec![Part::Variable(Variable::Geo(id))],
-            }
-        };
-        if names_local {
-            let local = Variable::Builtin(Builtin::ClientIsLocal);
-            is_allowed.parts.push(Part::Variable(local));
-        }
-        // `on` is what the module of others calls its own method.
-        let name = if method.text == "on" { "PURGE" } else { method };
-        let id = MapId(self.maps.len());
-        self.maps.push(Map {
-            source: Template {
-                parts: vec![Part::Variable(Variable::Builtin(Builtin::RequestMethod))],
-            },
-            volatile: true,
-            exact: [(super::values::lower_bytes(name), is_allowed)]
-                .into_iter()
-                .collect(),
-            leading_wildcard: Vec::new(),
-            trailing_wildcard: Vec::new(),
-            hostnames: false,
-            patterns: Vec::new(),
-            default: Template::literal("0"),
-        });
-        Some(Template {
-            parts: vec![Part::Variable(Variable::Map(id))],
         })
     }
 }

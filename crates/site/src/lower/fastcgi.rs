@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::cache::PurgeDirective;
+use super::cache_purge::PurgeDirective;
 use super::exchange::DirectivePrefix;
 use super::level::Level;
 use super::location_tree::BlockKind;

@@ -171,42 +171,37 @@ impl Lowering<'_> {
             let key: fn(&(&str, &str)) -> _ = |(extension, name)| (bytes(extension), bytes(name));
             return Arc::new(DEFAULT_TYPES.iter().map(key).collect());
         };
-        let place = first.written.span;
-        if let Some(known) = self.types.get(&place) {
+        let written_at = first.written.span;
+        if let Some(known) = self.types.get(&written_at) {
             return known.clone();
         }
         let mut table = TypeTable::default();
         let mut seen: HashMap<String, Span> = HashMap::new();
         for entry in nodes.iter().flat_map(|node| node.entries()) {
             if entry.block.is_some() || entry.args.is_empty() {
+                let message = format!("invalid entry \"{}\" in \"types\"", entry.name);
                 self.report(
-                    Diagnostic::error(
-                        entry.head(),
-                        format!("invalid entry \"{}\" in \"types\"", entry.name),
-                    )
-                    .label("expected TYPE EXTENSION ...;"),
+                    Diagnostic::error(entry.head(), message).label("expected TYPE EXTENSION ...;"),
                 );
                 continue;
             }
             for extension in &entry.args {
-                let folded = extension.to_ascii_lowercase();
-                if let Some(first) = seen.insert(folded, extension.span) {
-                    self.report(
-                        Diagnostic::warning(
-                            extension.span,
-                            format!(
-                                "duplicate extension \"{extension}\", the last content type wins"
-                            ),
-                        )
-                        .note_at(first, "it is here already"),
-                    );
+                if let Some(first) = seen.insert(extension.to_ascii_lowercase(), extension.span) {
+                    self.duplicate_extension(extension, first);
                 }
                 table.insert(lower_bytes(extension), bytes(&entry.name));
             }
         }
         let table = Arc::new(table);
-        self.types.insert(place, table.clone());
+        self.types.insert(written_at, table.clone());
         table
+    }
+
+    fn duplicate_extension(&mut self, extension: &Word, first: Span) {
+        let message = format!("duplicate extension \"{extension}\", the last content type wins");
+        self.report(
+            Diagnostic::warning(extension.span, message).note_at(first, "it is here already"),
+        );
     }
 
     fn autoindex(&mut self, level: &Level<'_>) -> Autoindex {

@@ -8,6 +8,7 @@ use super::Lowering;
 use crate::check::Node;
 use crate::model::Pattern;
 
+/// How a location compares its text with a path: nginx's modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchKind {
     /// `=`

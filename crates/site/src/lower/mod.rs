@@ -11,6 +11,7 @@
 
 mod access;
 mod cache;
+mod cache_purge;
 mod cache_shared;
 mod compression;
 mod exchange;
@@ -196,7 +197,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn finish(mut self) -> (bool, Vec<Diagnostic>) {
-        self.report_undefined_variables();
+        for undefined in self.variables.undefined() {
+            self.report(undefined);
+        }
         let place = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
         self.diagnostics.sort_by_key(place);
         // Levels that inherit a value report its mistake once more.

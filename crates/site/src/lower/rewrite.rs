@@ -59,7 +59,7 @@ impl Lowering<'_> {
                 );
                 None
             }
-            None => Some(SetTarget::Slot(self.filled_slot(name))),
+            None => Some(SetTarget::Slot(self.variables.filled_slot(name))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Values with variables in them: `$name`, `${name}`, `$1`.
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::{Diagnostic, Span, Word};
 
 use super::Lowering;
 use crate::model::*;
@@ -9,6 +9,19 @@ impl Lowering<'_> {
     /// The word as a value with variables.
     pub fn template(&mut self, word: &Word) -> Template {
         self.template_in(word, 0, &word.text)
+    }
+
+    /// What `$name`, used at `span`, stands for.
+    pub fn variable(&mut self, name: &str, span: Span) -> Variable {
+        let variable = self.variables.resolve(name, span);
+        if variable == Variable::WithoutTls {
+            self.report(
+                Diagnostic::warning(span, "variables about TLS have no value")
+                    .label("there is no TLS yet")
+                    .cause("variables of TLS"),
+            );
+        }
+        variable
     }
 
     /// The part of `word` that begins at byte `start` and says `text`.
