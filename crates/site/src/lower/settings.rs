@@ -23,6 +23,7 @@ impl Lowering<'_> {
         let runs_ssi = self.flag(level, "ssi", false);
         // Which variables its commands name is not known before they run.
         self.variables.uses_upstream_fields |= runs_ssi;
+        self.variables.uses_cache_last_modified |= runs_ssi;
         Settings {
             content: self.content(level, block, matcher, outer),
             files: self.file_settings(level, block),

@@ -22,6 +22,7 @@ pub(crate) struct Variables {
     of_set: HashSet<SlotId>,
     /// Written by `set` with a value that holds the request's method.
     set_from_method: HashSet<SlotId>,
+    /// Some value reads `$upstream_cache_last_modified`, or may.
     pub uses_cache_last_modified: bool,
     /// Some value reads `$sent_http_*`.
     pub uses_sent_fields: bool,
@@ -194,6 +195,9 @@ impl Variables {
     /// Remembers what the server has to keep because some value reads it.
     fn note_use(&mut self, variable: &Variable) {
         match variable {
+            Variable::Builtin(Builtin::UpstreamCacheLastModified) => {
+                self.uses_cache_last_modified = true;
+            }
             Variable::SentField(_) => self.uses_sent_fields = true,
             Variable::UpstreamField(_) | Variable::UpstreamCookie(_) => {
                 self.uses_upstream_fields = true;
@@ -239,4 +243,26 @@ fn undefined_name(name: &str, span: Span, known: &[&str]) -> Diagnostic {
             }
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_server_is_told_which_costly_variables_some_value_reads() {
+        let uses = |value: &str| {
+            let text = format!("http {{ log_format f '{value}'; server {{ }} }}");
+            let loader: nginx_conf::MemoryLoader =
+                [("/m.conf", text.into_bytes())].into_iter().collect();
+            let read = crate::read(Path::new("/m.conf"), Path::new("/"), None, None, &loader);
+            let http = read.site.unwrap().http;
+            let (cache, sent) = (http.uses_cache_last_modified, http.uses_sent_fields);
+            (cache, sent, http.uses_upstream_fields)
+        };
+        assert_eq!(uses("$uri"), (false, false, false));
+        assert_eq!(uses("$upstream_cache_last_modified"), (true, false, false));
+        assert_eq!(uses("$sent_http_x"), (false, true, false));
+        assert_eq!(uses("$upstream_http_x"), (false, false, true));
+    }
 }
