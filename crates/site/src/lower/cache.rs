@@ -224,9 +224,9 @@ impl Lowering<'_> {
             && self.warned.insert(word.span)
         {
             self.report(
-                Diagnostic::warning(word.span, "responses that set a cookie are not stored all the same")
-                    .label("nginx would hand one visitor's session to everybody")
-                    .hint("where no page depends on who asks, write cache_store_set_cookie on; such responses are then stored without the cookie"),
+                Diagnostic::warning(word.span, "responses that set a cookie are not stored despite this line")
+                    .label("nginx would store the cookie of one visitor and send it to everybody")
+                    .hint("if no page here depends on the visitor, write cache_store_set_cookie on; the response is then stored without the cookie"),
             );
         }
         if let Some(word) = named("cache-control").filter(|_| ignored.cache_control)
@@ -234,9 +234,9 @@ impl Lowering<'_> {
             && self.warned.insert(word.span)
         {
             self.report(
-                Diagnostic::warning(word.span, "private and no-store still count for a visitor whose cookies are not in the cache key")
-                    .label("nginx would show such a page to everybody")
-                    .hint("write cache_shared on; then visitors with cookies of their own go past the cache"),
+                Diagnostic::warning(word.span, "private and no-store are obeyed despite this line, for visitors whose cookies are not in the cache key")
+                    .label("nginx would store such a page and show it to everybody")
+                    .hint("write cache_shared on; requests with personal cookies then bypass the cache"),
             );
         }
     }
@@ -264,9 +264,9 @@ impl Lowering<'_> {
         {
             let key = protocol.name("_cache_key");
             self.report(
-                Diagnostic::warning(word.span, "responses to POST are not stored all the same")
-                    .label("the body is not in the cache key: whatever one visitor sends, all would get the answer to it")
-                    .hint(format!("write $request_body into {key}")),
+                Diagnostic::warning(word.span, "responses to POST are not stored despite this line")
+                    .label("the request body is not in the cache key: everybody would get the answer to one visitor's body")
+                    .hint(format!("add $request_body to {key}")),
             );
         }
     }
@@ -296,22 +296,22 @@ impl Lowering<'_> {
         let why = if rules.purges_everything || rules.shared.is_some() {
             return;
         } else if self.holds(&rules.key, Builtin::Request, MAX_MAP_DEPTH) {
-            "$request holds the method, and says another one then; $request_uri does not"
+            "$request contains the method, and a purge has another method; write $request_uri instead"
         } else if self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH) && rules.methods.post
         {
             // What POST has stored is told apart by bodies that a purge does not have.
-            "$request_body is not known then: answers to POST stay until they are stale"
+            "a purge has no $request_body: responses to POST stay until they are stale"
         } else if rules.key.parts.iter().any(|part| match part {
             Part::Variable(Variable::Slot(slot)) => self.variables.is_set_from_method(*slot),
             _ => false,
         }) {
-            "a variable in it is set from $request_method, which says another one then; write $request_method itself"
+            "a variable in it is set from $request_method, and a purge has another method; write $request_method itself"
         } else {
             return;
         };
         let span = node.arg(0).span;
         if self.warned.insert(span) {
-            let message = "a purge does not find all that is stored under this key";
+            let message = "a purge cannot find all responses stored under this key";
             self.report(Diagnostic::warning(span, message).label(why));
         }
     }
@@ -389,7 +389,7 @@ impl Lowering<'_> {
         if rule.cookies.is_empty() {
             self.report(
                 Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
-                    .label("expected the cookies that tell sessions apart"),
+                    .label("expected the names of the cookies that identify a session"),
             );
             return None;
         }
@@ -420,7 +420,7 @@ impl Lowering<'_> {
                     node.arg(1).span,
                     "the second time of \"cache_stale\" is shorter than the first",
                 )
-                .label("a page is shown for at least as long while the upstream fails"),
+                .label("the time while the upstream fails must not be shorter than the time while the page is renewed"),
             );
             return None;
         }

@@ -87,10 +87,10 @@ impl Lowering<'_> {
             self.report(
                 Diagnostic::warning(
                     method.span,
-                    format!("every {method} purges, and gets no page"),
+                    format!("every {method} request purges and gets no page"),
                 )
-                .label("browsers ask for pages with this method")
-                .hint("use a location of its own for it, or the method PURGE"),
+                .label("browsers request pages with this method")
+                .hint("use the method PURGE, or a location of its own"),
             );
         }
         let networks = self.purge_networks(method, rest)?;
@@ -109,7 +109,7 @@ impl Lowering<'_> {
 
     /// The networks behind `from`; `local` is none of them.
     fn purge_networks(&mut self, method: &Word, rest: &[Word]) -> Option<Vec<Network>> {
-        let hint = format!("write {method} from 127.0.0.1 and the addresses that may");
+        let hint = format!("name the addresses that may, as in {method} from 127.0.0.1");
         match rest {
             [] => {
                 self.report(

@@ -79,14 +79,14 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(second.span, format!("\"{name}\" cannot be transparent"))
                         .label("needs a privilege that workers do not have")
-                        .hint("let the upstream take the client's address from a field, such as `X-Real-IP`"),
+                        .hint("send the client's address to the upstream in a field, such as `X-Real-IP`"),
                 );
                 return None;
             }
             [_, second, ..] => {
                 let message = format!("invalid parameter \"{second}\" of \"{name}\"");
                 self.report(
-                    Diagnostic::error(second.span, message).label("the address stands alone"),
+                    Diagnostic::error(second.span, message).label("expected the address alone"),
                 );
                 return None;
             }
@@ -99,7 +99,7 @@ impl Lowering<'_> {
         if address.is_none() {
             self.report(
                 Diagnostic::error(word.span, format!("invalid address \"{word}\""))
-                    .label("expected an IP address, with :PORT if it matters, or off"),
+                    .label("expected off, or an IP address with or without :PORT"),
             );
         }
         address.map(Bind::To)

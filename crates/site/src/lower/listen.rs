@@ -99,7 +99,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(span, format!("duplicate listen options for {shown}"))
                         .label("options of a socket are written once")
-                        .note_at(first, "they are here already"),
+                        .note_at(first, "they are given here"),
                 );
             } else {
                 let proxy_protocol = draft.listener.options.proxy_protocol;

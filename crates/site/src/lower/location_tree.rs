@@ -175,10 +175,10 @@ impl Lowering<'_> {
             self.report(
                 Diagnostic::warning(
                     node.span(),
-                    "\"try_files\" is skipped once this condition held",
+                    "\"try_files\" is not used where this condition is true",
                 )
                 .label(
-                    "as in nginx: the block is a location of its own, which inherits no try_files",
+                    "as in nginx, the block becomes a location of its own and does not inherit try_files",
                 )
                 .hint("use `map` and variables, or `return` and `rewrite` in the block"),
             );

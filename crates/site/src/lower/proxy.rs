@@ -155,7 +155,7 @@ impl Lowering<'_> {
         if let Some(word) = word.filter(|_| !is_clear) {
             self.report(
                 Diagnostic::error(word.span, URI_OF_UNKNOWN_PREFIX)
-                    .label("what it would replace cannot be told there"),
+                    .label("there is no fixed prefix that this path could replace"),
             );
         }
         ProxyUri::Replaces {
@@ -293,7 +293,7 @@ impl Lowering<'_> {
                     if has_variables && !level.own("proxy_redirect").is_empty() {
                         self.report(
                             Diagnostic::error(node.span(), REDIRECT_OF_VARIABLES)
-                                .label("what to replace is not known beforehand"),
+                                .label("the text to replace is not known before the request"),
                         );
                     }
                     redirects.extend(default.clone());

@@ -199,7 +199,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(node.span(), format!("invalid condition \"${name}\""))
                         .label("expected ($name), ($name OPERATOR VALUE)")
-                        .hint("a value with spaces must be in quotes; there is no and, no or"),
+                        .hint("put a value with spaces in quotes; two conditions cannot be joined"),
                 );
                 return None;
             }

@@ -39,7 +39,7 @@ impl Lowering<'_> {
                     self.report(
                         Diagnostic::error(span, format!("{message} in \"{text}\""))
                             .label("expected $name or ${name}")
-                            .hint("a dollar sign itself cannot be written; `geo $dollar { default \"$\"; }` makes a variable that holds one"),
+                            .hint("for a plain dollar sign define a variable that holds one: geo $dollar { default \"$\"; }"),
                     );
                     return Template::default();
                 }

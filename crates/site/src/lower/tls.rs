@@ -17,11 +17,7 @@ impl Lowering<'_> {
         let key = file_name(level, "proxy_ssl_certificate_key");
         for word in certificate.into_iter().chain(key) {
             if has_variables(word) {
-                self.invalid(
-                    word,
-                    "file",
-                    "variables are not there yet in this directive",
-                );
+                self.invalid(word, "file", "this directive cannot have variables yet");
             }
         }
         let verify = self.tls_verify(level, is_used);

@@ -60,7 +60,7 @@ impl Lowering<'_> {
                     node.span(),
                     format!("no servers in upstream \"{}\"", node.arg(0)),
                 )
-                .label("expected one that is no backup"),
+                .label("expected at least one server that is not a backup"),
             );
         }
         UpstreamGroup {
@@ -109,7 +109,7 @@ impl Lowering<'_> {
                     word.span,
                     format!("balancing method does not support parameter \"{name}\""),
                 )
-                .note_at(method.span(), "the method")
+                .note_at(method.span(), "this is the method")
                 .hint(format!(
                     "leave \"{name}\" out, or balance by least_conn or in turn"
                 )),
@@ -155,7 +155,7 @@ impl Lowering<'_> {
                         node.arg(0)
                     ),
                 )
-                .label("SRV records are asked for at run time")
+                .label("SRV records are looked up at run time only")
                 .hint("add resolve"),
             );
         }
@@ -260,7 +260,7 @@ impl Lowering<'_> {
                         "no resolver defined to resolve names at run time in upstream \"{group}\""
                     ),
                 )
-                .label("nobody to ask")
+                .label("the name cannot be looked up without a resolver")
                 .hint("write resolver ADDRESS; in this block or in http"),
             );
             return None;

@@ -37,57 +37,55 @@ struct Slot {
     uses: Vec<Span>,
 }
 
-/// A name that unknown variables of nginx begin with, and what they are about.
+/// Beginnings of names of variables that nginx has and Mayfly does not, and what to do instead.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("ssl_", "there is no variable of this name over TLS either"),
     ("geoip_", "use `geo` with a list of networks"),
     ("uid_", "userid is not there yet"),
     ("modern_browser", "use `map $http_user_agent`"),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("msie", "use `map $http_user_agent`"),
     ("secure_link", "secure_link is not there yet"),
-    ("tcpinfo_", "the kernel is not asked about connections"),
-    ("connections_", "`stub_status` shows them"),
     (
-        "proxy_protocol_tlv_",
-        "write a known name or 0x and the type, as in $proxy_protocol_tlv_0x05",
+        "tcpinfo_",
+        "Mayfly does not ask the kernel about connections",
     ),
-    ("proxy_internal_", "it is of nginx's inside"),
+    ("connections_", "`stub_status` shows these numbers"),
+    ("proxy_internal_", "nginx uses it internally only"),
     ("spdy", "there is no SPDY"),
     ("jwt_", "auth_jwt is not there yet"),
     ("otel_", "OpenTelemetry is not there yet"),
 ];
 
-/// What nginx tells about TLS, without `ssl_`. On a connection without TLS none of them has a
+/// What nginx tells about TLS. On a connection without TLS none of them has a
 /// value there, nor here.
 const TLS_VARIABLES: &[&str] = &[
-    "alpn_protocol",
-    "cipher",
-    "ciphers",
-    "client_cert",
-    "client_escaped_cert",
-    "client_fingerprint",
-    "client_i_dn",
-    "client_i_dn_legacy",
-    "client_raw_cert",
-    "client_s_dn",
-    "client_s_dn_legacy",
-    "client_serial",
-    "client_sigalg",
-    "client_v_end",
-    "client_v_remain",
-    "client_v_start",
-    "client_verify",
-    "curve",
-    "curves",
-    "early_data",
-    "ech_outer_server_name",
-    "ech_status",
-    "protocol",
-    "server_name",
-    "session_id",
-    "session_reused",
-    "sigalg",
+    "ssl_alpn_protocol",
+    "ssl_cipher",
+    "ssl_ciphers",
+    "ssl_client_cert",
+    "ssl_client_escaped_cert",
+    "ssl_client_fingerprint",
+    "ssl_client_i_dn",
+    "ssl_client_i_dn_legacy",
+    "ssl_client_raw_cert",
+    "ssl_client_s_dn",
+    "ssl_client_s_dn_legacy",
+    "ssl_client_serial",
+    "ssl_client_sigalg",
+    "ssl_client_v_end",
+    "ssl_client_v_remain",
+    "ssl_client_v_start",
+    "ssl_client_verify",
+    "ssl_curve",
+    "ssl_curves",
+    "ssl_early_data",
+    "ssl_ech_outer_server_name",
+    "ssl_ech_status",
+    "ssl_protocol",
+    "ssl_server_name",
+    "ssl_session_id",
+    "ssl_session_reused",
+    "ssl_sigalg",
 ];
 
 /// Shorter names are near to too many others.
@@ -179,8 +177,7 @@ impl Variables {
             self.note_use(&variable);
             return variable;
         }
-        let is_of_tls = |it: &str| TLS_VARIABLES.contains(&it);
-        if name.strip_prefix("ssl_").is_some_and(is_of_tls) {
+        if TLS_VARIABLES.contains(&name) {
             return Variable::WithoutTls;
         }
         let id = self.slot(name);
@@ -215,6 +212,7 @@ impl Variables {
             .map(|slot| slot.name.as_str())
             .chain(self.declared.keys().map(String::as_str))
             .chain(Builtin::ALL.iter().map(|builtin| builtin.name()))
+            .chain(TLS_VARIABLES.iter().copied())
             .collect();
         let unfilled = self.slots.iter().filter(|slot| !slot.is_filled);
         unfilled
@@ -232,6 +230,11 @@ fn undefined_name(name: &str, span: Span, known: &[&str]) -> Diagnostic {
         .find(|(start, _)| name.starts_with(start));
     if let Some((_, why)) = unsupported {
         return error.label("nginx has it, Mayfly does not yet").hint(*why);
+    }
+    if name.starts_with("proxy_protocol_tlv_") {
+        return error
+            .label("no such value of the PROXY protocol")
+            .hint("write a known name, or 0x and the type, as in $proxy_protocol_tlv_0x05");
     }
     let meant = did_you_mean(name, known.iter().copied());
     error.label("nothing defines it").hint(
