@@ -14,7 +14,7 @@ use crate::content::subrequest;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 use crate::route::rewrite;
 use crate::transport::client::ClientSide;
 

@@ -21,7 +21,7 @@ use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 
 /// CompiledLocations that a line has for a name.
 const NAME_WIDTH: usize = 50;

@@ -26,7 +26,7 @@ use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};

@@ -25,7 +25,7 @@ use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Origin;
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;

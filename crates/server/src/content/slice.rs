@@ -27,7 +27,7 @@ use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::pipeline;
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::Truncated;
 

@@ -36,7 +36,7 @@ use crate::content::policy::Plan;
 use crate::content::shared;
 use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, Fetched};

@@ -5,7 +5,7 @@ use http1::status;
 
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{LocalAddress, Request};
-use crate::pipeline::Handled;
+use crate::exchange::handled::Handled;
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {
