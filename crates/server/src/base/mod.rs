@@ -8,4 +8,5 @@ pub mod memory_limit;
 pub mod open_file;
 pub mod random;
 pub mod ready_or_pending;
+pub mod spare_fields;
 pub mod spool;

@@ -203,15 +203,7 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
         true => None,
         false => Copying::plan(request, pass, &fetched),
     };
-    let mut handled = into_handled(request, pass, fetched);
-    // Without buffering the response is the client's alone, as in nginx.
-    if let (Some(copying), Handled::Reply(reply)) = (copying, &mut handled)
-        && let Body::Upstream(body) = &mut reply.body
-        && request.accel_buffering.unwrap_or(pass.exchange.buffering)
-    {
-        body.copy_to(copying);
-    }
-    handled
+    into_handled(request, pass, fetched, copying)
 }
 
 /// No response: what the client is told.
@@ -443,7 +435,13 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
 }
 
 /// A response for this client alone, as the directives want it sent.
-pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) -> Handled {
+/// It is kept as a file as well where `copying` says so.
+pub fn into_handled(
+    request: &mut Request,
+    pass: &Pass,
+    mut fetched: Fetched,
+    copying: Option<Copying>,
+) -> Handled {
     let exchange = &pass.exchange;
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
@@ -473,12 +471,18 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
         .and_then(http1::date::parse);
     head.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
-    let body = fetched.body;
+    let mut body = fetched.body;
+    let is_buffered = request.accel_buffering.unwrap_or(exchange.buffering);
+    body.set_buffering(is_buffered);
+    // Without buffering the response is the client's alone, as in nginx.
+    if let Some(copying) = copying.filter(|_| is_buffered && !fetched.is_upgrade) {
+        body.copy_to(copying);
+    }
     Handled::Reply(Box::new(Reply {
         head,
         body: match fetched.is_upgrade {
             true => Body::Tunnel(body),
-            false => Body::Upstream(body),
+            false => Body::Arriving(body),
         },
     }))
 }

@@ -18,11 +18,10 @@ use crate::content::shared;
 use crate::content::shared::Fields;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, View};
+use crate::exchange::sent_fields::WRITER_COOKIE;
 use crate::exchange::variable;
 use crate::transport::body::RequestBody;
 
-/// Carries until when (unix milliseconds) its browser sees past the cache.
-pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
 /// How a request and the cache deal with each other.
 pub enum CachePlan<'a> {

@@ -14,8 +14,6 @@
 //! other bytes than asked for) breaks the response off: parts of two versions
 //! are never put together.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
 use site::{Content, LogLevel};
@@ -24,11 +22,12 @@ use crate::base::clock;
 use crate::content::policy;
 use crate::content::policy::CachePlan;
 use crate::exchange::handled::Handled;
-use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
+use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::pipeline;
 use crate::transport::client::ClientSide;
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes};
 use crate::upstreams::fetch::Truncated;
 
 /// How many slices of a changed response are let go at once; those beyond are
@@ -158,7 +157,7 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
             .and_then(http1::date::parse);
     }
     let body = std::mem::replace(&mut reply.body, Body::Empty);
-    reply.body = Body::Sliced(Box::new(Slices {
+    reply.body = Body::arriving(Slices {
         asked: request.internal(),
         size,
         complete: found.complete,
@@ -166,8 +165,8 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
         window: (0, found.complete),
         at: start,
         slice_end: found.end,
-        current: Some(Source::of(body)),
-    }));
+        current: Some(body.into_arriving()),
+    });
     Handled::Reply(reply)
 }
 
@@ -185,17 +184,12 @@ pub struct Slices {
     at: u64,
     /// Where the current slice ends.
     slice_end: u64,
-    current: Option<Source>,
+    current: Option<Box<dyn ArrivingBody<Request>>>,
 }
 
 impl Slices {
-    /// Cuts the response to one range; both lie within it.
-    pub fn cut(&mut self, start: u64, end: u64) {
-        self.window = (start, end);
-    }
-
     /// The next bytes; `None` at the end of what the client asked for.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+    async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
         let (start, end) = self.window;
         loop {
             if self.at >= end {
@@ -211,7 +205,8 @@ impl Slices {
             let Some(current) = &mut self.current else {
                 return Err(Truncated);
             };
-            let Some(bytes) = current.next().await? else {
+            let next = current.next(&mut self.asked).await;
+            let Some(bytes) = next.map_err(|_| Truncated)? else {
                 self.report("a slice that is too short");
                 return Err(Truncated);
             };
@@ -273,7 +268,7 @@ impl Slices {
         }
         self.at = start;
         self.slice_end = found.end;
-        self.current = Some(Source::of(reply.body));
+        self.current = Some(reply.body.into_arriving());
         Ok(())
     }
 
@@ -314,39 +309,25 @@ fn validator(head: &ReplyHead) -> Option<Bytes> {
     value.map(Bytes::copy_from_slice)
 }
 
-/// Where the bytes of a slice come from.
-enum Source {
-    Pieces(VecDeque<Bytes>),
-    Body(Body),
-}
+/// Slices are written once they come to this much (nginx's `postpone_output`):
+/// where they are tiny, a client sees all of them or an error.
+const LEAST_WRITE_BYTES: usize = 1460;
 
-impl Source {
-    fn of(body: Body) -> Source {
-        match body {
-            Body::Stored {
-                response,
-                start,
-                end,
-            } => Source::Pieces(response.body.slice(start..end).collect()),
-            Body::Segments(segments) => {
-                let memory = |segment| match segment {
-                    Segment::Memory(bytes) => Some(bytes),
-                    // No slice is a file; without it the slice is too short.
-                    Segment::File { .. } => None,
-                };
-                Source::Pieces(segments.into_iter().filter_map(memory).collect())
-            }
-            body => Source::Body(body),
+impl<X: Send> ArrivingBody<X> for Slices {
+    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+        Box::pin(async move { Ok(Slices::next(self).await?) })
+    }
+
+    fn flow(&self) -> Flow {
+        Flow {
+            leaves: Leaves::InParts(LEAST_WRITE_BYTES),
+            ..Flow::default()
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
-        match self {
-            Source::Pieces(pieces) => Ok(pieces.pop_front()),
-            Source::Body(Body::Filling(reader)) => reader.next_chunk().await.map_err(|_| Truncated),
-            Source::Body(Body::Upstream(upstream)) => upstream.next().await,
-            Source::Body(_) => Ok(None),
-        }
+    fn cut(&mut self, start: u64, end: u64) -> bool {
+        self.window = (start, end);
+        true
     }
 }
 

@@ -30,6 +30,7 @@ use upstream::Class;
 
 use crate::base::clock;
 use crate::content::early_hints::EarlyHints;
+use crate::content::filling_body::FillingBody;
 use crate::content::pass as passed;
 use crate::content::policy;
 use crate::content::policy::Plan;
@@ -305,7 +306,7 @@ fn reading(request: &mut Request, reader: Reader) -> Handled {
             content_length: stored.declared_length,
             ..ReplyHead::of_stored(StoredFrom::Arriving(stored))
         },
-        body: Body::Filling(Box::new(reader)),
+        body: Body::arriving(FillingBody(reader)),
     }))
 }
 
@@ -382,12 +383,12 @@ async fn lead_for(
                 fetched.body.give_up(upstream::Outcome::Success);
                 return passed::direct(request, pass, client).await;
             }
-            passed::into_handled(request, pass, *fetched)
+            passed::into_handled(request, pass, *fetched, None)
         }
         Ok(LeaderOutcome::BadStatus(fetched)) => {
             match may_stand_in(StaleReason::Status(fetched.status)) {
                 Some(stored) => from_memory(request, stored, Served::StaleError),
-                None => passed::into_handled(request, pass, *fetched),
+                None => passed::into_handled(request, pass, *fetched, None),
             }
         }
         Ok(LeaderOutcome::Failed(error)) => match may_stand_in(stale_reason(error)) {

@@ -12,7 +12,6 @@ use site::{
 
 use crate::access::gate;
 use crate::respond;
-use crate::respond::ServerLine;
 use crate::respond::recode;
 
 /// One location.
@@ -30,7 +29,6 @@ pub struct CompiledLocation {
     pub codings: [Option<Coding>; 3],
     /// Bodies may be slowed down.
     pub is_paced: bool,
-    pub server_line: ServerLine,
     /// With `cache_shared`: what tells the location in cache keys from others that the same
     /// URL may lead to. Empty where the URL alone leads to it.
     pub name_in_key: Box<[u8]>,
@@ -174,7 +172,6 @@ impl CompiledLocation {
             recodes: settings.compression.gunzip || codings.iter().any(Option::is_some),
             codings,
             is_paced: respond::is_pace_configured(settings),
-            server_line: ServerLine::of(&settings.headers.server_tokens),
             name_in_key,
         }
     }

@@ -5,23 +5,25 @@
 //! change its path and location in place. Subrequests are further values made
 //! by [`Request::internal`].
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use http1::{FieldSpan, RequestHead};
+use http1::RequestHead;
 use parking_lot::Mutex;
 use shared_request::NameSet;
 use site::{LocationId, Server, ServerId, Settings};
 
 use crate::content::slice::Slicing;
+use crate::base::spare_fields;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::reply::Reply;
 use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::outbound::SentHead;
 use crate::upstreams::fetch::Trace;
 
 /// How often a request may be redirected internally (nginx: 10).
@@ -207,8 +209,6 @@ pub struct Request {
     pub redirects_left: u8,
     /// How many requests it is part of.
     pub depth: u8,
-    /// Commands in the body are run.
-    pub runs_ssi: bool,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
     /// Path or arguments are no longer those of the target that was received.
@@ -240,6 +240,8 @@ pub struct Request {
     /// The response once its head is known: `$sent_http_*`, `$status`. Its body
     /// is on its way.
     pub reply: Option<Box<Reply>>,
+    /// What its head says of the connection.
+    pub sent_head: Option<SentHead>,
     pub status: u16,
     pub bytes_sent: u64,
     pub head_bytes_sent: u64,
@@ -437,7 +439,6 @@ impl Request {
                 is_subrequest: false,
                 redirects_left: MAX_INTERNAL_REDIRECTS,
                 depth: 0,
-                runs_ssi: false,
                 path_changed: false,
                 target_changed: false,
                 adds_path_to_alias: false,
@@ -458,6 +459,7 @@ impl Request {
                 },
                 extras: Extras::default(),
                 reply: None,
+                sent_head: None,
                 status: 0,
                 bytes_sent: 0,
                 head_bytes_sent: 0,
@@ -469,7 +471,7 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        let _ = FIELDS.try_with(|kept| kept.set(std::mem::take(&mut self.head.fields)));
+        spare_fields::give(std::mem::take(&mut self.head.fields));
         Buffers {
             path: std::mem::take(&mut self.path),
             args: std::mem::take(&mut self.args),
@@ -495,15 +497,6 @@ const KEPT_BUFFER_BYTES: usize = 4 * 1024;
 
 thread_local! {
     static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
-}
-
-thread_local! {
-    static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };
-}
-
-/// Memory for the places of a head's fields, left by the thread's last request.
-pub fn spare_fields() -> Vec<FieldSpan> {
-    FIELDS.try_with(Cell::take).unwrap_or_default()
 }
 
 impl Buffers {

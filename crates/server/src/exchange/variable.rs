@@ -18,6 +18,7 @@ use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
 use crate::exchange::pattern;
 use crate::exchange::request::{Request, View};
+use crate::exchange::sent_fields;
 use crate::transport::facts::LocalAddress;
 
 /// Versions of nginx whose language and behaviour this server speaks.
@@ -163,10 +164,7 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
         }
         Variable::Argument(name) => put(argument(&request.args, name), out),
         Variable::RequestField(name) => write_request_field(request, name, out),
-        Variable::SentField(name) => request
-            .reply
-            .as_ref()
-            .is_some_and(|reply| reply.head.write_sent_field(name, out)),
+        Variable::SentField(name) => sent_fields::write(request, name, out),
         Variable::SentTrailer(name) => {
             write_field_called(name, request.extras.trailers.as_slice(), out)
         }

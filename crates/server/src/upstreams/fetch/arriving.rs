@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http1::Fields;
 use site::LogLevel;
 use upstream::{Lease, Outcome};
 
@@ -15,7 +16,9 @@ use super::exchange::{Error, Event, Exchange};
 use super::{FetchContext, FetchSpec, Os};
 use crate::base::clock;
 use crate::base::deadline::SharedDeadline;
+use crate::base::spool::{Spool, SpoolLimits};
 use crate::content::file_copy::Copying;
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
 use crate::transport::tunnel::{FarSide, Moved, Upgraded};
 
 /// A response body that is still at the upstream. Dropping it aborts, unless it
@@ -42,7 +45,12 @@ pub struct UpstreamBody {
     has_surplus: bool,
     /// Whoever the response was for is gone.
     has_no_reader: bool,
+    /// More is read than the client has taken.
+    is_buffered: bool,
 }
+
+/// How much of an unwanted body is read at most.
+const MAX_DISCARDED_BYTES: usize = 64 * 1024;
 
 /// The body ended before it was complete.
 #[derive(Debug)]
@@ -73,6 +81,7 @@ impl UpstreamBody {
             copying: None,
             has_surplus: false,
             has_no_reader: false,
+            is_buffered: spec.context.pass.exchange.buffering,
         }
     }
 
@@ -177,7 +186,7 @@ impl UpstreamBody {
     }
 
     /// The disk takes no more of a response that its client reads slowly.
-    pub fn report_full_disk(&self, folder: &Path, error: &io::Error) {
+    fn report_full_disk(&self, folder: &Path, error: &io::Error) {
         let (folder, error) = (folder.display(), Os(error));
         self.report(
             LogLevel::Crit,
@@ -280,6 +289,11 @@ impl UpstreamBody {
         self.rate = rate;
     }
 
+    /// `*_buffering`, or what X-Accel-Buffering says.
+    pub fn set_buffering(&mut self, is_buffered: bool) {
+        self.is_buffered = is_buffered;
+    }
+
     pub fn settings(&self) -> &site::Exchange {
         &self.context.pass.exchange
     }
@@ -365,6 +379,68 @@ impl Drop for UpstreamBody {
         } else if self.lease.is_some() {
             self.abandon(Outcome::Neutral, None);
         }
+    }
+}
+
+impl<X: Send> ArrivingBody<X> for UpstreamBody {
+    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+        Box::pin(async move { Ok(UpstreamBody::next(self).await?) })
+    }
+
+    /// At PHP's pace where buffering is off, else PHP is read as fast as memory and disk
+    /// allow.
+    fn flow(&self) -> Flow {
+        let settings = self.settings();
+        let (ahead, leaves) = match self.is_buffered {
+            true => {
+                let limits = SpoolLimits {
+                    memory_bytes: settings.buffer_bytes,
+                    file_bytes: settings.max_temp_file_bytes,
+                };
+                (limits, Leaves::WithFirstBytes)
+            }
+            false => (SpoolLimits::LEAST, Leaves::AtOnce),
+        };
+        Flow {
+            ahead,
+            leaves,
+            ends_with_client: !settings.ignore_client_abort,
+        }
+    }
+
+    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
+        let folder = &self.settings().temp_path;
+        if let Err(error) = ahead.push(bytes, folder) {
+            self.report_full_disk(folder, &error);
+        }
+    }
+
+    fn take_trailers(&mut self) -> Fields {
+        self.trailers().iter().cloned().collect()
+    }
+
+    fn at_hand(&self, length: u64) -> Option<&[Bytes]> {
+        UpstreamBody::at_hand(self, length)
+    }
+
+    /// A little is read, so that the connection can be kept; past that, closing it is cheaper.
+    fn discard(mut self: Box<Self>) {
+        tokio::spawn(async move {
+            let mut left = MAX_DISCARDED_BYTES;
+            // A response that breaks off has been reported already.
+            while let Ok(Some(bytes)) = UpstreamBody::next(&mut self).await {
+                match left.checked_sub(bytes.len()) {
+                    Some(rest) => left = rest,
+                    None => return,
+                }
+            }
+        });
+    }
+}
+
+impl From<Truncated> for SendError {
+    fn from(_: Truncated) -> SendError {
+        SendError::Truncated
     }
 }
 

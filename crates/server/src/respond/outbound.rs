@@ -1,0 +1,143 @@
+//! A request with its response, as a transport sees it.
+
+use std::sync::Arc;
+
+use http1::{Fields, RequestHead};
+use site::{ServerTokens, Settings};
+
+use super::{fields, pace, status_page};
+use crate::exchange::reply::Body;
+use crate::exchange::request::{Method, Request};
+use crate::exchange::sent_fields;
+use crate::transport::outbound::{FieldSink, Opening, Pace, SentHead, ServerField};
+use crate::transport::service::Exchange;
+
+impl Exchange for Request {
+    #[inline]
+    fn head(&self) -> &RequestHead {
+        &self.head
+    }
+
+    #[inline]
+    fn wants_head_alone(&self) -> bool {
+        self.method == Method::Head
+    }
+
+    #[inline]
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    #[inline]
+    fn settings(&self) -> &Settings {
+        Request::settings(self)
+    }
+
+    fn settings_held(&self) -> Arc<Settings> {
+        Request::settings_held(self)
+    }
+
+    fn add_received(&mut self, bytes: u64) {
+        self.received_bytes += bytes;
+    }
+
+    #[inline]
+    fn opening(&self) -> Opening<'_> {
+        let Some(reply) = &self.reply else {
+            return Opening {
+                status: 500,
+                reason: None,
+                server: ServerField::None,
+                date: Some(self.now),
+            };
+        };
+        let head = &reply.head;
+        let server = match head.passes_server {
+            true => ServerField::None,
+            false => server_field(self),
+        };
+        Opening {
+            status: head.status,
+            reason: head.reason.as_deref(),
+            server,
+            date: (!head.passes_date).then_some(self.now),
+        }
+    }
+
+    #[inline]
+    fn walk_fields(&self, to: &mut impl FieldSink) {
+        if let Some(reply) = &self.reply {
+            sent_fields::walk(self, &reply.head, to);
+        }
+    }
+
+    #[inline]
+    fn content_length(&self) -> Option<u64> {
+        self.reply.as_ref()?.head.content_length
+    }
+
+    #[inline]
+    fn may_have_trailers(&self) -> bool {
+        !Request::settings(self).headers.trailers.is_empty()
+    }
+
+    fn error_status(&self) -> Option<u16> {
+        self.error_status
+    }
+
+    #[inline]
+    fn body(&mut self) -> &mut Body {
+        if self.reply.is_none() {
+            self.reply = Some(Box::new(status_page(self, 500)));
+        }
+        let empty = || Box::new(crate::exchange::reply::Reply::new(500, b"", ""));
+        &mut self.reply.get_or_insert_with(empty).body
+    }
+
+    fn take_body(&mut self) -> Body {
+        std::mem::replace(self.body(), Body::Empty)
+    }
+
+    #[inline]
+    fn may_be_paced(&self) -> bool {
+        pace::may_be_paced(self)
+    }
+
+    fn pace(&mut self) -> Option<Pace> {
+        pace::of(self)
+    }
+
+    fn trailers(&mut self, received: Fields) -> &Fields {
+        fields::add_trailers(self, received);
+        &self.extras.trailers
+    }
+
+    #[inline]
+    fn note_head(&mut self, head: SentHead) {
+        self.sent_head = Some(head);
+    }
+
+    #[inline]
+    fn add_sent(&mut self, bytes: u64, head_bytes: u64) {
+        self.bytes_sent += bytes;
+        self.head_bytes_sent += head_bytes;
+    }
+
+    #[inline]
+    fn complete(&mut self) {
+        self.is_complete = true;
+    }
+}
+
+/// The `Server` field that `server_tokens` asks for.
+#[inline]
+fn server_field(request: &Request) -> ServerField<'_> {
+    match &Request::settings(request).headers.server_tokens {
+        ServerTokens::On | ServerTokens::Build => ServerField::Version,
+        ServerTokens::Off => ServerField::Name,
+        ServerTokens::Text(_) => match &request.extras.server_text {
+            Some(text) => ServerField::Text(text),
+            None => ServerField::None,
+        },
+    }
+}

@@ -1,0 +1,38 @@
+//! `limit_rate` and its kin: how fast a response may be sent.
+
+use site::Settings;
+
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::route::rewrite::parse_rate;
+use crate::transport::outbound::Pace;
+
+/// May `limit_rate` slow a response down?
+pub fn is_configured(settings: &Settings) -> bool {
+    let template = &settings.limit_rate;
+    !template.is_empty() && template.as_constant() != Some(b"0")
+}
+
+/// May something slow this response down?
+#[inline]
+pub fn may_be_paced(request: &Request) -> bool {
+    request.limit_rate.is_some() || request.compiled_location().is_paced
+}
+
+/// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
+pub fn of(request: &mut Request) -> Option<Pace> {
+    let rate = match request.limit_rate {
+        None if !request.compiled_location().is_paced => return None,
+        None => {
+            let settings = request.settings_held();
+            parse_rate(&variable::evaluate(request, &settings.limit_rate))
+        }
+        rate => rate,
+    };
+    let bytes_per_second = rate.filter(|&rate| rate > 0)?;
+    let settings = request.settings_held();
+    Some(Pace {
+        bytes_per_second,
+        free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
+    })
+}
