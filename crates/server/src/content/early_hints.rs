@@ -8,7 +8,6 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http1::Version;
 use site::{Exchange, Protocol};
 use tokio::sync::mpsc;
@@ -18,28 +17,11 @@ use crate::content::policy;
 use crate::exchange::request::Request;
 use crate::transport::client::ClientSide;
 use crate::transport::stream::ClientStream;
-use crate::upstreams::fetch::FetchSpec;
-
-/// The fields of a 103.
-type Fields = Vec<(Bytes, Bytes)>;
-
-/// As many as an upstream may send before its response. Beyond that the client is
-/// slower than several upstreams in turn, and goes without.
-const MOST_WAITING: usize = http_client::MAX_INTERIM_RESPONSES as usize;
-
-/// Where a fetch puts hints.
-pub struct Hints(mpsc::Sender<Fields>);
-
-impl Hints {
-    /// Never waits: the response is not to be late for its hints.
-    pub fn send(&self, fields: Fields) {
-        let _ = self.0.try_send(fields);
-    }
-}
+use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
 
 /// The client's end, where hints come out.
 pub struct EarlyHints {
-    hints: mpsc::Receiver<Fields>,
+    hints: mpsc::Receiver<HintFields>,
     stream: Arc<ClientStream>,
 }
 
@@ -52,8 +34,8 @@ impl EarlyHints {
             && request.head.version() >= Version::Http11
             && !request.is_subrequest;
         let stream = client.stream().filter(|_| is_wanted)?.clone();
-        let (sender, hints) = mpsc::channel(MOST_WAITING);
-        spec.hints = Some(Hints(sender));
+        let (sender, hints) = HintSender::channel();
+        spec.hints = Some(sender);
         Some(EarlyHints { hints, stream })
     }
 
@@ -86,7 +68,7 @@ impl EarlyHints {
         &self,
         request: &mut Request,
         exchange: &Exchange,
-        fields: &Fields,
+        fields: &HintFields,
     ) -> Option<()> {
         let settings = request.settings_held();
         let Some(head) = render(fields, exchange) else {
@@ -106,7 +88,7 @@ impl EarlyHints {
 }
 
 /// A 103 with what is passed on of its fields, if that is anything.
-fn render(fields: &Fields, exchange: &Exchange) -> Option<Vec<u8>> {
+fn render(fields: &HintFields, exchange: &Exchange) -> Option<Vec<u8>> {
     let is = |name: &[u8], field: &str| name.eq_ignore_ascii_case(field.as_bytes());
     let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
     let empty = head.len();

@@ -3,6 +3,7 @@
 pub mod autoindex;
 pub mod early_hints;
 pub mod fastcgi;
+mod fetch_log;
 pub mod file_copy;
 pub mod files;
 pub mod memcached;

@@ -14,7 +14,8 @@ use upstream::{Group, LocalEnd};
 
 use crate::base::deadline::SharedDeadline;
 use crate::content::early_hints::EarlyHints;
-use crate::content::file_copy::Copying;
+use crate::content::fetch_log::{RequestFetchLog, Visitor};
+use crate::content::file_copy;
 use crate::content::policy;
 use crate::content::policy::{CachePlan, PurgedKeys};
 use crate::content::{fastcgi, memcached, proxy, through_cache};
@@ -24,18 +25,19 @@ use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::log::error_log::Origin;
 use crate::pipeline::Handled;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
-use crate::upstreams::fetch::{FetchContext, FetchError, FetchSpec, Fetched, UpstreamRequest};
+use crate::upstreams::fetch::{
+    FetchContext, FetchError, FetchSpec, Fetched, StreamedBody, UpstreamRequest,
+};
 use crate::upstreams::naming::Lookup;
 
 /// What can be said without waiting for anybody.
 pub enum AtOnce<'a> {
     Handled(Handled),
-    /// Somebody has to be asked.
+    /// Somebody has to be purpose.
     Must(CachePlan<'a>),
 }
 
@@ -164,16 +166,19 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
     {
         return Handled::Status(status);
     }
-    let asked = Asked {
+    let purpose = FetchPurpose {
         deadline: Some(client.deadline()),
-        ..Asked::default()
+        ..FetchPurpose::default()
     };
-    let mut spec = match spec(request, pass, &asked) {
+    let visitor = Visitor::of(request);
+    let mut spec = match spec(request, pass, &purpose, visitor) {
         Ok(spec) => spec,
         Err(status) => return Handled::Status(status),
     };
     if matches!(request.body, RequestBody::Streamed) {
-        spec.streaming = client.lend_input();
+        spec.streaming = client
+            .lend_input()
+            .map(|input| Box::new(input) as StreamedBody);
     }
     let exchange = &pass.exchange;
     let is_for_more = exchange.ignore_client_abort || exchange.file_copy.is_some();
@@ -198,17 +203,17 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
             return Handled::ClientGone;
         }
     };
-    let copying = match spec.is_head {
+    let file_copy = match spec.is_head {
         true => None,
-        false => Copying::plan(request, pass, &fetched),
+        false => file_copy::plan(request, pass, &fetched),
     };
     let mut handled = into_handled(request, pass, fetched);
     // Without buffering the response is the client's alone, as in nginx.
-    if let (Some(copying), Handled::Reply(reply)) = (copying, &mut handled)
+    if let (Some(file_copy), Handled::Reply(reply)) = (file_copy, &mut handled)
         && let Body::Upstream(body) = &mut reply.body
         && request.accel_buffering.unwrap_or(pass.exchange.buffering)
     {
-        body.copy_to(copying);
+        body.copy_to(file_copy);
     }
     handled
 }
@@ -260,7 +265,7 @@ pub async fn take_body(
 
 /// How a fetch differs from the client's own request.
 #[derive(Default)]
-pub struct Asked<'a> {
+pub struct FetchPurpose<'a> {
     /// For the cache: the client's conditions and ranges stay away.
     pub for_cache: bool,
     /// HEAD becomes GET, so that there is a body to store.
@@ -283,10 +288,15 @@ pub const NOT_FOR_CACHE: [&str; 6] = [
 ];
 
 /// Puts everything together that a fetch needs.
-pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Result<FetchSpec, u16> {
+pub fn spec(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    purpose: &FetchPurpose<'_>,
+    visitor: Visitor,
+) -> Result<FetchSpec, u16> {
     let (group, lookup) = group(request, pass)?;
     let method = (request.method, request.method_override);
-    if asked.as_get && request.method == Method::Head {
+    if purpose.as_get && request.method == Method::Head {
         request.method = Method::Get;
         request.method_override = Some("GET");
     }
@@ -297,20 +307,20 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
     };
     let mut is_head = request.method == Method::Head;
     let mut tls = None;
-    let asking = match &pass.protocol {
+    let upstream_request = match &pass.protocol {
         Protocol::FastCgi(fastcgi) => {
-            let params = fastcgi::params(request, fastcgi, &pass.exchange, asked);
+            let params = fastcgi::params(request, fastcgi, &pass.exchange, purpose);
             let keep_conn = fastcgi.keep_conn;
             params.map(|params| UpstreamRequest::FastCgi { params, keep_conn })
         }
         Protocol::Http(proxy) => {
-            let mut rendered = proxy::render(request, proxy, &pass.exchange, asked);
+            let mut rendered = proxy::render(request, proxy, &pass.exchange, purpose);
             tls = proxy.tls.map(|id| {
                 let name = variable::evaluate(request, &proxy.tls_name);
                 let name = String::from_utf8_lossy(&name).into_owned();
                 (request.configuration.connectors[id.0].clone(), name)
             });
-            rendered.asking.keep_alive &= match &pass.target {
+            rendered.request.keep_alive &= match &pass.target {
                 PassTarget::Group(id) => !request.configuration.mixed_groups.contains(id),
                 // Who else speaks to it, and how, is not known.
                 PassTarget::Variable(_) => tls.is_none(),
@@ -319,23 +329,23 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
                 body = RequestBody::Memory(bytes);
             }
             is_head = rendered.is_head;
-            Ok(UpstreamRequest::Http(rendered.asking))
+            Ok(UpstreamRequest::Http(rendered.request))
         }
-        Protocol::Memcached(memcached) => Ok(UpstreamRequest::Memcached(memcached::asking(
-            request, memcached,
-        )?)),
+        Protocol::Memcached(memcached) => Ok(UpstreamRequest::Memcached(
+            memcached::upstream_request(request, memcached)?,
+        )),
     };
     (request.method, request.method_override) = method;
     if pattern::has_failed(request) {
         return Err(500);
     }
-    let asking = asking.map_err(|error| {
+    let upstream_request = upstream_request.map_err(|error| {
         error_log::request(request, LogLevel::Error, format_args!("{error}"));
         500u16
     })?;
-    let target = match &asking {
+    let target = match &upstream_request {
         UpstreamRequest::FastCgi { .. } | UpstreamRequest::Memcached(_) => Bytes::new(),
-        UpstreamRequest::Http(asking) => asking.head.slice(asking.target.clone()),
+        UpstreamRequest::Http(http) => http.head.slice(http.target.clone()),
     };
     let hash_key = request
         .configuration
@@ -350,7 +360,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         own_pool: request.configuration.is_own_pool(&group),
         group,
         lookup,
-        asking,
+        request: upstream_request,
         is_head,
         is_idempotent,
         body,
@@ -360,16 +370,19 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         tls,
         client: request.client_ip(),
         local: local_end(request, pass),
-        deadline: asked.deadline.cloned().unwrap_or_default(),
+        deadline: purpose.deadline.cloned().unwrap_or_default(),
         context: Arc::new(FetchContext {
-            configuration: request.configuration.clone(),
             pass: pass.clone(),
-            trace: request.trace().clone(),
-            settings: request.settings_held(),
-            connection: request.connection.serial,
-            origin: Origin::of(request),
-            scheme: pass.scheme(),
-            target,
+            trace: visitor.trace,
+            keeps_fields: request.configuration.site.http.uses_upstream_fields,
+            log: Box::new(RequestFetchLog {
+                configuration: request.configuration.clone(),
+                settings: request.settings_held(),
+                connection: request.connection.serial,
+                origin: visitor.origin,
+                scheme: pass.scheme(),
+                target,
+            }),
         }),
         hints: None,
         progress: None,

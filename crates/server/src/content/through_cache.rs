@@ -30,6 +30,7 @@ use upstream::Class;
 
 use crate::base::clock;
 use crate::content::early_hints::EarlyHints;
+use crate::content::fetch_log::count_left_out;
 use crate::content::pass as passed;
 use crate::content::policy;
 use crate::content::policy::Plan;
@@ -38,7 +39,6 @@ use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
 use crate::pipeline::Handled;
 use crate::transport::client::{ClientSide, unless_gone};
-use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, Fetched};
 
 use storing::{LeaderOutcome, lead, prepare};
@@ -246,7 +246,7 @@ fn leaves_out_refresh(request: &Request, pass: &Pass) -> bool {
     let group = &request.configuration.groups[id.0];
     let leaves_out = group.leaves_out_refreshes();
     if leaves_out {
-        fetch::note_left_out(&request.configuration, request.settings(), group);
+        count_left_out(&request.configuration, request.settings(), group);
     }
     leaves_out
 }

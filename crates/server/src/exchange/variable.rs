@@ -6,13 +6,13 @@ mod tables;
 
 use std::net::{IpAddr, SocketAddr};
 
-use bytes::Bytes;
 use http1::is_spelt;
 use shared_request::arguments;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::base::clock;
 use crate::base::decimal;
+use crate::base::field_list::write_field_called;
 use crate::content::policy;
 use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
@@ -247,12 +247,7 @@ fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
 
 /// Seconds with milliseconds: `1.234`.
 pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
-    put_number(milliseconds / 1000, out);
-    let thousandths = milliseconds % 1000;
-    out.push(b'.');
-    for divisor in [100, 10, 1] {
-        out.push(b'0' + u8::try_from(thousandths / divisor % 10).unwrap_or(0));
-    }
+    decimal::put_seconds(milliseconds, out);
     true
 }
 
@@ -526,20 +521,6 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
         out.extend_from_slice(value);
     }
     true
-}
-
-/// Appends the values of all fields that a variable's `name` means, joined as one;
-/// false where there is none.
-pub fn write_field_called(name: &[u8], fields: &[(Bytes, Bytes)], out: &mut Vec<u8>) -> bool {
-    let mut found = false;
-    for (_, value) in fields.iter().filter(|(field, _)| is_spelt(name, field)) {
-        if found {
-            out.extend_from_slice(b", ");
-        }
-        out.extend_from_slice(value);
-        found = true;
-    }
-    found
 }
 
 /// The value of the first argument called `name` (no case), as sent. An argument

@@ -9,7 +9,7 @@ use site::LogLevel;
 use crate::base::deadline::SharedDeadline;
 use crate::exchange::request::Request;
 use crate::log::error_log;
-use crate::transport::body::{ClientInput, InputHome, OutgoingBody, RequestBody};
+use crate::transport::body::{ClientInput, InputHome, LentInput, RequestBody};
 use crate::transport::stream::ClientStream;
 
 /// The client of a request; subrequests have none.
@@ -77,13 +77,10 @@ impl ClientSide {
     }
 
     /// Lends the receiving half to an upstream's request.
-    pub fn lend_input(&mut self) -> Option<OutgoingBody> {
+    pub fn lend_input(&mut self) -> Option<LentInput> {
         let input = self.input.take()?;
         let home = self.home.get_or_insert_default().clone();
-        Some(OutgoingBody::Streaming {
-            input: Some(Box::new(input)),
-            home,
-        })
+        Some(LentInput::new(input, home))
     }
 
     /// Limits for the body, once the location is known, and the go-ahead for a

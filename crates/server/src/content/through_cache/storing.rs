@@ -18,8 +18,9 @@ use tokio::time::{Instant, timeout};
 use upstream::Class;
 
 use crate::base::clock;
+use crate::content::fetch_log::Visitor;
 use crate::content::pass as passed;
-use crate::content::pass::Asked;
+use crate::content::pass::FetchPurpose;
 use crate::content::policy;
 use crate::content::policy::Plan;
 use crate::content::proxy;
@@ -27,7 +28,6 @@ use crate::content::shared;
 use crate::content::shared::Fields;
 use crate::content::slice::Wanted;
 use crate::exchange::request::{Method, Request};
-use crate::log::error_log::Origin;
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, FetchSpec, Fetched};
 
@@ -172,22 +172,18 @@ pub fn prepare(
         .filter(|_| plan.rules.revalidate)
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
-    let asked = Asked {
+    let purpose = FetchPurpose {
         for_cache: true,
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
         deadline: None,
     };
     let varied = plan.shared.map(|_| varied_fields(plan, leader));
+    let visitor = Visitor::of(request);
     let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
     let sent = made.as_deref_mut().unwrap_or(request);
-    let mut spec = passed::spec(sent, pass, &asked)?;
+    let spec = passed::spec(sent, pass, &purpose, visitor)?;
     let head = sent.head.clone();
-    if let (Some(_), Some(context)) = (&made, Arc::get_mut(&mut spec.context)) {
-        // The log tells of the visitor's request.
-        context.origin = Origin::of(request);
-        context.trace = request.trace().clone();
-    }
     drop(made);
     // What is asked once the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
@@ -380,7 +376,7 @@ fn freshen(
         leader.failed();
         return tell(LeaderOutcome::Failed(FetchError::InvalidHeader));
     };
-    if fetched.body.has_surplus() {
+    if fetched.body.has_excess_data() {
         // Nothing that it says is kept, its fields as little as a body would be.
         log_not_stored(spec, NoStore::Surplus);
         leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
@@ -532,7 +528,7 @@ async fn fill(mut filling: http_cache::Filling, mut fetched: Fetched, spec: &Fet
                 Pushed::Unwanted => return filling.fail(),
             },
             Ok(None) => {
-                if fetched.body.has_surplus() {
+                if fetched.body.has_excess_data() {
                     filling.share_only(NoStore::Surplus);
                 }
                 if let Err(why) = filling.complete(Millis(clock::now())) {
@@ -549,8 +545,9 @@ fn log_not_stored(spec: &FetchSpec, why: NoStore) {
     if why == NoStore::MinUses {
         return;
     }
-    spec.context.note(
+    spec.context.log.write(
         LogLevel::Info,
+        None,
         format_args!("response not stored: {}", why.sentence()),
     );
 }
