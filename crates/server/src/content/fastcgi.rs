@@ -3,7 +3,7 @@
 use ::fastcgi::{Error, Params, ParamsEncoder};
 use site::{Exchange, FastCgi};
 
-use crate::content::pass::{FetchPurpose, NOT_FOR_CACHE};
+use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 

@@ -13,7 +13,7 @@ use http1::{Framing, Version, escape, same_name};
 use site::{Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
-use crate::content::pass::{FetchPurpose, NOT_FOR_CACHE};
+use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;

@@ -7,4 +7,5 @@ pub mod extras;
 pub mod pattern;
 pub mod reply;
 pub mod request;
+pub mod slicing;
 pub mod variable;

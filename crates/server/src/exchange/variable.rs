@@ -13,7 +13,7 @@ use site::{Builtin, Coding, Part, Root, Template, Variable};
 use crate::base::clock;
 use crate::base::decimal;
 use crate::base::field_list::write_field_called;
-use crate::content::policy;
+use crate::content::through_cache::cookies as cache_cookies;
 use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
 use crate::exchange::pattern;
@@ -182,7 +182,7 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
                 && rules
                     .ignored_cookies
                     .iter()
-                    .any(|glob| policy::matches_glob(glob, name))
+                    .any(|glob| cache_cookies::matches_glob(glob, name))
             {
                 return false;
             }
@@ -243,6 +243,13 @@ fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
 fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
     decimal::put(value.into(), out);
     true
+}
+
+/// Is one of the conditions true?
+pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
+    conditions
+        .iter()
+        .any(|condition| is_true(request, condition))
 }
 
 /// Seconds with milliseconds: `1.234`.
@@ -380,7 +387,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
         B::RequestLength => put_number(request.received_bytes, out),
         B::RequestId => write_request_id(request, out),
-        B::SliceRange => match crate::content::slice::range(request) {
+        B::SliceRange => match crate::content::slice::range::range(request) {
             Some(range) => put(Some(range.as_bytes()), out),
             None => false,
         },
@@ -498,7 +505,7 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
         && !rules.ignored_cookies.is_empty()
         && name == b"cookie"
     {
-        return policy::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
+        return cache_cookies::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
     }
     if !request.head.view().may_have_spelt(name) {
         return false;

@@ -12,9 +12,9 @@ use http1::Version;
 use site::{Exchange, Protocol};
 use tokio::sync::mpsc;
 
-use crate::content::pass;
-use crate::content::policy;
+use super::response::is_sent;
 use crate::exchange::request::Request;
+use crate::exchange::variable;
 use crate::transport::client::ClientSide;
 use crate::transport::stream::ClientStream;
 use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
@@ -74,7 +74,7 @@ impl EarlyHints {
         let Some(head) = render(fields, exchange) else {
             return Some(());
         };
-        if !policy::is_any_true(request, &settings.early_hints) {
+        if !variable::is_any_true(request, &settings.early_hints) {
             return Some(());
         }
         let deadline = settings.connection.send_timeout;
@@ -93,7 +93,7 @@ fn render(fields: &HintFields, exchange: &Exchange) -> Option<Vec<u8>> {
     let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
     let empty = head.len();
     for (name, value) in fields {
-        let is_hidden = !pass::is_sent(name, exchange)
+        let is_hidden = !is_sent(name, exchange)
             || is(name, "date") && !exchange.passes_date
             || is(name, "server") && !exchange.passes_server;
         if !is_hidden {
