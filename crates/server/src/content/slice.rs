@@ -25,12 +25,12 @@ use site::{Content, LogLevel};
 use crate::base::clock;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::error_log;
 use crate::pipeline;
-use crate::pipeline::Handled;
 use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::Truncated;
 

@@ -39,9 +39,9 @@ use tokio::time::Instant;
 
 use crate::base::clock;
 use crate::content::pass::direct::direct;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
 use crate::transport::client::ClientSide;
 
 use following::follow;

@@ -7,9 +7,9 @@ use site::{Pass, Protocol};
 
 use super::fetch_spec::rate;
 use crate::content::proxy;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
 use crate::upstreams::fetch::{FetchError, Fetched};
 
 /// What the cache gave, with the fields that are written anew for each client.

@@ -16,8 +16,8 @@ use super::storing_policy::use_stale;
 use crate::base::clock;
 use crate::content::pass::direct::direct;
 use crate::content::pass::response::failed;
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
 use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::FetchError;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{Forward, Millis, NoStore, Outcome, Reader, Served, StoredHead, StoredResponse};
 
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
 
 /// A fresh response.
 pub fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> Handled {

@@ -23,8 +23,8 @@ use crate::base::clock;
 use crate::content::pass::direct::direct;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch::Fetched;
 

@@ -8,10 +8,10 @@ use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget, Zone};
 use site::{CacheRules, SharedRules};
 
 use super::shared;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::pipeline::Handled;
 
 /// What a request to purge is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

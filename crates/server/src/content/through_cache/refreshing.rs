@@ -13,8 +13,8 @@ use super::store_plan::prepare;
 use super::storing::lead;
 use super::storing_policy::use_stale;
 use crate::content::pass::fetch_log::count_left_out;
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
-use crate::pipeline::Handled;
 
 /// A stale response that may be shown while somebody refreshes it. Starts the
 /// refresh where nobody has.
