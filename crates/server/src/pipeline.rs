@@ -37,7 +37,7 @@ use crate::route::Located;
 use crate::route::rewrite;
 use crate::route::rewrite::Rewritten;
 use crate::transport::body::RequestBody;
-use crate::transport::client::ClientSide;
+use crate::transport::client::{ClientSide, unless_gone};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
@@ -534,16 +534,8 @@ fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
 
 /// Waits unless the client leaves meanwhile.
 async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
-    match client.stream() {
-        Some(stream) => tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            () = stream.closed() => false,
-        },
-        None => {
-            tokio::time::sleep(pause).await;
-            true
-        }
-    }
+    let pause = tokio::time::sleep(pause);
+    unless_gone(client.gone(true), pause).await.is_some()
 }
 
 /// Makes the response of the location that the request is in.

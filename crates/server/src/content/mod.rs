@@ -7,6 +7,7 @@ pub mod memcached;
 pub mod mirror;
 pub mod pass;
 pub mod proxy;
+mod request_body;
 pub mod slice;
 pub mod small;
 pub mod ssi;

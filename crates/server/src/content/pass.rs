@@ -14,6 +14,7 @@ pub mod fetch_purpose;
 pub mod fetch_spec;
 mod file_copy;
 pub mod response;
+mod tunnel;
 
 use std::sync::Arc;
 

@@ -17,7 +17,8 @@ use crate::content::through_cache::cookies as cache_cookies;
 use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
 use crate::exchange::pattern;
-use crate::exchange::request::{LocalAddress, Request, View};
+use crate::exchange::request::{Request, View};
+use crate::transport::facts::LocalAddress;
 
 /// Versions of nginx whose language and behaviour this server speaks.
 pub const NGINX_VERSION: &str = "1.31.5";
@@ -340,9 +341,9 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
                 )
             }
         },
-        B::ServerPort => match &request.connection.local {
-            LocalAddress::Tcp(address) => put_number(address.port(), out),
-            LocalAddress::Unix(_) => true,
+        B::ServerPort => match request.connection.local.port() {
+            Some(port) => put_number(port, out),
+            None => true,
         },
         B::ProxyProtocolAddr
         | B::ProxyProtocolPort

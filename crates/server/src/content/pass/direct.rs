@@ -47,7 +47,7 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
     let fetched = {
         // It is large, and stays where it is.
         let fetching = pin!(fetch::fetch(&mut spec));
-        let fetching = unless_gone(client.stream().filter(|_| watch), fetching);
+        let fetching = unless_gone(client.gone(watch), fetching);
         match hints {
             None => fetching.await,
             Some(hints) => Box::pin(hints.while_waiting(request, exchange, fetching))

@@ -6,23 +6,24 @@
 //! nothing of clients: the one that caused it gets its hints, its followers do not.
 
 use std::pin::pin;
-use std::sync::Arc;
 
-use http1::Version;
+use bytes::Bytes;
 use site::{Exchange, Protocol};
 use tokio::sync::mpsc;
 
 use super::response::is_sent;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::transport::client::ClientSide;
-use crate::transport::stream::ClientStream;
+use crate::transport::client::{ClientSide, Informational};
 use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
+
+/// The status of early hints (RFC 8297 §2).
+const EARLY_HINTS: u16 = 103;
 
 /// The client's end, where hints come out.
 pub struct EarlyHints {
     hints: mpsc::Receiver<HintFields>,
-    stream: Arc<ClientStream>,
+    client: Informational,
 }
 
 impl EarlyHints {
@@ -31,12 +32,11 @@ impl EarlyHints {
         let settings = request.settings();
         let is_wanted = !settings.early_hints.is_empty()
             && matches!(spec.context.pass.protocol, Protocol::Http(_))
-            && request.head.version() >= Version::Http11
             && !request.is_subrequest;
-        let stream = client.stream().filter(|_| is_wanted)?.clone();
+        let client = client.informational().filter(|_| is_wanted)?;
         let (sender, hints) = HintSender::channel();
         spec.hints = Some(sender);
-        Some(EarlyHints { hints, stream })
+        Some(EarlyHints { hints, client })
     }
 
     /// What `waited` comes to; meanwhile and before that, hints are passed on. `None`
@@ -71,40 +71,28 @@ impl EarlyHints {
         fields: &HintFields,
     ) -> Option<()> {
         let settings = request.settings_held();
-        let Some(head) = render(fields, exchange) else {
+        let fields = passed_on(fields, exchange);
+        if fields.is_empty() {
             return Some(());
-        };
+        }
         if !variable::is_any_true(request, &settings.early_hints) {
             return Some(());
         }
-        let deadline = settings.connection.send_timeout;
-        let written = tokio::time::timeout(deadline, self.stream.write_all(&head)).await;
-        // Part of it may be out, after which nothing else can be sent.
-        written.ok()?.ok()?;
-        request.bytes_sent += head.len() as u64;
-        request.head_bytes_sent += head.len() as u64;
+        let timeout = settings.connection.send_timeout;
+        let sent = self.client.send(EARLY_HINTS, &fields, timeout).await.ok()?;
+        request.bytes_sent += sent;
+        request.head_bytes_sent += sent;
         Some(())
     }
 }
 
-/// A 103 with what is passed on of its fields, if that is anything.
-fn render(fields: &HintFields, exchange: &Exchange) -> Option<Vec<u8>> {
+/// The fields that go on to clients.
+fn passed_on(fields: &HintFields, exchange: &Exchange) -> HintFields {
     let is = |name: &[u8], field: &str| name.eq_ignore_ascii_case(field.as_bytes());
-    let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
-    let empty = head.len();
-    for (name, value) in fields {
-        let is_hidden = !is_sent(name, exchange)
-            || is(name, "date") && !exchange.passes_date
-            || is(name, "server") && !exchange.passes_server;
-        if !is_hidden {
-            for part in [&name[..], b": ", &value[..], b"\r\n"] {
-                head.extend_from_slice(part);
-            }
-        }
-    }
-    if head.len() == empty {
-        return None;
-    }
-    head.extend_from_slice(b"\r\n");
-    Some(head)
+    let is_passed_on = |(name, _): &&(Bytes, Bytes)| {
+        is_sent(name, exchange)
+            && (exchange.passes_date || !is(name, "date"))
+            && (exchange.passes_server || !is(name, "server"))
+    };
+    fields.iter().filter(is_passed_on).cloned().collect()
 }

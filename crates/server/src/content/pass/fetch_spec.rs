@@ -9,7 +9,7 @@ use upstream::{Group, LocalEnd};
 
 use super::fetch_log::{RequestFetchLog, Visitor};
 use super::fetch_purpose::FetchPurpose;
-use crate::content::{fastcgi, memcached, proxy};
+use crate::content::{fastcgi, memcached, proxy, request_body};
 use crate::exchange::active_configuration::NameError;
 use crate::exchange::pattern;
 use crate::exchange::request::{Method, Request};
@@ -46,11 +46,12 @@ pub async fn take_body(
         // One that is here already can be sent again and read by `$request_body`.
         && !client.input().is_some_and(|input| input.is_at_hand(body))
     {
-        client.begin_body(request).await;
+        let settings = request.settings_held();
+        client.begin_body(&settings.body).await;
         request.body = RequestBody::Streamed;
         return Ok(());
     }
-    client.read_body(request).await
+    request_body::read(request, client).await
 }
 
 /// Puts everything together that a fetch needs.

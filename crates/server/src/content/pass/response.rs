@@ -6,6 +6,7 @@ use http1::{Fields, same_name};
 use site::{Pass, Protocol};
 
 use super::fetch_spec::rate;
+use super::tunnel::UpgradedUpstream;
 use crate::content::proxy;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
@@ -91,7 +92,7 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
     Handled::Reply(Box::new(Reply {
         head,
         body: match fetched.is_upgrade {
-            true => Body::Tunnel(body),
+            true => Body::Tunnel(Box::new(UpgradedUpstream(body))),
             false => Body::Upstream(body),
         },
     }))

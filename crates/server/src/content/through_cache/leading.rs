@@ -49,16 +49,14 @@ pub async fn lead_for(
     let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, led) = oneshot::channel();
     tokio::spawn(lead(leader, spec, store, Some(to_client)));
-    let watched = client
-        .stream()
-        .filter(|_| !pass.exchange.ignore_client_abort);
+    let gone = client.gone(!pass.exchange.ignore_client_abort);
     let asked_at = Millis(request.now);
     let allowed = use_stale(plan.rules);
     let slow = stale
         .as_ref()
         .filter(|(_, info)| stands_in_for_slow(&allowed, info))
         .map(|(stored, _)| stored.clone());
-    let led = unless_gone(watched, led);
+    let led = unless_gone(gone, led);
     let led = async {
         match hints {
             None => led.await,

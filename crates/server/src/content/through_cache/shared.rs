@@ -19,7 +19,8 @@ use shared_request::{Bypass, Class, Received};
 use site::{CacheRules, SharedRules};
 
 use super::cookies::put_counted_cookies;
-use crate::exchange::request::{ConnectionFacts, LocalAddress, Method, Request};
+use crate::exchange::request::{Method, Request};
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
@@ -41,10 +42,7 @@ fn received(request: &Request) -> Received<'_> {
         scheme: request.scheme,
         host: &request.host,
         port: request.host.port(),
-        server_port: match &request.connection.local {
-            LocalAddress::Tcp(address) => address.port(),
-            LocalAddress::Unix(_) => 0,
-        },
+        server_port: request.connection.local.port().unwrap_or(0),
         target: request.received_target(),
         rewritten: rewritten.then_some((&request.path, &request.args)),
     }
@@ -197,6 +195,7 @@ fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
             }
             LocalAddress::Unix(path) => LocalAddress::Unix(path.clone()),
         },
+        scheme: connection.scheme,
         accepted_at: connection.accepted_at,
         proxy: None,
     })

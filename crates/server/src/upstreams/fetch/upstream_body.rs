@@ -344,15 +344,14 @@ impl UpstreamBody {
         }
     }
 
-    /// The connection and what was read ahead of it, after an upgrade. The lease
-    /// lasts as long as the tunnel.
-    pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, Tunnel)> {
-        let (stream, ahead) = self.exchange.take().and_then(Exchange::into_tunnel)?;
-        let tunnel = Tunnel {
+    /// The connection and what was read ahead of it, after an upgrade.
+    pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, TunnelEnd)> {
+        let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
+        let end = TunnelEnd {
             lease: self.lease.take(),
             context: self.context.clone(),
         };
-        Some((stream, ahead, tunnel))
+        Some((stream, received, end))
     }
 
     /// Ends the exchange in favour of another server.
@@ -386,20 +385,20 @@ impl Drop for UpstreamBody {
     }
 }
 
-/// What a tunnel holds until it ends.
-pub struct Tunnel {
+/// What a tunnel holds until it ends: the lease lasts as long.
+pub struct TunnelEnd {
     lease: Option<Lease>,
     context: Arc<FetchContext>,
 }
 
-impl Tunnel {
+impl TunnelEnd {
     /// Both sides are done; so many bytes went each way.
-    pub fn end(mut self, sent: u64, received: u64) {
+    pub fn note(self, sent: u64, received: u64) {
         let mut trace = self.context.trace.lock();
         trace.count(sent, received, received);
         trace.end_try(None);
         drop(trace);
-        if let Some(lease) = self.lease.take() {
+        if let Some(lease) = self.lease {
             lease.report(Outcome::Success, clock::now());
         }
     }
