@@ -17,17 +17,18 @@ use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback,
 
 use crate::access::{addresses as access, gate, limit_conn, limit_req};
 use crate::base::ready_or_pending::ReadyOrPending;
-use crate::content::policy::CachePlan;
+use crate::content::mirror;
 use crate::content::slice;
-use crate::content::slice::Slicing;
+use crate::content::through_cache::policy;
+use crate::content::through_cache::policy::CachePlan;
 use crate::content::{files, pass};
-use crate::content::{mirror, policy};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::pattern;
 use crate::exchange::pattern::Failures;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond;

@@ -8,4 +8,5 @@ pub mod handled;
 pub mod pattern;
 pub mod reply;
 pub mod request;
+pub mod slicing;
 pub mod variable;

@@ -9,14 +9,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use site::LogLevel;
-use upstream::{Lease, Outcome};
+use upstream::{Lease, Outcome, Stream};
 
+use super::context::FetchContext;
+use super::error::Os;
 use super::exchange::{Error, Event, Exchange};
-use super::{FetchContext, FetchSpec, Os};
+use super::file_copy::FileCopy;
+use super::spec::FetchSpec;
 use crate::base::clock;
 use crate::base::deadline::SharedDeadline;
-use crate::content::file_copy::Copying;
-use crate::transport::tunnel::{FarSide, Moved, Upgraded};
+
+/// A response head and the body behind it.
+pub struct Fetched {
+    pub status: u16,
+    pub reason: Bytes,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub content_length: Option<u64>,
+    /// The connection is a tunnel from here on.
+    pub is_upgrade: bool,
+    pub body: Box<UpstreamBody>,
+}
 
 /// A response body that is still at the upstream. Dropping it aborts, unless it
 /// is being kept as a file: then the rest is read all the same.
@@ -37,9 +49,9 @@ pub struct UpstreamBody {
     rate: u64,
     /// When the first bytes were read at that rate.
     reading_since: Option<tokio::time::Instant>,
-    copying: Option<Box<Copying>>,
+    file_copy: Option<Box<FileCopy>>,
     /// There was more than the response's framing says.
-    has_surplus: bool,
+    has_excess_data: bool,
     /// Whoever the response was for is gone.
     has_no_reader: bool,
 }
@@ -51,10 +63,10 @@ pub struct Truncated;
 impl UpstreamBody {
     /// `requests` and `born` are the connection's, for when it is kept.
     pub(super) fn new(
-        spec: &FetchSpec,
         exchange: Exchange,
         lease: Lease,
         (requests, born): (u32, u64),
+        spec: &FetchSpec,
     ) -> UpstreamBody {
         UpstreamBody {
             exchange: Some(exchange),
@@ -70,8 +82,8 @@ impl UpstreamBody {
             trailers: Vec::new(),
             rate: spec.rate,
             reading_since: None,
-            copying: None,
-            has_surplus: false,
+            file_copy: None,
+            has_excess_data: false,
             has_no_reader: false,
         }
     }
@@ -119,9 +131,9 @@ impl UpstreamBody {
             }
             Some(Ok(Some(Event::Head(_) | Event::Interim(_)))) => return None,
             Some(Ok(end @ (Some(Event::End(_)) | None))) => {
-                if let Some(Event::End(Some(surplus))) = end {
-                    self.report(LogLevel::Warn, format_args!("{surplus}"));
-                    self.has_surplus = true;
+                if let Some(Event::End(Some(excess))) = end {
+                    self.report(LogLevel::Warn, format_args!("{excess}"));
+                    self.has_excess_data = true;
                 }
                 self.end();
                 self.end_copy();
@@ -144,8 +156,8 @@ impl UpstreamBody {
 
     /// Keeps the response as a file as well. Nothing of its body was handed
     /// out before.
-    pub fn copy_to(&mut self, copying: Copying) {
-        self.copying = Some(Box::new(copying));
+    pub fn copy_to(&mut self, file_copy: FileCopy) {
+        self.file_copy = Some(Box::new(file_copy));
         if let Some(bytes) = self.at_hand.clone() {
             self.copy(&bytes);
         }
@@ -155,23 +167,23 @@ impl UpstreamBody {
     }
 
     fn copy(&mut self, bytes: &[u8]) {
-        let Some(copying) = &mut self.copying else {
+        let Some(file_copy) = &mut self.file_copy else {
             return;
         };
-        if let Err(error) = copying.push(bytes) {
-            let path = copying.path().to_owned();
-            self.copying = None;
+        if let Err(error) = file_copy.push(bytes) {
+            let path = file_copy.path().to_owned();
+            self.file_copy = None;
             self.report_copy(&path, &error);
         }
     }
 
-    /// The response is over: it is kept, unless its upstream lied about its end.
+    /// The response is over: it is kept, unless more came than its framing says.
     fn end_copy(&mut self) {
-        let Some(copying) = self.copying.take().filter(|_| !self.has_surplus) else {
+        let Some(file_copy) = self.file_copy.take().filter(|_| !self.has_excess_data) else {
             return;
         };
-        let path = copying.path().to_owned();
-        if let Err(error) = copying.finish() {
+        let path = file_copy.path().to_owned();
+        if let Err(error) = file_copy.finish() {
             self.report_copy(&path, &error);
         }
     }
@@ -203,7 +215,7 @@ impl UpstreamBody {
             return None;
         }
         Some(UpstreamBody {
-            copying: Some(self.copying.take()?),
+            file_copy: Some(self.file_copy.take()?),
             exchange: self.exchange.take(),
             lease: self.lease.take(),
             has_no_reader: true,
@@ -271,8 +283,8 @@ impl UpstreamBody {
 
     /// The upstream sent more than its response says that it is; known once `next`
     /// gave `None`.
-    pub fn has_surplus(&self) -> bool {
-        self.has_surplus
+    pub fn has_excess_data(&self) -> bool {
+        self.has_excess_data
     }
 
     /// `*_limit_rate`, in bytes per second; 0: no limit.
@@ -293,13 +305,8 @@ impl UpstreamBody {
         }
     }
 
-    /// Where it comes from.
-    pub(super) fn address(&self) -> &str {
-        &self.address
-    }
-
     pub(super) fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
-        self.context.log(level, message, &self.address);
+        self.context.log.write(level, Some(&self.address), message);
     }
 
     pub(super) fn log_stderr(&self, text: &[u8], doing: &str) {
@@ -337,6 +344,16 @@ impl UpstreamBody {
         }
     }
 
+    /// The connection and what was read ahead of it, after an upgrade.
+    pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, TunnelEnd)> {
+        let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
+        let end = TunnelEnd {
+            lease: self.lease.take(),
+            context: self.context.clone(),
+        };
+        Some((stream, received, end))
+    }
+
     /// Ends the exchange in favour of another server.
     pub fn give_up(mut self, outcome: Outcome) {
         self.abandon(outcome, None);
@@ -368,27 +385,21 @@ impl Drop for UpstreamBody {
     }
 }
 
-impl Upgraded for UpstreamBody {
-    /// The lease lasts as long as the tunnel.
-    fn open(mut self: Box<Self>) -> Option<FarSide> {
-        let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
-        let (lease, context) = (self.lease.take(), self.context.clone());
-        Some(FarSide {
-            stream: Box::new(stream),
-            received,
-            idle: self.settings().read_timeout,
-            end: Box::new(move |moved| end_tunnel(lease, &context, moved)),
-        })
-    }
+/// What a tunnel holds until it ends: the lease lasts as long.
+pub struct TunnelEnd {
+    lease: Option<Lease>,
+    context: Arc<FetchContext>,
 }
 
-/// Both sides of a tunnel are done.
-fn end_tunnel(lease: Option<Lease>, context: &FetchContext, moved: Moved) {
-    let mut trace = context.trace.lock();
-    trace.count(moved.to_upstream, moved.to_client, moved.to_client);
-    trace.end_try(None);
-    drop(trace);
-    if let Some(lease) = lease {
-        lease.report(Outcome::Success, clock::now());
+impl TunnelEnd {
+    /// Both sides are done; so many bytes went each way.
+    pub fn note(self, sent: u64, received: u64) {
+        let mut trace = self.context.trace.lock();
+        trace.count(sent, received, received);
+        trace.end_try(None);
+        drop(trace);
+        if let Some(lease) = self.lease {
+            lease.report(Outcome::Success, clock::now());
+        }
     }
 }

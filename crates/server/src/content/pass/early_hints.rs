@@ -11,35 +11,18 @@ use bytes::Bytes;
 use site::{Exchange, Protocol};
 use tokio::sync::mpsc;
 
-use crate::content::pass;
-use crate::content::policy;
+use super::response::is_sent;
 use crate::exchange::request::Request;
+use crate::exchange::variable;
 use crate::transport::client::{ClientSide, Informational};
-use crate::upstreams::fetch::FetchSpec;
+use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
 
 /// The status of early hints (RFC 8297 §2).
 const EARLY_HINTS: u16 = 103;
 
-/// The fields of a 103.
-type Fields = Vec<(Bytes, Bytes)>;
-
-/// As many as an upstream may send before its response. Beyond that the client is
-/// slower than several upstreams in turn, and goes without.
-const MOST_WAITING: usize = http_client::MAX_INTERIM_RESPONSES as usize;
-
-/// Where a fetch puts hints.
-pub struct Hints(mpsc::Sender<Fields>);
-
-impl Hints {
-    /// Never waits: the response is not to be late for its hints.
-    pub fn send(&self, fields: Fields) {
-        let _ = self.0.try_send(fields);
-    }
-}
-
 /// The client's end, where hints come out.
 pub struct EarlyHints {
-    hints: mpsc::Receiver<Fields>,
+    hints: mpsc::Receiver<HintFields>,
     client: Informational,
 }
 
@@ -51,8 +34,8 @@ impl EarlyHints {
             && matches!(spec.context.pass.protocol, Protocol::Http(_))
             && !request.is_subrequest;
         let client = client.informational().filter(|_| is_wanted)?;
-        let (sender, hints) = mpsc::channel(MOST_WAITING);
-        spec.hints = Some(Hints(sender));
+        let (sender, hints) = HintSender::channel();
+        spec.hints = Some(sender);
         Some(EarlyHints { hints, client })
     }
 
@@ -85,14 +68,14 @@ impl EarlyHints {
         &self,
         request: &mut Request,
         exchange: &Exchange,
-        fields: &Fields,
+        fields: &HintFields,
     ) -> Option<()> {
         let settings = request.settings_held();
         let fields = passed_on(fields, exchange);
         if fields.is_empty() {
             return Some(());
         }
-        if !policy::is_any_true(request, &settings.early_hints) {
+        if !variable::is_any_true(request, &settings.early_hints) {
             return Some(());
         }
         let timeout = settings.connection.send_timeout;
@@ -104,12 +87,12 @@ impl EarlyHints {
 }
 
 /// The fields that go on to clients.
-fn passed_on(fields: &Fields, exchange: &Exchange) -> Fields {
+fn passed_on(fields: &HintFields, exchange: &Exchange) -> HintFields {
     let is = |name: &[u8], field: &str| name.eq_ignore_ascii_case(field.as_bytes());
-    let is_sent = |(name, _): &&(Bytes, Bytes)| {
-        pass::is_sent(name, exchange)
+    let is_passed_on = |(name, _): &&(Bytes, Bytes)| {
+        is_sent(name, exchange)
             && (exchange.passes_date || !is(name, "date"))
             && (exchange.passes_server || !is(name, "server"))
     };
-    fields.iter().filter(is_sent).cloned().collect()
+    fields.iter().filter(is_passed_on).cloned().collect()
 }

@@ -4,25 +4,16 @@
 //!
 //! Invariant: under the final name there is a complete response or none at all.
 
-use std::ffi::OsStr;
 use std::fs::{DirBuilder, FileTimes, Permissions};
 use std::io::{self, Seek, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use site::{LogLevel, Pass};
 use tempfile::NamedTempFile;
 
-use crate::content::files;
-use crate::exchange::request::Request;
-use crate::exchange::variable;
-use crate::log::error_log;
-use crate::upstreams::fetch::Fetched;
-
 /// A response on its way into a file. Dropped before its end, nothing is left.
-pub struct Copying {
+pub struct FileCopy {
     rules: site::FileCopy,
     temp_folder: PathBuf,
     temp: Option<NamedTempFile>,
@@ -33,29 +24,25 @@ pub struct Copying {
     written: u64,
 }
 
-impl Copying {
-    /// For a response whose directives want it kept: 200, whole, with a place to be.
-    pub fn plan(request: &mut Request, pass: &Pass, fetched: &Fetched) -> Option<Copying> {
-        let rules = pass.exchange.file_copy.as_ref()?;
-        if fetched.status != 200 {
-            return None;
-        }
-        let path = path(request, pass, rules)?;
-        let mut fields = fetched.fields.iter();
-        let modified = fields
-            .find(|(name, _)| name.eq_ignore_ascii_case(b"last-modified"))
-            .and_then(|(_, value)| http1::date::parse(value))
-            .and_then(|seconds| u64::try_from(seconds).ok())
-            .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
-        Some(Copying {
-            rules: rules.clone(),
-            temp_folder: pass.exchange.temp_path.clone(),
+impl FileCopy {
+    /// Begins the copy that `rules` ask for, to be called `path` once it is whole. `length` is
+    /// what the upstream declared.
+    pub fn new(
+        rules: site::FileCopy,
+        temp_folder: PathBuf,
+        path: PathBuf,
+        modified: Option<SystemTime>,
+        length: Option<u64>,
+    ) -> FileCopy {
+        FileCopy {
+            rules,
+            temp_folder,
             temp: None,
             path,
             modified,
-            length: fetched.content_length,
+            length,
             written: 0,
-        })
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -154,21 +141,4 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
         }
         _ => Err(error),
     })
-}
-
-/// Where the response goes. A path that the values of variables lead upwards is
-/// none: what a client sends does not choose the folder.
-fn path(request: &mut Request, pass: &Pass, rules: &site::FileCopy) -> Option<PathBuf> {
-    let path = match &rules.path {
-        Some(template) => variable::evaluate(request, template),
-        None => files::mapped_path(request)?,
-    };
-    if path.is_empty() || path.split(|&byte| byte == b'/').any(|part| part == b"..") {
-        let directive = pass.directive().replace("_pass", "_store");
-        let shown = String::from_utf8_lossy(&path).into_owned();
-        let message = format_args!("invalid path \"{shown}\" in \"{directive}\"");
-        error_log::request(request, LogLevel::Error, message);
-        return None;
-    }
-    Some(PathBuf::from(OsStr::from_bytes(&path)))
 }

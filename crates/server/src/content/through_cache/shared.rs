@@ -14,12 +14,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use http_cache::RequestFields;
-use http1::{HeadLimits, RequestHead, parse_head};
-use shared_request::{Bypass, Class, Received, varied};
+use http1::{HeadLimits, parse_head};
+use shared_request::{Bypass, Class, Received};
 use site::{CacheRules, SharedRules};
 
-use crate::content::policy;
+use super::cookies::put_counted_cookies;
 use crate::exchange::request::{Method, Request};
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
@@ -225,7 +224,7 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
         let value_start = head.len();
         match is_cookie {
             true => {
-                policy::put_counted_cookies(&request.head, &rules.ignored_cookies, &mut head);
+                put_counted_cookies(&request.head, &rules.ignored_cookies, &mut head);
             }
             false => head.extend_from_slice(value),
         }
@@ -241,39 +240,4 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
     made.args.clear();
     shared_request::arguments::put_counted(&request.args, removed, &mut made.args);
     Some(made)
-}
-
-/// A request's fields as the cache asks for them, to tell variants apart.
-#[derive(Clone, Copy)]
-pub enum Fields<'a> {
-    /// As the client sent them.
-    Received(&'a RequestHead),
-    /// As the application would be sent them: those that may vary, in their one form.
-    Shared(&'a RequestHead),
-    /// As it was sent them: those of these names, and Accept, which is always sent.
-    Sent(&'a RequestHead, &'a [String]),
-}
-
-impl RequestFields for Fields<'_> {
-    fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
-        match *self {
-            Fields::Received(head) => {
-                for value in head.field_all(name.as_bytes()) {
-                    visit(value);
-                }
-            }
-            Fields::Shared(head) => {
-                let mut value = Vec::new();
-                if varied::put_value(head.view(), name, &mut value) {
-                    visit(&value);
-                }
-            }
-            Fields::Sent(head, varied) => {
-                let is_sent = name == "accept" || varied.iter().any(|sent| sent == name);
-                if is_sent && let Some(value) = head.field(name) {
-                    visit(value);
-                }
-            }
-        }
-    }
 }
