@@ -105,15 +105,15 @@ fn explain_says_what_becomes_of_each_directive() {
         .map(ToString::to_string)
         .collect();
     let expected = [
-        "1: events  -- works: how connections are processed",
-        "1:   worker_connections 10  -- ignored: the limit on open files is the only limit",
-        "2: http  -- works: everything about serving HTTP",
-        "3:   server  -- works: a virtual server",
-        "3:     root /a  -- works: the folder of the files",
+        "1: events  -- works: holds settings for connections, as nginx groups them",
+        "1:   worker_connections 10  -- ignored: only the limit on open files bounds the number of connections",
+        "2: http  -- works: holds the servers, and what they share",
+        "3:   server  -- works: defines a virtual server",
+        "3:     root /a  -- works: sets the directory of the files",
         "3:     js_import a  -- unsupported: use `map` and `rewrite`",
         "3:     nonsense  -- unknown",
         "3:     use epoll  -- not allowed here",
-        "3:     types  -- works: media types by file extension",
+        "3:     types  -- works: maps file extensions to media types",
     ];
     let expected: Vec<String> = expected
         .iter()

@@ -148,6 +148,29 @@ fn every_entry_is_documented() {
     }
 }
 
+/// More words than this are hard to follow for many readers.
+const MAX_SENTENCE_WORDS: usize = 32;
+
+#[test]
+fn no_sentence_of_an_entry_is_long() {
+    let mut long = Vec::new();
+    for directive in directives::all() {
+        // What stands in backticks counts as one word.
+        let pieces = directive.long.split('`').enumerate();
+        let prose: String = pieces
+            .map(|(index, piece)| if index % 2 == 0 { piece } else { "code" })
+            .collect();
+        let lines = prose.split('\n').flat_map(|line| line.split(". "));
+        for sentence in lines {
+            let words = sentence.split_whitespace().count();
+            if words > MAX_SENTENCE_WORDS {
+                long.push(format!("{}: {words} words: {sentence}", directive.name));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
 #[test]
 fn what_is_unsupported_is_not_supported() {
     for directive in directives::all() {
