@@ -1,9 +1,8 @@
 //! A sweep over the whole directive table: what it says is true of every entry.
 
-mod common;
-
-use common::read;
 use site::directives::{self, Context, Directive, Effect, Ending};
+
+use crate::reading::read;
 
 /// A configuration around `line`, with everything that examples refer to.
 fn configuration_with(context: Context, line: &str) -> String {
