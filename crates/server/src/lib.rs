@@ -23,6 +23,7 @@ pub mod log;
 pub mod pipeline;
 pub mod respond;
 pub mod route;
+mod service;
 pub mod stats;
 pub mod transport;
 pub mod upstreams;

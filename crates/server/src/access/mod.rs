@@ -3,6 +3,8 @@
 
 pub mod addresses;
 pub mod auth_basic;
+pub mod body_length;
 pub mod gate;
 pub mod limit_conn;
 pub mod limit_req;
+pub mod limits;

@@ -31,7 +31,7 @@ use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};
 
-pub use try_files::{TryOutcome, try_files};
+pub use try_files::try_files;
 
 /// `root` or `alias` for this request, without the request's path.
 pub fn document_root(request: &mut Request) -> Vec<u8> {

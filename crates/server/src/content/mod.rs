@@ -1,19 +1,108 @@
 //! Who makes the response: one file for each kind of content.
 
 pub mod autoindex;
-pub mod early_hints;
 pub mod fastcgi;
-pub mod file_copy;
 pub mod files;
 mod filling_body;
 pub mod memcached;
 pub mod mirror;
 pub mod pass;
-pub mod policy;
 pub mod proxy;
 mod request_body;
-mod shared;
+pub mod returned;
 pub mod slice;
 pub mod small;
 pub mod subrequest;
 pub mod through_cache;
+
+use std::sync::Arc;
+
+use site::{Content, Pass};
+
+use crate::content::through_cache::policy;
+use crate::content::through_cache::policy::CachePlan;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::transport::client::ClientSide;
+
+/// How far the content has been made.
+pub enum Made<'a> {
+    Handled(Handled),
+    Waits(AwaitedContent<'a>),
+}
+
+/// Content that somebody has to be waited for.
+pub enum AwaitedContent<'a> {
+    /// The key may be made of the request's body, which is to be taken first.
+    Body(&'a Arc<Pass>),
+    /// Somebody has to be asked.
+    Upstream(&'a Arc<Pass>, CachePlan<'a>),
+}
+
+/// Makes the response of the location that the request is in, as far as nobody has to be
+/// waited for.
+#[inline]
+pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> Made<'a> {
+    let server = &configuration.site.http.servers[request.server.0];
+    let settings = server.settings(request.location);
+    let handled = match &settings.content {
+        Content::Files => files::serve(request),
+        Content::Pass(pass) if policy::asks_by_body(request, pass) => {
+            return Made::Waits(AwaitedContent::Body(pass));
+        }
+        Content::Pass(pass) => match pass::at_once(request, configuration, pass) {
+            pass::AtOnce::Handled(handled) => handled,
+            pass::AtOnce::Must(plan) => {
+                return Made::Waits(AwaitedContent::Upstream(pass, plan));
+            }
+        },
+        Content::Handler(name) => small::handle(name, request),
+    };
+    Made::Handled(in_slices(request, handled))
+}
+
+/// The same, for as long as it takes.
+pub async fn make(request: &mut Request, client: &mut ClientSide) -> Handled {
+    let configuration = request.configuration.clone();
+    match begin(request, &configuration) {
+        Made::Handled(handled) => handled,
+        Made::Waits(awaited) => awaited.end(request, client, &configuration).await,
+    }
+}
+
+impl AwaitedContent<'_> {
+    /// The rest. To ask somebody is a large future, which only those who do pay for.
+    pub async fn end(
+        self,
+        request: &mut Request,
+        client: &mut ClientSide,
+        configuration: &ActiveConfiguration,
+    ) -> Handled {
+        let handled = match self {
+            AwaitedContent::Body(pass) => {
+                if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
+                    return Handled::Status(status);
+                }
+                match pass::at_once(request, configuration, pass) {
+                    pass::AtOnce::Handled(handled) => handled,
+                    pass::AtOnce::Must(plan) => {
+                        Box::pin(pass::serve(request, pass, plan, client)).await
+                    }
+                }
+            }
+            AwaitedContent::Upstream(pass, plan) => {
+                Box::pin(pass::serve(request, pass, plan, client)).await
+            }
+        };
+        in_slices(request, handled)
+    }
+}
+
+#[inline]
+fn in_slices(request: &mut Request, handled: Handled) -> Handled {
+    match request.settings().slice_bytes {
+        0 => handled,
+        _ => slice::gather(request, handled),
+    }
+}

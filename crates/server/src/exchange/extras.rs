@@ -18,7 +18,7 @@ pub type Values = Vec<Option<Vec<u8>>>;
 #[derive(Default)]
 pub struct Extra {
     /// What commands have set.
-    pub ssi: Option<crate::content::ssi::Shared>,
+    pub ssi: Option<crate::respond::ssi::Shared>,
     /// What a `proxy_pass` with variables leads to.
     pub proxy_url: Option<Box<crate::content::proxy::ProxyUrl>>,
     pub captures: Captures,

@@ -9,4 +9,5 @@ pub mod pattern;
 pub mod reply;
 pub mod request;
 pub mod sent_fields;
+pub mod slicing;
 pub mod variable;

@@ -15,12 +15,12 @@ use parking_lot::Mutex;
 use shared_request::NameSet;
 use site::{LocationId, Server, ServerId, Settings};
 
-use crate::content::slice::Slicing;
 use crate::base::spare_fields;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::reply::Reply;
+use crate::exchange::slicing::Slicing;
 use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::transport::outbound::SentHead;
@@ -247,6 +247,9 @@ pub struct Request {
     pub head_bytes_sent: u64,
     pub is_complete: bool,
 }
+
+/// Carries until when (unix milliseconds) its browser sees past the cache.
+pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
 /// What the cache did with a request, for variables and logs.
 #[derive(Debug, Clone, Default)]

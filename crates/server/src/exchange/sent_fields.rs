@@ -8,12 +8,8 @@ use http1::is_spelt;
 
 use crate::base::decimal;
 use crate::exchange::reply::ReplyHead;
-use crate::exchange::request::Request;
+use crate::exchange::request::{Request, WRITER_COOKIE};
 use crate::transport::outbound::FieldSink;
-
-/// The cookie by which a browser sees its own write past the cache: until when, in Unix
-/// milliseconds.
-pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
 /// All fields of the response `head`, but for those of the transport.
 #[inline]

@@ -5,6 +5,7 @@
 
 mod addition;
 pub mod charset;
+pub mod error_pages;
 mod fields;
 mod outbound;
 mod pace;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http1::{Fields, RequestHead};
 use site::{ServerTokens, Settings};
 
-use super::{fields, pace, status_page};
-use crate::exchange::reply::Body;
+use super::{fields, pace};
+use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::sent_fields;
 use crate::transport::outbound::{FieldSink, Opening, Pace, SentHead, ServerField};
@@ -87,10 +88,7 @@ impl Exchange for Request {
 
     #[inline]
     fn body(&mut self) -> &mut Body {
-        if self.reply.is_none() {
-            self.reply = Some(Box::new(status_page(self, 500)));
-        }
-        let empty = || Box::new(crate::exchange::reply::Reply::new(500, b"", ""));
+        let empty = || Box::new(Reply::new(500, b"", Bytes::new()));
         &mut self.reply.get_or_insert_with(empty).body
     }
 

@@ -10,7 +10,8 @@ use http1::Framing;
 use site::BodySettings;
 
 use crate::base::deadline::SharedDeadline;
-use crate::transport::body::{BodyError, ClientInput, InputHome, OutgoingBody, RequestBody};
+use crate::base::request_body::{BodyError, RequestBody};
+use crate::transport::body::{ClientInput, InputHome, LentInput};
 use crate::transport::stream::ClientStream;
 
 /// Writes an informational response (1xx): its status and fields, as the protocol spoken says it.
@@ -98,13 +99,10 @@ impl ClientSide {
     }
 
     /// Lends the receiving half to an upstream's request.
-    pub fn lend_input(&mut self) -> Option<OutgoingBody> {
+    pub fn lend_input(&mut self) -> Option<LentInput> {
         let input = self.input.take()?;
         let home = self.home.get_or_insert_default().clone();
-        Some(OutgoingBody::Streaming {
-            input: Some(Box::new(input)),
-            home,
-        })
+        Some(LentInput::new(input, home))
     }
 
     /// Limits for the body, once the location is known, and the go-ahead for a

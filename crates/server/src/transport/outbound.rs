@@ -206,7 +206,7 @@ pub type NextBytes<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Bytes>, SendError>> + Send + 'a>>;
 
 /// A body that is pulled: one that is still at an upstream, or put together on its way.
-pub trait ArrivingBody<X>: Send {
+pub trait ArrivingBody<X>: Send + Sync {
     /// Asks for more. Whoever gives up before the answer is there gives up the body.
     fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a>;
 

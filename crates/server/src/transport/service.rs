@@ -24,6 +24,8 @@ use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, Sent
 pub trait Service: Send + Sync + 'static {
     /// A request, from its head to its line in the log.
     type Exchange: Exchange;
+    /// What an exchange is answered by, held while that is done.
+    type Configuration: Send + Sync + 'static;
     type Terms: Terms;
     /// What is remembered of a connection from one of its requests to the next.
     type Memory: Send + 'static;
@@ -61,26 +63,24 @@ pub trait Service: Send + Sync + 'static {
     ) -> (Box<Self::Exchange>, Result<Framing, RequestError>);
 
     /// Takes what was to be a request and could not be read.
-    fn receive_unreadable(
-        &self,
-        terms: Self::Terms,
-        received: Received,
-        error: &RequestError,
-    ) -> Box<Self::Exchange>;
+    fn receive_unreadable(&self, terms: Self::Terms, received: Received) -> Box<Self::Exchange>;
 
     /// A request ended before it was there, for a reason that stands for this status.
     fn abandoned(&self, terms: Self::Terms, received: Received, reason: &str, status: u16);
+
+    fn configuration(&self, exchange: &Self::Exchange) -> Self::Configuration;
 
     /// Makes the response, or the page of an error where the request is refused.
     fn respond<'a>(
         &self,
         exchange: &'a mut Self::Exchange,
+        configuration: &'a Self::Configuration,
         client: &'a mut ClientSide,
         refused: Option<&RequestError>,
     ) -> ReadyOrPending<'a, Answer>;
 
     /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
-    fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send + use<Self>;
+    fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send;
 
     /// The response is out, or will never be. Gives what the end of the connection should
     /// wait for a moment.

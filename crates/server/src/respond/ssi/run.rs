@@ -172,8 +172,9 @@ impl Page {
         match source.body.next(request).await? {
             Some(bytes) => self.tokens.extend(source.scanner.push(&bytes)),
             None => {
-                self.tokens.push_back(Token::Text(source.scanner.finish()));
-                self.source = None;
+                let ended = self.source.take();
+                let rest = ended.map(|source| Token::Text(source.scanner.finish()));
+                self.tokens.extend(rest);
             }
         }
         Ok(true)

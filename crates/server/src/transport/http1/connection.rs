@@ -181,7 +181,7 @@ impl<S: Service> Connection<S> {
             HeadRead::Refused(error) => {
                 self.requests += 1;
                 let received = self.received_unreadable(started_at);
-                let exchange = self.service.receive_unreadable(terms, received, &error);
+                let exchange = self.service.receive_unreadable(terms, received);
                 Box::pin(self.answer(exchange, Framing::None, Some(error))).await
             }
             HeadRead::Abandoned(reason, status) => {
@@ -232,7 +232,9 @@ impl<S: Service> Connection<S> {
         self.client.begin(framing, expects, informational);
         // Not by `end`, here and below: a future more on the way of each hit.
         let (service, client) = (&self.service, &mut self.client);
-        let answer = match service.respond(&mut exchange, client, refused.as_ref()) {
+        let configuration = service.configuration(&exchange);
+        let answer = match service.respond(&mut exchange, &configuration, client, refused.as_ref())
+        {
             ReadyOrPending::Ready(answer) => answer,
             ReadyOrPending::Pending(rest) => rest.await,
         };
@@ -240,7 +242,7 @@ impl<S: Service> Connection<S> {
             refused.is_none() && self.may_keep_alive(&exchange) && !self.client.expects_continue;
         let ending = match answer {
             Answer::Response if matches!(exchange.body(), Body::Tunnel(_)) => {
-                Box::pin(self.tunnel(&mut exchange)).await
+                Box::pin(self.tunnel(&mut exchange, may_keep_alive)).await
             }
             Answer::Response => {
                 let is_followed = self.is_followed();
@@ -281,12 +283,16 @@ impl<S: Service> Connection<S> {
     }
 
     /// Sends a 101 and hands on bytes both ways behind it.
-    async fn tunnel(&mut self, exchange: &mut S::Exchange) -> Result<Ending, SendError> {
+    async fn tunnel(
+        &mut self,
+        exchange: &mut S::Exchange,
+        may_keep_alive: bool,
+    ) -> Result<Ending, SendError> {
         let upgraded = match exchange.take_body() {
             Body::Tunnel(upgraded) => upgraded,
             _ => return Ok(Ending::Close),
         };
-        respond::send(exchange, &self.stream, false, false)
+        respond::send(exchange, &self.stream, may_keep_alive, false)
             .end()
             .await?;
         let ahead = match self.client.input() {

@@ -41,13 +41,13 @@ impl ServerLine {
 pub struct HeadBuffer {
     bytes: Vec<u8>,
     /// What `bytes` begins with, and how much of it that is.
-    opening: Option<Opening>,
+    opening: Option<UsualLines>,
     opening_len: usize,
 }
 
 /// All that the usual status line, `Server` and `Date` depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Opening {
+struct UsualLines {
     second: u64,
     status: u16,
     server: ServerLine,
@@ -99,7 +99,7 @@ impl HeadBuffer {
     /// Begins with the usual lines.
     #[inline]
     fn open(&mut self, now_ms: u64, status: u16, server: ServerLine) -> &mut Vec<u8> {
-        let opening = Opening {
+        let opening = UsualLines {
             second: clock::wall(now_ms) / 1000,
             status,
             server,
@@ -112,7 +112,7 @@ impl HeadBuffer {
     }
 
     #[cold]
-    fn put_opening(&mut self, now_ms: u64, opening: Opening) {
+    fn put_opening(&mut self, now_ms: u64, opening: UsualLines) {
         let out = self.open_empty();
         let _ = HeadWriter::new(out, opening.status);
         out.extend_from_slice(opening.server.text());

@@ -6,9 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http1::{
-    FieldSpan, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Version,
-};
+use http1::{FieldSpan, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Version};
 use site::HeadSettings;
 use tokio::time::Instant;
 
@@ -186,4 +184,3 @@ pub fn unreadable_head(buffer: &[u8]) -> RequestHead {
         fields: Vec::new(),
     }
 }
-

@@ -29,7 +29,10 @@ pub fn send<'a, X: Exchange>(
     }
     let status = exchange.opening().status;
     let settings = &exchange.settings().connection;
-    let (may_chunk, keepalive) = (settings.chunked_transfer_encoding, settings.keepalive_header);
+    let (may_chunk, keepalive) = (
+        settings.chunked_transfer_encoding,
+        settings.keepalive_header,
+    );
     let framing = framing::of(exchange, status, may_chunk);
     let ending = framing::ending(exchange, status, framing, may_keep_alive);
     let sent = framing::sent_head(status, framing, ending, keepalive);

@@ -366,10 +366,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    async fn write_segments(
-        &mut self,
-        segments: VecDeque<Segment>,
-    ) -> Result<(), SendError> {
+    async fn write_segments(&mut self, segments: VecDeque<Segment>) -> Result<(), SendError> {
         let mut pieces = VecDeque::new();
         for segment in segments {
             match segment {
