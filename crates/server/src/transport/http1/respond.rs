@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::framing::{self, BodyFraming};
 use super::head::{self, HeadBuffer};
-use super::send::{self, Begun, Sender};
+use super::send::{self, Sender, Written};
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::outbound::{Body, SendError};
 use crate::transport::service::{Ending, Exchange};
@@ -83,10 +83,10 @@ pub fn send<'a, X: Exchange>(
 
 /// How much of a response left in one system call.
 enum AtOnce {
-    All(Begun),
+    All(Written),
     /// What is left of it needs its head. `None`: it was not tried, since bytes of the body have
     /// to be waited for.
-    Part(Vec<u8>, Option<Begun>),
+    Part(Vec<u8>, Option<Written>),
 }
 
 /// Sends a response, if its body is at hand.
@@ -128,14 +128,14 @@ async fn send_rest<X: Exchange>(
     exchange: &mut X,
     stream: &ClientStream,
     head: Vec<u8>,
-    begun: Option<Begun>,
+    begun: Option<Written>,
     framing: BodyFraming,
 ) -> Result<(), SendError> {
     let pace = exchange.pace();
     let body = exchange.take_body();
     let mut sender = Sender::new(stream, exchange.settings(), pace, head);
     let sent = match (begun, chunks_at_hand(&body, framing)) {
-        (Some(begun), Some(chunks)) => sender.send_begun(begun, chunks).await,
+        (Some(begun), Some(chunks)) => sender.send_unwritten(begun, chunks).await,
         _ => sender.send(exchange, body, framing).await,
     };
     let (bytes, head_bytes, head) = sender.into_counts();
