@@ -488,13 +488,13 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
     if !request.is_subrequest {
         if !settings.limits.connections.is_empty() {
             let configuration = request.configuration.clone();
-            if let Err(status) = limit_conn::check(request, &configuration.limit_conn) {
+            if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
                 return Some(Handled::Status(status));
             }
         }
         if !settings.limits.requests.is_empty() {
             let configuration = request.configuration.clone();
-            match limit_req::check(request, &configuration.limit_req) {
+            match limit_req::check(request, &configuration.live.limit_req) {
                 limit_req::Verdict::Pass => {}
                 limit_req::Verdict::Reject(status) => return Some(Handled::Status(status)),
                 limit_req::Verdict::Delay(pause) => {

@@ -1,8 +1,10 @@
 //! What everything else stands on and what knows nothing of requests.
 
+pub mod address;
 pub mod clock;
 pub mod deadline;
 pub mod decimal;
+pub mod joined_fields;
 pub mod lru;
 pub mod memory_limit;
 pub mod open_file;

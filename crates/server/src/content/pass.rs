@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_cache::{Millis, StoredResponse};
 use http1::{Fields, same_name};
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
-use upstream::{Group, LocalEnd};
+use upstream::LocalEnd;
 
 use crate::base::deadline::SharedDeadline;
 use crate::content::early_hints::EarlyHints;
@@ -18,19 +18,20 @@ use crate::content::file_copy::Copying;
 use crate::content::policy;
 use crate::content::policy::{CachePlan, PurgedKeys};
 use crate::content::{fastcgi, memcached, proxy, through_cache};
-use crate::exchange::active_configuration::{ActiveConfiguration, NameError};
+use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::pattern;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
+use crate::live::upstream_groups::GroupHandle;
 use crate::log::error_log;
-use crate::log::error_log::Origin;
 use crate::pipeline::Handled;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchContext, FetchError, FetchSpec, Fetched, UpstreamRequest};
-use crate::upstreams::naming::Lookup;
+use crate::upstreams::naming;
+use crate::upstreams::naming::{Lookup, NameError};
 
 /// What can be said without waiting for anybody.
 pub enum AtOnce<'a> {
@@ -311,7 +312,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
                 (request.configuration.connectors[id.0].clone(), name)
             });
             rendered.asking.keep_alive &= match &pass.target {
-                PassTarget::Group(id) => !request.configuration.mixed_groups.contains(id),
+                PassTarget::Group(_) => !group.is_mixed,
                 // Who else speaks to it, and how, is not known.
                 PassTarget::Variable(_) => tls.is_none(),
             };
@@ -337,18 +338,16 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
         UpstreamRequest::FastCgi { .. } | UpstreamRequest::Memcached(_) => Bytes::new(),
         UpstreamRequest::Http(asking) => asking.head.slice(asking.target.clone()),
     };
-    let hash_key = request
-        .configuration
-        .hash_key(&group)
-        .map(|key| variable::evaluate(request, &key));
+    let hash_key = group.hash_key.as_ref();
+    let hash_key = hash_key.map(|key| variable::evaluate(request, key));
     Ok(FetchSpec {
         rate: match pass.exchange.limit_rate.as_constant() {
             Some(_) => rate(request, pass),
             // It may depend on the response.
             None => 0,
         },
-        own_pool: request.configuration.is_own_pool(&group),
-        group,
+        own_pool: group.is_own_pool,
+        group: group.group.clone(),
         lookup,
         asking,
         is_head,
@@ -367,7 +366,7 @@ pub fn spec(request: &mut Request, pass: &Arc<Pass>, asked: &Asked<'_>) -> Resul
             trace: request.trace().clone(),
             settings: request.settings_held(),
             connection: request.connection.serial,
-            origin: Origin::of(request),
+            origin: error_log::origin(request),
             scheme: pass.scheme(),
             target,
         }),
@@ -410,9 +409,9 @@ pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
 }
 
 /// The group to ask, and how to find its servers if they are not known.
-fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Lookup>), u16> {
+fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<GroupHandle>, Option<Lookup>), u16> {
     match &pass.target {
-        PassTarget::Group(id) => Ok((request.configuration.groups[id.0].clone(), None)),
+        PassTarget::Group(id) => Ok((request.configuration.live.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {
             let name = match (&pass.protocol, &request.extras.proxy_url) {
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
@@ -423,9 +422,8 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
                     String::from_utf8_lossy(&name).into_owned()
                 }
             };
-            let found = request
-                .configuration
-                .group_named(&name, &request.settings().names);
+            let live = &request.configuration.live;
+            let found = naming::group_named(live, &name, &request.settings().names);
             found.map_err(|error| {
                 let status = error.status();
                 let directive = pass.directive();

@@ -374,7 +374,7 @@ fn zone<'a>(
     rules: &CacheRules,
 ) -> Result<Option<&'a Arc<Zone>>, String> {
     match &rules.zone {
-        CacheZoneChoice::Zone(id) => Ok(Some(&configuration.zones[id.0])),
+        CacheZoneChoice::Zone(id) => Ok(Some(&configuration.live.zones[id.0])),
         CacheZoneChoice::Variable(template) => {
             let name = variable::evaluate(request, template);
             let names = &configuration.site.http.cache_zones;
@@ -382,7 +382,7 @@ fn zone<'a>(
                 return Ok(None);
             }
             match names.iter().position(|zone| zone.name.as_bytes() == name) {
-                Some(index) => Ok(Some(&configuration.zones[index])),
+                Some(index) => Ok(Some(&configuration.live.zones[index])),
                 None => Err(String::from_utf8_lossy(&name).into_owned()),
             }
         }

@@ -46,10 +46,7 @@ pub fn settle_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
     let text = String::from_utf8_lossy(&text).into_owned();
     match parse_url(&text, proxy.is_tls) {
         Some(url) => {
-            let has_group = |name: &str| {
-                let groups = &request.configuration.site.http.groups;
-                groups.iter().any(|group| group.name == name)
-            };
+            let has_group = |name: &str| request.configuration.live.groups.named(name).is_some();
             let mut url = url;
             // A group is named without a port; an address needs one.
             if !url.group.starts_with("unix:") && !has_group(&url.group) && !names_port(&url.group)

@@ -47,8 +47,8 @@ fn stub_status(request: &mut Request) -> Handled {
     if !is_read(request) {
         return Handled::Status(405);
     }
-    let stats = &request.configuration.stats;
-    let census = stats.connections.census();
+    let stats = &request.configuration.live.stats;
+    let census = request.configuration.connections.census();
     let page = format!(
         "Active connections: {} \nserver accepts handled requests\n {} {} {} \n\
          Reading: {} Writing: {} Waiting: {} \n",

@@ -36,7 +36,7 @@ pub struct Extra {
     pub limit_req_status: &'static str,
     pub limit_conn_status: &'static str,
     /// Connections counted by `limit_conn` until the request ends.
-    pub limit_guards: Vec<crate::access::limit_conn::Guard>,
+    pub limit_guards: Vec<crate::live::limit_conn::Guard>,
     pub path_info: Option<PathInfo>,
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
     pub carried: http1::Fields,

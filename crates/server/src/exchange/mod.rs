@@ -8,3 +8,4 @@ pub mod pattern;
 pub mod reply;
 pub mod request;
 pub mod variable;
+pub mod without_client;

@@ -6,13 +6,14 @@ mod tables;
 
 use std::net::{IpAddr, SocketAddr};
 
-use bytes::Bytes;
 use http1::is_spelt;
 use shared_request::arguments;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
+use crate::base::address::put_ip;
 use crate::base::clock;
 use crate::base::decimal;
+use crate::base::joined_fields::put_joined;
 use crate::content::policy;
 use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
@@ -166,9 +167,7 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
             .reply
             .as_ref()
             .is_some_and(|reply| reply.head.write_sent_field(name, out)),
-        Variable::SentTrailer(name) => {
-            write_field_called(name, request.extras.trailers.as_slice(), out)
-        }
+        Variable::SentTrailer(name) => put_joined(name, request.extras.trailers.as_slice(), out),
         Variable::UpstreamTrailer(name) => request
             .trace
             .as_ref()
@@ -240,19 +239,13 @@ fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
     }
 }
 
-fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
-    decimal::put(value.into(), out);
+fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
+    decimal::put_seconds(milliseconds, out);
     true
 }
 
-/// Seconds with milliseconds: `1.234`.
-pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
-    put_number(milliseconds / 1000, out);
-    let thousandths = milliseconds % 1000;
-    out.push(b'.');
-    for divisor in [100, 10, 1] {
-        out.push(b'0' + u8::try_from(thousandths / divisor % 10).unwrap_or(0));
-    }
+fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
+    decimal::put(value.into(), out);
     true
 }
 
@@ -528,20 +521,6 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
     true
 }
 
-/// Appends the values of all fields that a variable's `name` means, joined as one;
-/// false where there is none.
-pub fn write_field_called(name: &[u8], fields: &[(Bytes, Bytes)], out: &mut Vec<u8>) -> bool {
-    let mut found = false;
-    for (_, value) in fields.iter().filter(|(field, _)| is_spelt(name, field)) {
-        if found {
-            out.extend_from_slice(b", ");
-        }
-        out.extend_from_slice(value);
-        found = true;
-    }
-    found
-}
-
 /// The value of the first argument called `name` (no case), as sent. An argument
 /// without a name is none.
 pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
@@ -564,46 +543,6 @@ fn write_ip(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
         Some(address) => put_ip(address.ip(), out),
     }
     true
-}
-
-/// What each part of an IPv4 address is written as, with the dot behind it, and how long
-/// that is.
-static OCTETS: [([u8; 4], u8); 256] = {
-    let mut texts = [([0; 4], 0); 256];
-    let mut octet = 0;
-    while octet < 256 {
-        let digits = [
-            b'0' + (octet / 100) as u8,
-            b'0' + (octet / 10 % 10) as u8,
-            b'0' + (octet % 10) as u8,
-        ];
-        texts[octet] = match octet {
-            0..10 => ([digits[2], b'.', 0, 0], 2),
-            10..100 => ([digits[1], digits[2], b'.', 0], 3),
-            _ => ([digits[0], digits[1], digits[2], b'.'], 4),
-        };
-        octet += 1;
-    }
-    texts
-};
-
-pub fn put_ip(address: IpAddr, out: &mut Vec<u8>) {
-    use std::io::Write;
-    match address {
-        IpAddr::V4(address) => {
-            let mut text = [0; 16];
-            let mut len = 0;
-            for octet in address.octets() {
-                let (digits, digits_len) = OCTETS[usize::from(octet)];
-                text[len..len + 4].copy_from_slice(&digits);
-                len += usize::from(digits_len);
-            }
-            out.extend_from_slice(&text[..len - 1]);
-        }
-        IpAddr::V6(address) => {
-            let _ = write!(out, "{address}");
-        }
-    }
 }
 
 fn write_port(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {

@@ -30,8 +30,8 @@ use crate::base::deadline::SharedDeadline;
 use crate::content::early_hints::Hints;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::log::error_log;
-use crate::log::error_log::Origin;
+use crate::live::error_log;
+use crate::live::error_log::origin::Origin;
 use crate::transport::body::{ClientFault, OutgoingBody, RequestBody};
 use crate::upstreams::naming::Lookup;
 
@@ -105,23 +105,17 @@ pub struct FetchContext {
 impl FetchContext {
     /// Writes a line about the request.
     pub fn note(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
-        let (configuration, logs) = (&self.configuration, &self.settings.error_logs);
+        let logs = &self.settings.error_logs;
         if error_log::are_told(logs, level) {
-            let context = self.origin.text(configuration);
-            error_log::write(
-                configuration,
-                logs,
-                level,
-                self.connection,
-                message,
-                &context,
-            );
+            let context = self.origin.text();
+            let error_logs = &self.configuration.live.error_logs;
+            error_logs.write(logs, level, self.connection, message, &context);
         }
     }
 
     /// Writes a line about the upstream at `address`.
     fn log(&self, level: LogLevel, message: std::fmt::Arguments<'_>, address: &str) {
-        let (configuration, logs) = (&self.configuration, &self.settings.error_logs);
+        let logs = &self.settings.error_logs;
         if !error_log::are_told(logs, level) {
             return;
         }
@@ -131,18 +125,12 @@ impl FetchContext {
         };
         let context = format!(
             "{}, upstream: \"{}://{address}{colon}{}\"",
-            self.origin.text(configuration),
+            self.origin.text(),
             self.scheme,
             String::from_utf8_lossy(&self.target)
         );
-        error_log::write(
-            configuration,
-            logs,
-            level,
-            self.connection,
-            message,
-            &context,
-        );
+        let error_logs = &self.configuration.live.error_logs;
+        error_logs.write(logs, level, self.connection, message, &context);
     }
 }
 
@@ -316,7 +304,7 @@ async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Ou
 /// One line a minute, with what to do.
 fn tell_busy(spec: &FetchSpec) {
     let now = clock::now();
-    let budget = &spec.context.configuration.error_logs.busy_workers;
+    let budget = &spec.context.configuration.live.error_logs.busy_workers;
     if budget.take(now).is_none() {
         return;
     }
@@ -427,7 +415,7 @@ fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchErro
 /// Counts a request that nobody waits for and that was not sent, and says now and then how
 /// many there were.
 pub fn note_left_out(configuration: &ActiveConfiguration, settings: &Settings, group: &Group) {
-    let Some(count) = configuration.error_logs.left_out.count(clock::now()) else {
+    let Some(count) = configuration.live.error_logs.left_out.count(clock::now()) else {
         return;
     };
     let message = format_args!(
@@ -435,14 +423,8 @@ pub fn note_left_out(configuration: &ActiveConfiguration, settings: &Settings, g
          (stored pages are shown as long as cache_stale allows; more workers would help)",
         group.name()
     );
-    error_log::write(
-        configuration,
-        &settings.error_logs,
-        LogLevel::Warn,
-        0,
-        message,
-        "",
-    );
+    let error_logs = &configuration.live.error_logs;
+    error_logs.write(&settings.error_logs, LogLevel::Warn, 0, message, "");
 }
 
 /// One server did not give a response.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use site::Content;
 
 use super::*;
-use crate::exchange::active_configuration::{ActiveConfiguration, Resources};
+use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::{ConnectionFacts, LocalAddress};
+use crate::live::Resources;
 use crate::route;
 use crate::route::Located;
 
@@ -50,11 +51,7 @@ impl Tree {
             &nginx_conf::FileLoader,
         );
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
-        let resources = Resources {
-            error_logs: error_log::Registry::default(),
-            access_logs: crate::log::access_log::Registry::default(),
-            pools: Default::default(),
-        };
+        let resources = Resources::default();
         let configuration =
             ActiveConfiguration::build(reading.site.unwrap(), resources, None).unwrap();
         Tree {

@@ -27,7 +27,7 @@ use crate::content::shared;
 use crate::content::shared::Fields;
 use crate::content::slice::Wanted;
 use crate::exchange::request::{Method, Request};
-use crate::log::error_log::Origin;
+use crate::log::error_log;
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, FetchSpec, Fetched};
 
@@ -185,7 +185,7 @@ pub fn prepare(
     let head = sent.head.clone();
     if let (Some(_), Some(context)) = (&made, Arc::get_mut(&mut spec.context)) {
         // The log tells of the visitor's request.
-        context.origin = Origin::of(request);
+        context.origin = error_log::origin(request);
         context.trace = request.trace().clone();
     }
     drop(made);

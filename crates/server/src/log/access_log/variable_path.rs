@@ -17,9 +17,9 @@ use crate::base::lru::Lru;
 use crate::content::files;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
+use crate::live::log_sinks::open_append;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
-use crate::log::error_log::sink::open_append;
 
 /// Log files that a thread keeps open.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use site::Builtin;
 
 use crate::base::clock;
 use crate::base::decimal;
-use crate::exchange::variable::{put_seconds, write_field_called};
+use crate::base::joined_fields::put_joined;
 
 /// All that was tried for one request.
 #[derive(Debug, Default)]
@@ -118,12 +118,12 @@ impl Trace {
 
     /// Appends `$upstream_http_NAME`.
     pub fn write_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        write_field_called(name, &self.fields, out)
+        put_joined(name, &self.fields, out)
     }
 
     /// Appends `$upstream_trailer_NAME`.
     pub fn write_trailer(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        write_field_called(name, &self.trailers, out)
+        put_joined(name, &self.trailers, out)
     }
 
     /// Appends `$upstream_cookie_NAME`: the value in the first Set-Cookie of it.
@@ -152,9 +152,7 @@ fn trim_spaces(text: &[u8]) -> &[u8] {
 
 fn put_time(milliseconds: Option<u64>, out: &mut Vec<u8>) {
     match milliseconds {
-        Some(milliseconds) => {
-            put_seconds(milliseconds, out);
-        }
+        Some(milliseconds) => decimal::put_seconds(milliseconds, out),
         None => out.push(b'-'),
     }
 }
