@@ -23,6 +23,7 @@ use crate::content::slice::Slicing;
 use crate::content::{files, pass};
 use crate::content::{mirror, policy};
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::handled::Handled;
 use crate::exchange::pattern;
 use crate::exchange::pattern::Failures;
 use crate::exchange::reply::Reply;
@@ -39,26 +40,6 @@ use crate::transport::client::ClientSide;
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
-
-/// What a stage of the way came to.
-pub enum Handled {
-    Reply(Box<Reply>),
-    /// No content, only a status: an error page or the built-in one.
-    Status(u16),
-    /// Likewise, with fields that go along (`WWW-Authenticate`, `Retry-After`).
-    StatusWith(u16, Fields),
-    /// Start over with another path.
-    Redirect {
-        path: Vec<u8>,
-        args: Vec<u8>,
-    },
-    /// Go on in `location @name`; the name with its `@`.
-    Named(Vec<u8>),
-    /// The client left; there is nobody to answer.
-    ClientGone,
-    /// Close without an answer (`return 444`).
-    Close,
-}
 
 /// Where a round begins.
 enum Entry {

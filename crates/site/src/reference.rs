@@ -7,27 +7,7 @@ use std::fmt::Write as _;
 use crate::directives::{
     Directive, Effect, Ending, Inheritance, PREFIXES, SECTIONS, unsupported_names,
 };
-use crate::model::Builtin;
-
-/// Variables whose name is partly free.
-const FAMILIES: &[(&str, &str)] = &[
-    ("arg_NAME", "the query argument NAME"),
-    ("cookie_NAME", "the request's cookie NAME"),
-    (
-        "http_NAME",
-        "the request field NAME: lower case, `_` for `-`",
-    ),
-    ("sent_http_NAME", "the response field NAME, spelt likewise"),
-    (
-        "upstream_http_NAME",
-        "the field NAME of the upstream's response, spelt likewise",
-    ),
-    (
-        "upstream_cookie_NAME",
-        "the cookie NAME that the upstream's response sets",
-    ),
-    ("1` to `$9", "groups of the last pattern that matched"),
-];
+use crate::model::{Builtin, PREFIXED};
 
 /// The whole page in Markdown.
 pub fn reference() -> String {
@@ -121,8 +101,9 @@ fn capitalised(text: &str) -> String {
 
 fn variables(page: &mut String) {
     page.push_str("\n## Variables\n\n`set`, `map`, `geo`, `split_clients` and named groups of patterns make more.\n\n| variable | what it holds |\n| --- | --- |\n");
-    for (name, what) in FAMILIES {
-        let _ = writeln!(page, "| `${name}` | {what} |");
+    page.push_str("| `$1` to `$9` | groups of the last pattern that matched |\n");
+    for (prefix, _, what) in PREFIXED {
+        let _ = writeln!(page, "| `${prefix}NAME` | {what} |");
     }
     for builtin in Builtin::ALL {
         let _ = writeln!(

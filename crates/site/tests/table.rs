@@ -6,7 +6,7 @@ use common::read;
 use site::directives::{self, Context, Directive, Effect, Ending};
 
 /// A configuration around `line`, with everything that examples refer to.
-fn around(context: Context, line: &str) -> String {
+fn configuration_with(context: Context, line: &str) -> String {
     let http = |inner: &str| {
         format!(
             "php_pool www {{ workers 2; user www-data; }}\n\
@@ -57,7 +57,7 @@ fn every_example_is_accepted_in_every_context_of_its_directive() {
             if directive.name == "http" && context != Context::Main {
                 continue;
             }
-            let text = around(context, directive.example);
+            let text = configuration_with(context, directive.example);
             let reading = read(&text);
             let errors: Vec<_> = reading
                 .diagnostics
@@ -93,7 +93,7 @@ fn every_default_is_accepted_as_a_value() {
         for name in directive.names() {
             let context = directive.contexts[0];
             let line = format!("{name} {default};");
-            let found = errors(&around(context, &line));
+            let found = errors(&configuration_with(context, &line));
             if !found.is_empty() {
                 wrong.push(format!("{line} {found:?}"));
             }

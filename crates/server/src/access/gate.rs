@@ -11,10 +11,10 @@ use site::{AuthRequest, LogLevel, Satisfy, Settings};
 
 use crate::access::{addresses as access, auth_basic};
 use crate::content::subrequest;
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::pipeline::Handled;
 use crate::route::rewrite;
 use crate::transport::client::ClientSide;
 

@@ -23,11 +23,11 @@ use site::{Content, LogLevel};
 use crate::base::clock;
 use crate::content::policy;
 use crate::content::policy::CachePlan;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::pipeline;
-use crate::pipeline::Handled;
 use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::Truncated;
 

@@ -4,6 +4,7 @@ pub mod active_configuration;
 pub mod compiled_location;
 pub mod configuration_handle;
 pub mod extras;
+pub mod handled;
 pub mod pattern;
 pub mod reply;
 pub mod request;

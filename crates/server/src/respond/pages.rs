@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http1::status;
 
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{LocalAddress, Request};
-use crate::pipeline::Handled;
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {
