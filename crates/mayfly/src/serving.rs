@@ -5,6 +5,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use server::compose;
 use server::exchange::active_configuration::ActiveConfiguration;
 use server::live::Resources;
 use server::live::log_sinks::LogSinks;
@@ -206,6 +207,6 @@ fn build(
         pools: addresses.collect(),
     };
     let configuration =
-        ActiveConfiguration::build(site, resources, previous).map_err(|error| error.to_string())?;
+        compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
     Ok((configuration, sockets, pools))
 }

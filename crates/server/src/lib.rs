@@ -18,6 +18,8 @@
 pub mod access;
 mod background;
 pub mod base;
+pub mod compose;
+
 pub mod content;
 pub mod exchange;
 pub mod live;

@@ -15,24 +15,23 @@ use bytes::Bytes;
 use http1::Fields;
 use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback, TryFiles};
 
-use crate::access::{addresses as access, gate, limit_conn, limit_req};
+use crate::access::{control, limit_conn, limit_req, real_ip};
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::policy::CachePlan;
 use crate::content::slice;
-use crate::content::slice::Slicing;
 use crate::content::{files, pass};
 use crate::content::{mirror, policy};
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::captures::Failures;
 use crate::exchange::handled::Handled;
-use crate::exchange::pattern;
-use crate::exchange::pattern::Failures;
 use crate::exchange::reply::Reply;
-use crate::exchange::request::Request;
+use crate::exchange::request::{Request, Slicing};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond;
 use crate::route;
 use crate::route::Located;
+use crate::route::pattern;
 use crate::route::rewrite;
 use crate::route::rewrite::Rewritten;
 use crate::transport::body::RequestBody;
@@ -463,7 +462,7 @@ fn check_body_length(
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
     if !request.is_subrequest {
-        access::apply_real_ip(request);
+        real_ip::apply_real_ip(request);
     }
     let settings = request.settings_held();
     if !request.is_subrequest {
@@ -487,8 +486,8 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
             }
         }
         // Whoever waits for an answer pays for a future of its own.
-        if gate::is_guarded(&settings)
-            && let Some(handled) = Box::pin(gate::check(request, client)).await
+        if request.compiled_location().is_guarded
+            && let Some(handled) = Box::pin(control::check(request, client)).await
         {
             return Some(handled);
         }

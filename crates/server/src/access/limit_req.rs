@@ -4,12 +4,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use site::LogLevel;
+use site::{Builtin as B, LogLevel};
 
 use crate::exchange::request::Request;
+use crate::exchange::value::put;
 use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
 use crate::live::limit_req::{Applied, Outcome, Zone, judge};
 use crate::log::error_log;
+
+pub const VARIABLES: Variables = &[(
+    B::LimitReqStatus,
+    Of(|request, out| {
+        let status = Some(request.extras.limit_req_status.as_bytes());
+        put(status.filter(|status| !status.is_empty()), out)
+    }),
+)];
 
 /// Longest key that is counted; nginx's bound.
 const MAX_KEY_BYTES: usize = 65_535;

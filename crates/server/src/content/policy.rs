@@ -9,7 +9,6 @@ use http_cache::{
     IgnoreFields, KeyRef, Methods, Millis, Policy, PurgeMode, PurgeTarget, StaleBounds, StatusSet,
     UseStale, ValidRule, VaryRules, Zone,
 };
-use http1::RequestHead;
 use shared_request::Class;
 use site::{CacheRules, CacheZoneChoice, CookieInKey, Pass, SharedRules};
 
@@ -17,8 +16,9 @@ use crate::content::proxy;
 use crate::content::shared;
 use crate::content::shared::Fields;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::request::{Method, Request, View};
+use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
+use crate::exchange::view::{View, cookies, matches_glob};
 use crate::transport::body::RequestBody;
 
 /// Carries until when (unix milliseconds) its browser sees past the cache.
@@ -441,17 +441,6 @@ fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> Optio
     Some(hasher.finish())
 }
 
-/// Cookies of a request: name and value.
-pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.field_all(b"cookie")
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .filter_map(|pair| {
-            let pair = pair.trim_ascii();
-            let equals = pair.iter().position(|&byte| byte == b'=')?;
-            Some((&pair[..equals], &pair[equals + 1..]))
-        })
-}
-
 /// Has the request cookies that count and that its key does not hold?
 pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
     let rules = plan.rules;
@@ -490,31 +479,6 @@ pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
             !value.is_empty() && value != variable::evaluate(request, default)
         }
     })
-}
-
-/// `*` at the end stands for anything.
-pub fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
-    match glob.strip_suffix(b"*") {
-        Some(prefix) => name.starts_with(prefix),
-        None => glob == name,
-    }
-}
-
-/// Appends the cookies that count, as they would stand in a Cookie field.
-pub fn put_counted_cookies(head: &RequestHead, ignored: &[Box<[u8]>], out: &mut Vec<u8>) -> bool {
-    let start = out.len();
-    for (name, value) in cookies(head) {
-        if ignored.iter().any(|glob| matches_glob(glob, name)) {
-            continue;
-        }
-        if out.len() > start {
-            out.extend_from_slice(b"; ");
-        }
-        out.extend_from_slice(name);
-        out.push(b'=');
-        out.extend_from_slice(value);
-    }
-    out.len() > start
 }
 
 /// The storing policy that a plan's rules and the upstream's settings add up to.

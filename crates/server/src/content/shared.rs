@@ -19,8 +19,8 @@ use http1::{HeadLimits, RequestHead, parse_head};
 use shared_request::{Bypass, Class, Received, varied};
 use site::{CacheRules, SharedRules};
 
-use crate::content::policy;
 use crate::exchange::request::{ConnectionFacts, LocalAddress, Method, Request};
+use crate::exchange::view;
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
@@ -226,7 +226,7 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
         let value_start = head.len();
         match is_cookie {
             true => {
-                policy::put_counted_cookies(&request.head, &rules.ignored_cookies, &mut head);
+                view::put_counted_cookies(&request.head, &rules.ignored_cookies, &mut head);
             }
             false => head.extend_from_slice(value),
         }

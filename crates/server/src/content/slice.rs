@@ -18,14 +18,17 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
-use site::{Content, LogLevel};
+use site::{Builtin as B, Content, LogLevel};
 
 use crate::base::clock;
 use crate::content::policy;
 use crate::content::policy::CachePlan;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
-use crate::exchange::request::Request;
+use crate::exchange::request::{Request, Slicing};
+use crate::exchange::value::put;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
 use crate::pipeline;
 use crate::transport::client::ClientSide;
@@ -35,21 +38,14 @@ use crate::upstreams::fetch::Truncated;
 /// met, and let go, by later requests. So many keys take some milliseconds.
 const MAX_FORGOTTEN: usize = 4096;
 
-/// What a request has to do with slices.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Slicing {
-    /// Nothing: nobody asked for `$slice_range`.
-    #[default]
-    None,
-    /// The slice that begins here is the first of a response.
-    First(u64),
-    /// A further slice for a response that has begun.
-    Next(u64),
-}
+pub const VARIABLES: Variables = &[(
+    B::SliceRange,
+    Of(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
+)];
 
 /// `$slice_range`; asking for it makes the request one for slices. `None`
 /// where `slice` is off.
-pub fn range(request: &mut Request) -> Option<String> {
+fn range(request: &mut Request) -> Option<String> {
     let size = request.settings().slice_bytes;
     if size == 0 {
         return None;

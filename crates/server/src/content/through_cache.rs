@@ -15,6 +15,7 @@
 //! when the client leaves (`storing`).
 
 mod storing;
+mod variables;
 
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use upstream::Class;
+
+pub use variables::VARIABLES;
 
 use crate::base::clock;
 use crate::content::early_hints::EarlyHints;

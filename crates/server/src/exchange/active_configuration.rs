@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use site::{InFileOnly, Site};
 
 use crate::exchange::compiled_location::CompiledLocations;
+use crate::exchange::functions::Functions;
 use crate::live::connectors;
 use crate::live::{BuildError, LiveState, Resources};
 use crate::transport::body;
@@ -21,8 +22,10 @@ pub struct ActiveConfiguration {
     pub site: Site,
     pub locations: CompiledLocations,
     pub live: LiveState,
+    /// What lower floors call of those above them.
+    pub functions: &'static Functions,
     /// Made from the site's `charset_map` tables.
-    pub charsets: crate::respond::charset::Conversions,
+    pub charsets: crate::exchange::charset_map::Conversions,
     pub hostname: String,
     /// By [`site::TlsId`].
     pub connectors: Vec<tls_client::Connector>,
@@ -38,6 +41,7 @@ impl ActiveConfiguration {
     pub fn build(
         site: Site,
         resources: Resources,
+        functions: &'static Functions,
         previous: Option<&ActiveConfiguration>,
     ) -> Result<Arc<ActiveConfiguration>, BuildError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -58,9 +62,10 @@ impl ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             locations: CompiledLocations::of(&site),
             live,
+            functions,
             connectors,
             connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
-            charsets: crate::respond::charset::Conversions::new(&site.http.charset_maps),
+            charsets: crate::exchange::charset_map::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname()
                 .nodename()
                 .to_string_lossy()

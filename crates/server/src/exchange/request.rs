@@ -8,19 +8,18 @@
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http1::{FieldSpan, RequestHead};
 use parking_lot::Mutex;
-use shared_request::NameSet;
 use site::{LocationId, Server, ServerId, Settings};
 
-use crate::content::slice::Slicing;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::reply::Reply;
+use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
 use crate::upstreams::fetch::Trace;
 
@@ -172,35 +171,6 @@ impl Method {
     }
 }
 
-/// How variables see a request.
-#[derive(Clone)]
-pub enum View {
-    /// As it is.
-    Plain,
-    /// As the cache does: without the arguments and cookies that do not count.
-    Cache(Arc<site::CacheRules>),
-}
-
-impl View {
-    /// Do all arguments count?
-    #[inline]
-    pub fn counts_all_arguments(&self) -> bool {
-        match self {
-            View::Plain => true,
-            View::Cache(rules) => rules.ignored_arguments.is_empty(),
-        }
-    }
-
-    /// The arguments that do not count.
-    pub fn ignored_arguments(&self) -> &NameSet {
-        static NONE: LazyLock<NameSet> = LazyLock::new(NameSet::default);
-        match self {
-            View::Plain => &NONE,
-            View::Cache(rules) => &rules.ignored_arguments,
-        }
-    }
-}
-
 /// A request and everything that variables, handlers and logs ask of it.
 pub struct Request {
     pub configuration: ConfigurationHandle,
@@ -272,6 +242,18 @@ pub struct Request {
     pub bytes_sent: u64,
     pub head_bytes_sent: u64,
     pub is_complete: bool,
+}
+
+/// What a request has to do with slices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Slicing {
+    /// Nothing: nobody asked for `$slice_range`.
+    #[default]
+    None,
+    /// The slice that begins here is the first of a response.
+    First(u64),
+    /// A further slice for a response that has begun.
+    Next(u64),
 }
 
 /// What the cache did with a request, for variables and logs.

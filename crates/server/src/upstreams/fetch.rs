@@ -5,7 +5,7 @@
 
 mod arriving;
 mod exchange;
-mod trace;
+pub mod trace;
 
 use std::io;
 use std::net::IpAddr;

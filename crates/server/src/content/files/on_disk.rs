@@ -5,6 +5,7 @@ use std::sync::Arc;
 use site::Content;
 
 use super::*;
+use crate::compose;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::{ConnectionFacts, LocalAddress};
@@ -52,8 +53,7 @@ impl Tree {
         );
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
         let resources = Resources::default();
-        let configuration =
-            ActiveConfiguration::build(reading.site.unwrap(), resources, None).unwrap();
+        let configuration = compose::configuration(reading.site.unwrap(), resources, None).unwrap();
         Tree {
             directory,
             configuration,

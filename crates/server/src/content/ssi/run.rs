@@ -11,10 +11,11 @@ use pcre2::bytes::Regex;
 use site::LogLevel;
 use tokio::task::JoinHandle;
 
+use super::MAX_DEPTH;
 use super::scan::{Command, Scanner, Token};
 use super::source::Source;
-use super::{MAX_DEPTH, Shared};
 use crate::base::clock;
+use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
@@ -88,7 +89,7 @@ pub fn run<'a>(
 
 /// The state of a page that runs.
 struct Page {
-    values: Shared,
+    values: SharedSsiValues,
     conditions: Vec<Condition>,
     /// The block that is being gathered.
     block: Option<(Vec<u8>, Vec<Token>)>,

@@ -462,7 +462,7 @@ fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Stora
     let condition = match (&mut store.request, &store.pass.cache) {
         (Some(request), Some(rules)) => {
             let rules = rules.clone();
-            request.view = crate::exchange::request::View::Cache(rules.clone());
+            request.view = crate::exchange::view::View::Cache(rules.clone());
             policy::is_any_true(request, &rules.no_cache)
         }
         _ => false,

@@ -1,0 +1,53 @@
+//! Where the floors are put together: the tables of functions that lower floors call
+//! without knowing who is behind them.
+
+use std::sync::Arc;
+
+use site::Site;
+
+use crate::access::{auth_basic, limit_conn, limit_req, referer};
+use crate::content::{fastcgi, files, proxy, slice, through_cache};
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::functions::Functions;
+use crate::exchange::variable_table::VariableTable;
+use crate::exchange::variables;
+use crate::live::{BuildError, Resources};
+use crate::log::times;
+use crate::route::tables;
+use crate::upstreams::fetch::trace;
+
+static FUNCTIONS: Functions = Functions {
+    variables: VariableTable::new(
+        &[
+            variables::connection::VARIABLES,
+            variables::files::VARIABLES,
+            variables::process::VARIABLES,
+            variables::received::VARIABLES,
+            variables::sent::VARIABLES,
+            times::VARIABLES,
+            auth_basic::VARIABLES,
+            limit_conn::VARIABLES,
+            limit_req::VARIABLES,
+            referer::VARIABLES,
+            fastcgi::VARIABLES,
+            files::VARIABLES,
+            proxy::VARIABLES,
+            slice::VARIABLES,
+            through_cache::VARIABLES,
+        ],
+        trace::VARIABLES,
+        tables::TABLES,
+    ),
+};
+
+/// Makes a site ready to serve, carrying over from `previous` what stays the same.
+///
+/// # Errors
+/// The site cannot be served.
+pub fn configuration(
+    site: Site,
+    resources: Resources,
+    previous: Option<&ActiveConfiguration>,
+) -> Result<Arc<ActiveConfiguration>, BuildError> {
+    ActiveConfiguration::build(site, resources, &FUNCTIONS, previous)
+}
