@@ -32,7 +32,7 @@ static FUNCTIONS: Functions = Functions {
             fastcgi::VARIABLES,
             files::VARIABLES,
             proxy::VARIABLES,
-            slice::VARIABLES,
+            slice::range::VARIABLES,
             through_cache::VARIABLES,
         ],
         trace::VARIABLES,

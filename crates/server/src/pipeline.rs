@@ -17,15 +17,17 @@ use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback,
 
 use crate::access::{control, limit_conn, limit_req, real_ip};
 use crate::base::ready_or_pending::ReadyOrPending;
-use crate::content::policy::CachePlan;
+use crate::content::mirror;
 use crate::content::slice;
+use crate::content::through_cache::policy;
+use crate::content::through_cache::policy::CachePlan;
 use crate::content::{files, pass};
-use crate::content::{mirror, policy};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::captures::Failures;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
-use crate::exchange::request::{Request, Slicing};
+use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond;
@@ -35,7 +37,7 @@ use crate::route::pattern;
 use crate::route::rewrite;
 use crate::route::rewrite::Rewritten;
 use crate::transport::body::RequestBody;
-use crate::transport::client::ClientSide;
+use crate::transport::client::{ClientSide, unless_gone};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
@@ -532,16 +534,8 @@ fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
 
 /// Waits unless the client leaves meanwhile.
 async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
-    match client.stream() {
-        Some(stream) => tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            () = stream.closed() => false,
-        },
-        None => {
-            tokio::time::sleep(pause).await;
-            true
-        }
-    }
+    let pause = tokio::time::sleep(pause);
+    unless_gone(client.gone(true), pause).await.is_some()
 }
 
 /// Makes the response of the location that the request is in.

@@ -21,7 +21,7 @@ pub fn put(number: u64, out: &mut Vec<u8>) {
     out.truncate(out.len() - zeros);
 }
 
-/// Appends seconds with milliseconds: `1.234`.
+/// Appends milliseconds as seconds: `1.234`.
 pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) {
     put(milliseconds / 1000, out);
     let thousandths = milliseconds % 1000;

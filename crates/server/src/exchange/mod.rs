@@ -11,6 +11,7 @@ pub mod functions;
 pub mod handled;
 pub mod reply;
 pub mod request;
+pub mod slicing;
 pub mod value;
 pub mod variable;
 pub mod variable_table;

@@ -10,7 +10,7 @@
 
 use site::{Part, Template, Variable};
 
-use crate::base::joined_fields::put_joined;
+use crate::base::field_list::write_field_called;
 use crate::exchange::extras::{Extra, Values, put_value};
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
@@ -91,6 +91,13 @@ pub fn is_true_sent(request: &mut Request, sent: Option<&ReplyHead>, template: &
     !value.is_empty() && value != b"0"
 }
 
+/// Is one of the conditions true?
+pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
+    conditions
+        .iter()
+        .any(|condition| is_true(request, condition))
+}
+
 /// Appends the value of `variable`; false where it has none.
 #[inline]
 pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
@@ -145,7 +152,9 @@ fn write_of_name(
             let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
             sent.is_some_and(|head| head.write_sent_field(name, out))
         }
-        Variable::SentTrailer(name) => put_joined(name, request.extras.trailers.as_slice(), out),
+        Variable::SentTrailer(name) => {
+            write_field_called(name, request.extras.trailers.as_slice(), out)
+        }
         Variable::UpstreamTrailer(name) => {
             of_upstream(request, |trace| trace.write_trailer(name, out))
         }

@@ -7,8 +7,9 @@ use site::{MatchRules, ServerId};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::request::{ConnectionFacts, LocalAddress, Request};
+use crate::exchange::request::Request;
 use crate::exchange::variable;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::upstreams::fetch::Try;
 use crate::upstreams::health::Answer;
 
@@ -42,6 +43,7 @@ fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option
         serial: 0,
         peer: None,
         local: LocalAddress::Unix(std::path::PathBuf::new()),
+        scheme: "http",
         accepted_at: 0,
         proxy: None,
     };

@@ -5,10 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use site::Builtin as B;
 
 use crate::base::clock;
-use crate::exchange::request::{LocalAddress, ProxyAddresses, Request};
+use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_address, put_number, put_port, put_seconds};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
+use crate::transport::facts::{LocalAddress, ProxyAddresses};
 
 pub const VARIABLES: Variables = &[
     (
@@ -84,8 +85,8 @@ fn put_server_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 fn put_server_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    match &request.connection.local {
-        LocalAddress::Tcp(address) => put_number(address.port(), out),
-        LocalAddress::Unix(_) => true,
+    match request.connection.local.port() {
+        Some(port) => put_number(port, out),
+        None => true,
     }
 }

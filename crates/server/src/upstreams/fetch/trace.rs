@@ -8,7 +8,7 @@ use site::Builtin as B;
 
 use crate::base::clock;
 use crate::base::decimal;
-use crate::base::joined_fields::put_joined;
+use crate::base::field_list::write_field_called;
 
 /// How a variable is written.
 type Write = fn(&Trace, &mut Vec<u8>) -> bool;
@@ -140,12 +140,12 @@ impl Trace {
 
     /// Appends `$upstream_http_NAME`.
     pub fn write_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        put_joined(name, &self.fields, out)
+        write_field_called(name, &self.fields, out)
     }
 
     /// Appends `$upstream_trailer_NAME`.
     pub fn write_trailer(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        put_joined(name, &self.trailers, out)
+        write_field_called(name, &self.trailers, out)
     }
 
     /// Appends `$upstream_cookie_NAME`: the value in the first Set-Cookie of it.
