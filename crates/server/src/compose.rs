@@ -6,13 +6,14 @@ use std::sync::Arc;
 use site::Site;
 
 use crate::access::{auth_basic, limit_conn, limit_req, referer};
-use crate::content::{fastcgi, files, proxy, slice, through_cache};
+use crate::content::{empty_gif, fastcgi, files, proxy, slice, stub_status, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::Functions;
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
 use crate::live::{BuildError, Resources};
-use crate::log::times;
+use crate::log::{access_log, times};
+use crate::pipeline;
 use crate::route::tables;
 use crate::upstreams::fetch::trace;
 
@@ -38,6 +39,12 @@ static FUNCTIONS: Functions = Functions {
         trace::VARIABLES,
         tables::TABLES,
     ),
+    content_handlers: &[
+        ("empty_gif", empty_gif::handle),
+        ("stub_status", stub_status::handle),
+    ],
+    serve: |request| Box::pin(pipeline::serve_internal(request)),
+    log_access: access_log::log,
 };
 
 /// Makes a site ready to serve, carrying over from `previous` what stays the same.
@@ -50,4 +57,19 @@ pub fn configuration(
     previous: Option<&ActiveConfiguration>,
 ) -> Result<Arc<ActiveConfiguration>, BuildError> {
     ActiveConfiguration::build(site, resources, &FUNCTIONS, previous)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FUNCTIONS;
+
+    #[test]
+    fn every_content_handler_of_the_directive_table_has_a_function() {
+        let handlers = FUNCTIONS.content_handlers.iter();
+        let mut names: Vec<&str> = handlers.map(|(name, _)| *name).collect();
+        let mut declared: Vec<&str> = site::directives::content_handlers().collect();
+        names.sort_unstable();
+        declared.sort_unstable();
+        assert_eq!(names, declared);
+    }
 }

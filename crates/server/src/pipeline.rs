@@ -556,7 +556,10 @@ fn begin_content<'a>(request: &mut Request, configuration: &'a ActiveConfigurati
             pass::AtOnce::Handled(handled) => handled,
             pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
         },
-        Content::Handler(name) => crate::content::small::handle(name, request),
+        Content::Handler(_) => match request.compiled_location().content_handler {
+            Some(handle) => handle(request),
+            None => Handled::Status(500),
+        },
     };
     Begun::Handled(in_slices(request, handled))
 }

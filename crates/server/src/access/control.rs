@@ -10,9 +10,9 @@ use http1::Fields;
 use site::{AuthRequest, LogLevel, Satisfy};
 
 use crate::access::{allow_deny, auth_basic};
-use crate::content::subrequest;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
+use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::rewrite;

@@ -60,7 +60,7 @@ impl ActiveConfiguration {
         health::watch(&site, groups, former);
         Ok(Arc::new(ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
-            locations: CompiledLocations::of(&site),
+            locations: CompiledLocations::of(&site, functions),
             live,
             functions,
             connectors,

@@ -10,9 +10,13 @@ use site::{
     Server, ServerId, ServerTokens, Settings, Site,
 };
 
+use crate::exchange::functions::{ContentHandler, Functions};
+
 /// One location.
 pub struct CompiledLocation {
     pub settings: Arc<Settings>,
+    /// Makes the response, where a directive of its own says so.
+    pub content_handler: Option<ContentHandler>,
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
@@ -56,14 +60,17 @@ pub struct CompiledLocations {
 pub struct CompiledLocationId(usize);
 
 impl CompiledLocations {
-    pub fn of(site: &Site) -> CompiledLocations {
+    pub fn of(site: &Site, functions: &Functions) -> CompiledLocations {
         let (mut first, mut locations) = (Vec::new(), Vec::new());
         for (id, server) in site.http.servers.iter().enumerate() {
             first.push(locations.len());
             let in_key = names_in_key(site, ServerId(id));
             let own = server.locations.iter().zip(in_key);
-            locations
-                .extend(own.map(|(location, name)| CompiledLocation::of(&location.settings, name)));
+            locations.extend(
+                own.map(|(location, name)| {
+                    CompiledLocation::of(&location.settings, name, functions)
+                }),
+            );
         }
         CompiledLocations {
             first,
@@ -171,10 +178,15 @@ fn has_one_server(listener: &Listener) -> bool {
 }
 
 impl CompiledLocation {
-    fn of(settings: &Arc<Settings>, name_in_key: Box<[u8]>) -> CompiledLocation {
+    fn of(
+        settings: &Arc<Settings>,
+        name_in_key: Box<[u8]>,
+        functions: &Functions,
+    ) -> CompiledLocation {
         let codings = codings(&settings.compression);
         CompiledLocation {
             settings: settings.clone(),
+            content_handler: content_handler(settings, functions),
             is_open: is_open(settings),
             is_guarded: is_guarded(settings),
             adds_nothing: adds_nothing(settings),
@@ -185,6 +197,15 @@ impl CompiledLocation {
             name_in_key,
         }
     }
+}
+
+fn content_handler(settings: &Settings, functions: &Functions) -> Option<ContentHandler> {
+    let Content::Handler(name) = settings.content else {
+        return None;
+    };
+    let mut handlers = functions.content_handlers.iter();
+    let (_, handler) = handlers.find(|(known, _)| *known == name)?;
+    Some(*handler)
 }
 
 fn is_open(settings: &Settings) -> bool {

@@ -1,4 +1,9 @@
 //! Requests, replies, templates and the configuration in force: values that all stages share.
+//!
+//! A request holds the configuration that it is served under, and the configuration holds
+//! functions that take requests. So `request`, `configuration_handle`,
+//! `active_configuration`, `compiled_location`, `functions` and `variable_table` import
+//! each other in a circle.
 
 pub mod active_configuration;
 pub mod captures;
@@ -11,7 +16,9 @@ pub mod functions;
 pub mod handled;
 pub mod reply;
 pub mod request;
+pub mod request_fields;
 pub mod slicing;
+pub mod subrequest;
 pub mod value;
 pub mod variable;
 pub mod variable_table;

@@ -135,6 +135,11 @@ impl Method {
         )
     }
 
+    /// Asks for what is there (RFC 9110 §9.2.1).
+    pub fn is_read(self) -> bool {
+        matches!(self, Method::Get | Method::Head)
+    }
+
     /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
     pub fn is_idempotent(self) -> bool {
         !matches!(

@@ -14,9 +14,10 @@ use crate::base::field_list::write_field_called;
 use crate::exchange::extras::{Extra, Values, put_value};
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
+use crate::exchange::request_fields;
 use crate::exchange::value::put;
 use crate::exchange::variable_table::Value;
-use crate::exchange::view::{self, View};
+use crate::exchange::view::View;
 use crate::transport::proxy_protocol;
 use crate::upstreams::fetch::Trace;
 
@@ -146,8 +147,8 @@ fn write_of_name(
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
             write_looked_up(request, sent, variable, out)
         }
-        Variable::Argument(name) => put(view::argument(&request.args, name), out),
-        Variable::RequestField(name) => view::put_field(request, name, out),
+        Variable::Argument(name) => put(request_fields::argument(&request.args, name), out),
+        Variable::RequestField(name) => request_fields::put_field(request, name, out),
         Variable::SentField(name) => {
             let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
             sent.is_some_and(|head| head.write_sent_field(name, out))
@@ -162,7 +163,7 @@ fn write_of_name(
         Variable::UpstreamCookie(name) => {
             of_upstream(request, |trace| trace.write_cookie(name, out))
         }
-        Variable::Cookie(name) => view::put_cookie(request, name, out),
+        Variable::Cookie(name) => request_fields::put_cookie(request, name, out),
         Variable::ProxyProtocolExtra(wanted) => match &request.connection.proxy {
             Some(proxy) => proxy_protocol::write_extra(&proxy.extras, *wanted, out),
             None => false,

@@ -7,7 +7,7 @@ use site::{Expires, LogLevel};
 use crate::base::clock;
 use crate::exchange::charset_map::Transcoder;
 use crate::exchange::compiled_location::adds_fields;
-use crate::exchange::reply::{Body, Reply};
+use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
@@ -42,22 +42,9 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
             }
             let value = match &added.constant {
                 Some(constant) => constant.clone(),
-                None if !request.configuration.site.http.uses_sent_fields => {
-                    Bytes::from(variable::evaluate(request, &added.value))
-                }
                 None => {
-                    let shown = Reply {
-                        head: std::mem::take(&mut reply.head),
-                        body: Body::Empty,
-                    };
-                    request.reply = Some(Box::new(shown));
-                    let value = variable::evaluate(request, &added.value);
-                    reply.head = request
-                        .reply
-                        .take()
-                        .map(|shown| shown.head)
-                        .unwrap_or_default();
-                    Bytes::from(value)
+                    let sent = Some(&reply.head);
+                    Bytes::from(variable::evaluate_sent(request, sent, &added.value))
                 }
             };
             put(reply, &added.name, on_one_line(value));

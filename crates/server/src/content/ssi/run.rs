@@ -20,7 +20,6 @@ use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::pipeline;
 use crate::respond::recode;
 use crate::respond::{BodyFraming, SendError, Sender};
 use crate::transport::body::RequestBody;
@@ -425,7 +424,7 @@ impl Page {
         let mut part = part;
         let included = Included {
             answer: tokio::spawn(async move {
-                let reply = pipeline::serve_internal(&mut part).await;
+                let reply = crate::exchange::subrequest::serve(&mut part).await;
                 (part, reply)
             }),
             stub,

@@ -8,10 +8,10 @@ use site::Builtin as B;
 
 use crate::base::random;
 use crate::exchange::request::Request;
+use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
-use crate::exchange::view::put_field;
 use crate::transport::body::RequestBody;
 
 pub const VARIABLES: Variables = &[
