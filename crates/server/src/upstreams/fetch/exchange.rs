@@ -91,7 +91,7 @@ impl UpstreamRequest {
                     key: asking.key.clone(),
                     head_limit_bytes,
                 };
-                let exchange = memcached::Exchange::start(stream, spec);
+                let exchange = memcached::Exchange::start(stream, spec, memcached::NoBody);
                 Exchange::Memcached(Box::new(exchange), asking.clone())
             }
         }
