@@ -17,16 +17,18 @@ use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback,
 
 use crate::access::{addresses as access, gate, limit_conn, limit_req};
 use crate::base::ready_or_pending::ReadyOrPending;
-use crate::content::policy::CachePlan;
+use crate::content::mirror;
 use crate::content::slice;
-use crate::content::slice::Slicing;
+use crate::content::through_cache::policy;
+use crate::content::through_cache::policy::CachePlan;
 use crate::content::{files, pass};
-use crate::content::{mirror, policy};
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::handled::Handled;
 use crate::exchange::pattern;
 use crate::exchange::pattern::Failures;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond;
@@ -35,30 +37,10 @@ use crate::route::Located;
 use crate::route::rewrite;
 use crate::route::rewrite::Rewritten;
 use crate::transport::body::RequestBody;
-use crate::transport::client::ClientSide;
+use crate::transport::client::{ClientSide, unless_gone};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
-
-/// What a stage of the way came to.
-pub enum Handled {
-    Reply(Box<Reply>),
-    /// No content, only a status: an error page or the built-in one.
-    Status(u16),
-    /// Likewise, with fields that go along (`WWW-Authenticate`, `Retry-After`).
-    StatusWith(u16, Fields),
-    /// Start over with another path.
-    Redirect {
-        path: Vec<u8>,
-        args: Vec<u8>,
-    },
-    /// Go on in `location @name`; the name with its `@`.
-    Named(Vec<u8>),
-    /// The client left; there is nobody to answer.
-    ClientGone,
-    /// Close without an answer (`return 444`).
-    Close,
-}
 
 /// Where a round begins.
 enum Entry {
@@ -552,16 +534,8 @@ fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
 
 /// Waits unless the client leaves meanwhile.
 async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
-    match client.stream() {
-        Some(stream) => tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            () = stream.closed() => false,
-        },
-        None => {
-            tokio::time::sleep(pause).await;
-            true
-        }
-    }
+    let pause = tokio::time::sleep(pause);
+    unless_gone(client.gone(true), pause).await.is_some()
 }
 
 /// Makes the response of the location that the request is in.

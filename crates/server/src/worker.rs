@@ -21,10 +21,10 @@ use crate::base::clock;
 use crate::content::mirror;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::request::LocalAddress;
 use crate::log::{access_log, error_log};
 use crate::stats::Stats;
 use crate::transport::connection;
+use crate::transport::facts::LocalAddress;
 use crate::transport::stream::ClientStream;
 use crate::worker_loads::{Accepted, ConnectionSlot, WorkerLoads};
 

@@ -124,7 +124,7 @@ fn find(
             .hint(format!("it belongs in {}", either(&places)));
             if context == Context::Main && spec.contexts.contains(&Context::Http) {
                 diagnostic =
-                    diagnostic.note("a block that was closed too early moves what follows");
+                    diagnostic.note("perhaps a } before this line closes the http block too early");
             }
             diagnostics.push(diagnostic);
         }

@@ -21,8 +21,9 @@ impl fmt::Display for Unkeyed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "in {}: {} reach the application and are not in the cache key; what one visitor \
-             sends there may shape the page of others (cache_shared on; sends nothing of it)",
+            "in {}: the application receives {}, which are not in the cache key; what one \
+             visitor sends there may change the page that others get (with cache_shared on; \
+             none of it is sent)",
             self.locations.join(", "),
             self.inputs.join(", ")
         )

@@ -11,12 +11,12 @@ use site::{AuthRequest, LogLevel, Satisfy, Settings};
 
 use crate::access::{addresses as access, auth_basic};
 use crate::content::subrequest;
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::pipeline::Handled;
 use crate::route::rewrite;
-use crate::transport::client::ClientSide;
+use crate::transport::client::{ClientSide, unless_gone};
 
 /// What one check says.
 enum Verdict {
@@ -112,13 +112,9 @@ fn by_password(request: &mut Request) -> Verdict {
 async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &ClientSide) -> Verdict {
     let mut asked = subrequest::to(request, &auth.target, b"");
     subrequest::make_get(&mut asked);
-    match client.stream() {
-        Some(stream) => tokio::select! {
-            biased;
-            () = subrequest::run(&mut asked) => {}
-            () = stream.closed() => return Verdict::Failed(Handled::ClientGone),
-        },
-        None => subrequest::run(&mut asked).await,
+    let asking = subrequest::run(&mut asked);
+    if unless_gone(client.gone(true), asking).await.is_none() {
+        return Verdict::Failed(Handled::ClientGone);
     }
     // nginx's subrequests share their variables with the request, so that what
     // the asked location `set` can be used here.

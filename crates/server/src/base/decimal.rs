@@ -21,6 +21,16 @@ pub fn put(number: u64, out: &mut Vec<u8>) {
     out.truncate(out.len() - zeros);
 }
 
+/// Appends milliseconds as seconds: `1.234`.
+pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) {
+    put(milliseconds / 1000, out);
+    let thousandths = milliseconds % 1000;
+    out.push(b'.');
+    for divisor in [100, 10, 1] {
+        out.push(b'0' + u8::try_from(thousandths / divisor % 10).unwrap_or(0));
+    }
+}
+
 #[cold]
 fn put_long(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());

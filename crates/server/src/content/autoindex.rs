@@ -16,12 +16,12 @@ use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 
 use crate::base::clock;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
-use crate::pipeline::Handled;
 
 /// CompiledLocations that a line has for a name.
 const NAME_WIDTH: usize = 50;

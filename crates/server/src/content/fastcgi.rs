@@ -3,7 +3,7 @@
 use ::fastcgi::{Error, Params, ParamsEncoder};
 use site::{Exchange, FastCgi};
 
-use crate::content::pass::{Asked, NOT_FOR_CACHE};
+use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
@@ -12,14 +12,14 @@ pub fn params(
     request: &mut Request,
     fastcgi: &FastCgi,
     exchange: &Exchange,
-    asked: &Asked<'_>,
+    purpose: &FetchPurpose<'_>,
 ) -> Result<Params, Error> {
     let mut values: Vec<(&[u8], Vec<u8>)> = Vec::with_capacity(fastcgi.params.len());
     for param in &fastcgi.params {
         let value = variable::evaluate(request, &param.value);
         values.push((&param.name, value));
     }
-    let validators = asked.validating.map(|stored| {
+    let validators = purpose.validating.map(|stored| {
         (
             stored.last_modified().map(<[u8]>::to_vec),
             stored.etag().map(<[u8]>::to_vec),
@@ -43,7 +43,7 @@ pub fn params(
     }
     if exchange.pass_request_headers {
         for (name, value) in request.head.fields() {
-            let left_out = asked.for_cache
+            let left_out = purpose.for_cache
                 && NOT_FOR_CACHE
                     .iter()
                     .any(|field| name.eq_ignore_ascii_case(field.as_bytes()));

@@ -21,12 +21,12 @@ use http1::escape::escape_uri;
 use site::{Coding, LogLevel, Precompressed, Root};
 
 use crate::content::autoindex;
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
-use crate::pipeline::Handled;
 use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};

@@ -10,8 +10,11 @@ use crate::exchange::variable;
 use crate::log::error_log;
 use crate::upstreams::fetch::MemcachedRequest;
 
-/// What is asked for this request; the error is a status.
-pub fn asking(request: &mut Request, memcached: &Memcached) -> Result<MemcachedRequest, u16> {
+/// What memcached is asked; the error is a status.
+pub fn upstream_request(
+    request: &mut Request,
+    memcached: &Memcached,
+) -> Result<MemcachedRequest, u16> {
     let mut key = Vec::new();
     variable::write(request, &memcached.key, &mut key);
     if key.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use site::{LogLevel, Mirror};
 use upstream::Class;
 
-use crate::content::subrequest;
+use crate::content::{request_body, subrequest};
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::transport::body::RequestBody;
@@ -33,7 +33,7 @@ pub async fn begin(
     client: &mut ClientSide,
 ) -> Result<(), u16> {
     if mirror.with_body && matches!(request.body, RequestBody::Unread) {
-        client.read_body(request).await?;
+        request_body::read(request, client).await?;
     }
     for target in &mirror.targets {
         let Some(slot) = MirrorSlot::take() else {

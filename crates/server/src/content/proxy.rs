@@ -13,7 +13,7 @@ use http1::{Framing, Version, escape, same_name};
 use site::{Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
-use crate::content::pass::{Asked, NOT_FOR_CACHE};
+use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::log::error_log;
@@ -137,7 +137,7 @@ pub fn write_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> boo
 
 /// A rendered request, and the body where `proxy_set_body` gives one.
 pub struct Rendered {
-    pub asking: HttpRequest,
+    pub request: HttpRequest,
     pub body: Option<Bytes>,
     pub is_head: bool,
 }
@@ -147,7 +147,7 @@ pub fn render(
     request: &mut Request,
     proxy: &Proxy,
     exchange: &Exchange,
-    asked: &Asked<'_>,
+    purpose: &FetchPurpose<'_>,
 ) -> Rendered {
     let body = proxy
         .body
@@ -158,7 +158,7 @@ pub fn render(
         None => framing(request, exchange),
     };
     let mut head = Vec::with_capacity(1024);
-    put_method(request, proxy, asked, &mut head);
+    put_method(request, proxy, purpose, &mut head);
     let is_head = head.eq_ignore_ascii_case(b"HEAD");
     head.push(b' ');
     let target_start = head.len();
@@ -171,7 +171,7 @@ pub fn render(
     });
     let options = put_set_fields(request, proxy, &mut head);
     put_framing(request, framing, &mut head);
-    if let Some(stored) = asked.validating {
+    if let Some(stored) = purpose.validating {
         if let Some(value) = stored.last_modified() {
             put_field(b"If-Modified-Since", value, &mut head);
         }
@@ -180,7 +180,7 @@ pub fn render(
         }
     }
     if exchange.pass_request_headers {
-        put_client_fields(request, proxy, asked, &mut head);
+        put_client_fields(request, proxy, purpose, &mut head);
     }
     head.extend_from_slice(b"\r\n");
     let keep_alive = match proxy.version {
@@ -188,12 +188,12 @@ pub fn render(
         ProxyVersion::Http11 => !options.close,
     };
     Rendered {
-        asking: HttpRequest {
+        request: HttpRequest {
             head: head.into(),
             target,
             framing,
             keep_alive,
-            allow_upgrade: options.upgrade && !asked.for_cache && asks_upgrade(request),
+            allow_upgrade: options.upgrade && !purpose.for_cache && asks_upgrade(request),
         },
         body,
         is_head,
@@ -261,13 +261,18 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
     options
 }
 
-fn put_client_fields(request: &Request, proxy: &Proxy, asked: &Asked<'_>, head: &mut Vec<u8>) {
+fn put_client_fields(
+    request: &Request,
+    proxy: &Proxy,
+    purpose: &FetchPurpose<'_>,
+    head: &mut Vec<u8>,
+) {
     for (name, value) in request.head.fields() {
         let is_set = proxy
             .fields
             .iter()
             .any(|field| same_name(&field.name, name));
-        let left_out = asked.for_cache
+        let left_out = purpose.for_cache
             && NOT_FOR_CACHE
                 .iter()
                 .any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
@@ -339,8 +344,13 @@ fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
 }
 
 /// Appends the method to an empty `head`.
-fn put_method(request: &mut Request, proxy: &Proxy, asked: &Asked<'_>, head: &mut Vec<u8>) {
-    if asked.as_get && request.method_name() == b"HEAD" {
+fn put_method(
+    request: &mut Request,
+    proxy: &Proxy,
+    purpose: &FetchPurpose<'_>,
+    head: &mut Vec<u8>,
+) {
+    if purpose.as_get && request.method_name() == b"HEAD" {
         head.extend_from_slice(b"GET");
         return;
     }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 
+use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
-use crate::pipeline::Handled;
 
 /// A picture of one transparent pixel, as small as GIF allows it.
 const EMPTY_GIF: &[u8; 43] = b"GIF89a\x01\x00\x01\x00\x80\x01\x00\x00\x00\x00\xff\xff\xff\

@@ -10,6 +10,7 @@ use site::Coding;
 
 use crate::base::decimal;
 use crate::base::open_file::OpenFile;
+use crate::transport::tunnel::Upgraded;
 use crate::upstreams::fetch::UpstreamBody;
 
 /// Head and body of a response.
@@ -303,7 +304,7 @@ pub enum Body {
     /// A response for this request alone.
     Upstream(Box<UpstreamBody>),
     /// What follows a 101: bytes both ways, until one side ends.
-    Tunnel(Box<UpstreamBody>),
+    Tunnel(Box<dyn Upgraded>),
     /// A part of a body that is still arriving.
     Window {
         body: Box<Body>,
@@ -436,12 +437,12 @@ impl Segment {
 
 impl Reply {
     /// The tunnel that begins behind the head, if one does.
-    pub fn take_tunnel(&mut self) -> Option<Box<UpstreamBody>> {
+    pub fn take_tunnel(&mut self) -> Option<Box<dyn Upgraded>> {
         if !matches!(self.body, Body::Tunnel(_)) {
             return None;
         }
         match std::mem::replace(&mut self.body, Body::Empty) {
-            Body::Tunnel(upstream) => Some(upstream),
+            Body::Tunnel(upgraded) => Some(upgraded),
             _ => None,
         }
     }

@@ -7,7 +7,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -16,44 +15,17 @@ use parking_lot::Mutex;
 use shared_request::NameSet;
 use site::{LocationId, Server, ServerId, Settings};
 
-use crate::content::slice::Slicing;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::reply::Reply;
+use crate::exchange::slicing::Slicing;
 use crate::transport::body::RequestBody;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::upstreams::fetch::Trace;
 
 /// How often a request may be redirected internally (nginx: 10).
 const MAX_INTERNAL_REDIRECTS: u8 = 10;
-
-/// What is known of the connection that a request came on.
-#[derive(Debug)]
-pub struct ConnectionFacts {
-    /// Serial number: `$connection`.
-    pub serial: u64,
-    /// `None`: a unix socket.
-    pub peer: Option<SocketAddr>,
-    pub local: LocalAddress,
-    /// Unix milliseconds.
-    pub accepted_at: u64,
-    pub proxy: Option<ProxyAddresses>,
-}
-
-#[derive(Debug, Clone)]
-pub enum LocalAddress {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-/// What the PROXY protocol said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProxyAddresses {
-    pub client: SocketAddr,
-    pub server: SocketAddr,
-    /// What version 2 says beyond addresses: type, length and value, repeated.
-    pub extras: Bytes,
-}
 
 /// The host that a request is for. Most requests of a connection name the one that the
 /// request before them did: it is handed on, so that what it comes to need not be found
@@ -274,6 +246,9 @@ pub struct Request {
     pub is_complete: bool,
 }
 
+/// Carries until when (unix milliseconds) its browser sees past the cache.
+pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
+
 /// What the cache did with a request, for variables and logs.
 #[derive(Debug, Clone, Default)]
 pub struct CacheFacts {
@@ -439,7 +414,7 @@ impl Request {
         let buffers = Buffers::take();
         let method = Method::parse(head.method());
         let place = configuration.locations.id(server, Server::ROOT);
-        let client = connection.peer;
+        let (client, scheme) = (connection.peer, connection.scheme);
         // Made where it stays: it is large.
         Box::write(
             Box::new_uninit(),
@@ -455,7 +430,7 @@ impl Request {
                 server,
                 location: Server::ROOT,
                 place,
-                scheme: "http",
+                scheme,
                 client,
                 started_at: now,
                 now,

@@ -6,18 +6,19 @@ mod tables;
 
 use std::net::{IpAddr, SocketAddr};
 
-use bytes::Bytes;
 use http1::is_spelt;
 use shared_request::arguments;
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::base::clock;
 use crate::base::decimal;
-use crate::content::policy;
+use crate::base::field_list::write_field_called;
+use crate::content::through_cache::cookies as cache_cookies;
 use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
 use crate::exchange::pattern;
-use crate::exchange::request::{LocalAddress, Request, View};
+use crate::exchange::request::{Request, View};
+use crate::transport::facts::LocalAddress;
 
 /// Versions of nginx whose language and behaviour this server speaks.
 pub const NGINX_VERSION: &str = "1.31.5";
@@ -182,7 +183,7 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
                 && rules
                     .ignored_cookies
                     .iter()
-                    .any(|glob| policy::matches_glob(glob, name))
+                    .any(|glob| cache_cookies::matches_glob(glob, name))
             {
                 return false;
             }
@@ -245,14 +246,16 @@ fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
     true
 }
 
+/// Is one of the conditions true?
+pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
+    conditions
+        .iter()
+        .any(|condition| is_true(request, condition))
+}
+
 /// Seconds with milliseconds: `1.234`.
 pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
-    put_number(milliseconds / 1000, out);
-    let thousandths = milliseconds % 1000;
-    out.push(b'.');
-    for divisor in [100, 10, 1] {
-        out.push(b'0' + u8::try_from(thousandths / divisor % 10).unwrap_or(0));
-    }
+    decimal::put_seconds(milliseconds, out);
     true
 }
 
@@ -338,9 +341,9 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
                 )
             }
         },
-        B::ServerPort => match &request.connection.local {
-            LocalAddress::Tcp(address) => put_number(address.port(), out),
-            LocalAddress::Unix(_) => true,
+        B::ServerPort => match request.connection.local.port() {
+            Some(port) => put_number(port, out),
+            None => true,
         },
         B::ProxyProtocolAddr
         | B::ProxyProtocolPort
@@ -385,7 +388,7 @@ fn write_builtin(request: &mut Request, builtin: Builtin, out: &mut Vec<u8>) -> 
         B::RequestTime => put_seconds(clock::now().saturating_sub(request.started_at), out),
         B::RequestLength => put_number(request.received_bytes, out),
         B::RequestId => write_request_id(request, out),
-        B::SliceRange => match crate::content::slice::range(request) {
+        B::SliceRange => match crate::content::slice::range::range(request) {
             Some(range) => put(Some(range.as_bytes()), out),
             None => false,
         },
@@ -503,7 +506,7 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
         && !rules.ignored_cookies.is_empty()
         && name == b"cookie"
     {
-        return policy::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
+        return cache_cookies::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
     }
     if !request.head.view().may_have_spelt(name) {
         return false;
@@ -526,20 +529,6 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
         out.extend_from_slice(value);
     }
     true
-}
-
-/// Appends the values of all fields that a variable's `name` means, joined as one;
-/// false where there is none.
-pub fn write_field_called(name: &[u8], fields: &[(Bytes, Bytes)], out: &mut Vec<u8>) -> bool {
-    let mut found = false;
-    for (_, value) in fields.iter().filter(|(field, _)| is_spelt(name, field)) {
-        if found {
-            out.extend_from_slice(b", ");
-        }
-        out.extend_from_slice(value);
-        found = true;
-    }
-    found
 }
 
 /// The value of the first argument called `name` (no case), as sent. An argument

@@ -319,7 +319,7 @@ fn writer_cookie(request: &Request, lifetime: Duration) -> Bytes {
     let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
     let until = request.now.saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);
-    let name = String::from_utf8_lossy(crate::content::policy::WRITER_COOKIE);
+    let name = String::from_utf8_lossy(crate::exchange::request::WRITER_COOKIE);
     Bytes::from(format!(
         "{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax"
     ))

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,131 +19,15 @@ use parking_lot::Mutex;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
+use upstream_exchange::BodySource;
 
+use crate::base::request_body::{BodyError, ClientFault, Spooled};
 use crate::transport::stream::ClientStream;
+
+pub use crate::base::request_body::RequestBody;
 
 /// How much is read from a client at once.
 const READ_BYTES: usize = 16 * 1024;
-/// How much of a spooled body is handed on at once.
-const SPOOL_BYTES: usize = 32 * 1024;
-
-/// Where a request's body is.
-pub enum RequestBody {
-    None,
-    /// Not read yet: it is still on the connection.
-    Unread,
-    Memory(Bytes),
-    Spooled(Arc<Spooled>),
-    /// Handed on to the upstream while it arrives.
-    Streamed,
-}
-
-/// A body in a temporary file, which goes when the last user does: the system sees to that
-/// where the file has no name, however this process ends.
-pub struct Spooled {
-    file: File,
-    /// Where `client_body_in_file_only` gives it one.
-    name: Option<FileName>,
-    length: u64,
-}
-
-/// A file's name, removed with the last user of the file unless it is to stay.
-struct FileName {
-    path: PathBuf,
-    keep: bool,
-}
-
-impl Drop for FileName {
-    fn drop(&mut self) {
-        if !self.keep {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-impl RequestBody {
-    /// The same body once more; nothing where it cannot be read twice.
-    pub fn share(&self) -> RequestBody {
-        match self {
-            RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
-            RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
-            RequestBody::None | RequestBody::Unread | RequestBody::Streamed => RequestBody::None,
-        }
-    }
-
-    /// The bytes, where they are in memory: `$request_body`.
-    pub fn in_memory(&self) -> Option<&[u8]> {
-        match self {
-            RequestBody::Memory(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-
-    /// `$request_body_file`: only a file that somebody asked for has a name.
-    pub fn file_name(&self) -> Option<&[u8]> {
-        match self {
-            RequestBody::Spooled(spooled) => {
-                let path = &spooled.name.as_ref()?.path;
-                Some(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
-            }
-            _ => None,
-        }
-    }
-
-    /// Bytes in it, where that is known.
-    pub fn length(&self) -> Option<u64> {
-        match self {
-            RequestBody::None => Some(0),
-            RequestBody::Memory(bytes) => Some(bytes.len() as u64),
-            RequestBody::Spooled(spooled) => Some(spooled.length),
-            RequestBody::Unread | RequestBody::Streamed => None,
-        }
-    }
-}
-
-/// What is wrong with a body, and what the client is told.
-#[derive(Debug)]
-pub enum BodyError {
-    /// Longer than `client_max_body_size`.
-    TooLarge,
-    /// The chunked coding is broken.
-    Malformed,
-    /// The client closed or the connection failed.
-    Gone(io::Error),
-    /// Nothing came within `client_body_timeout`.
-    TimedOut,
-    /// The temporary file could not be written.
-    Spool(PathBuf, io::Error),
-}
-
-impl BodyError {
-    pub fn status(&self) -> u16 {
-        match self {
-            BodyError::TooLarge => 413,
-            BodyError::Malformed | BodyError::Gone(_) => 400,
-            BodyError::TimedOut => 408,
-            BodyError::Spool(..) => 500,
-        }
-    }
-}
-
-impl std::fmt::Display for BodyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            BodyError::TooLarge => f.write_str("client intended to send too large chunked body"),
-            BodyError::Malformed => f.write_str("client sent invalid chunked body"),
-            BodyError::Gone(error) => write!(f, "client prematurely closed connection ({error})"),
-            BodyError::TimedOut => f.write_str("client timed out"),
-            BodyError::Spool(path, error) => {
-                write!(
-                    f,
-                    "request body could not be kept in {}: {error}",
-                    path.display()
-                )
-            }
-        }
-    }
-}
 
 /// What is left of the current request's body on the connection.
 enum Rest {
@@ -370,6 +254,7 @@ fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
     }
 }
 
+/// A body that is being written to a file.
 struct Spool(Spooled);
 
 /// Ends the name of a file that goes with its request, as those of `clean` do.
@@ -447,11 +332,7 @@ impl Spool {
                 Ok,
             )
         })?;
-        Ok(Spool(Spooled {
-            file,
-            name: None,
-            length: 0,
-        }))
+        Ok(Spool(Spooled::unnamed(file)))
     }
 
     /// With a name that nobody can guess: the folder is everybody's.
@@ -460,11 +341,7 @@ impl Spool {
             .prefix("mayfly-body-")
             .tempfile_in(SPARE_FOLDER)?;
         let (file, path) = made.keep().map_err(|refused| refused.error)?;
-        Ok(Spool(Spooled {
-            file,
-            name: Some(FileName { path, keep: false }),
-            length: 0,
-        }))
+        Ok(Spool(Spooled::named(file, path, false)))
     }
 
     fn create_named(settings: &BodySettings) -> Result<Spool, BodyError> {
@@ -486,11 +363,7 @@ impl Spool {
                 Ok(file) => {
                     // See `sweep`. Without a lock a leftover stays, and that is all.
                     let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-                    return Ok(Spool(Spooled {
-                        file,
-                        name: Some(FileName { path, keep }),
-                        length: 0,
-                    }));
+                    return Ok(Spool(Spooled::named(file, path, keep)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -503,105 +376,50 @@ impl Spool {
     }
 
     fn write(&mut self, settings: &BodySettings, bytes: &[u8]) -> Result<(), BodyError> {
-        let spooled = &mut self.0;
-        spooled
-            .file
-            .write_all_at(bytes, spooled.length)
-            .map_err(|error| BodyError::Spool(settings.temp_path.clone(), error))?;
-        spooled.length += bytes.len() as u64;
-        Ok(())
+        self.0
+            .append(bytes)
+            .map_err(|error| BodyError::Spool(settings.temp_path.clone(), error))
     }
 }
 
 /// Where the receiving half comes back to after it was lent out.
 pub type InputHome = Arc<Mutex<Option<ClientInput>>>;
 
-/// A body on its way to an upstream.
-pub enum OutgoingBody {
-    Memory(Bytes),
-    Spooled {
-        spooled: Arc<Spooled>,
-        offset: u64,
-    },
-    /// The connection's receiving half; it goes home when this is dropped.
-    Streaming {
-        input: Option<Box<ClientInput>>,
-        home: InputHome,
-    },
+/// A body that is handed on while it arrives: the connection's receiving half, which goes
+/// home when this is dropped.
+pub struct LentInput {
+    /// Some until it is dropped.
+    input: Option<Box<ClientInput>>,
+    home: InputHome,
 }
 
-impl Drop for OutgoingBody {
+impl LentInput {
+    pub fn new(input: ClientInput, home: InputHome) -> LentInput {
+        LentInput {
+            input: Some(Box::new(input)),
+            home,
+        }
+    }
+}
+
+impl Drop for LentInput {
     fn drop(&mut self) {
-        if let OutgoingBody::Streaming { input, home } = self {
-            *home.lock() = input.take().map(|input| *input);
-        }
+        *self.home.lock() = self.input.take().map(|input| *input);
     }
 }
 
-impl OutgoingBody {
-    /// A body that can be sent again, as it is at its beginning.
-    pub fn replay(body: &RequestBody) -> OutgoingBody {
-        match body {
-            RequestBody::Memory(bytes) => OutgoingBody::Memory(bytes.clone()),
-            RequestBody::Spooled(spooled) => OutgoingBody::Spooled {
-                spooled: spooled.clone(),
-                offset: 0,
-            },
-            _ => OutgoingBody::Memory(Bytes::new()),
-        }
-    }
-}
-
-impl fastcgi::BodySource for OutgoingBody {
+impl BodySource for LentInput {
     fn is_at_end(&self) -> bool {
-        match self {
-            OutgoingBody::Memory(bytes) => bytes.is_empty(),
-            OutgoingBody::Spooled { spooled, offset } => *offset == spooled.length,
-            OutgoingBody::Streaming { input, .. } => {
-                input.as_ref().is_none_or(|input| input.is_done())
-            }
-        }
+        self.input.as_ref().is_none_or(|input| input.is_done())
     }
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        match self {
-            OutgoingBody::Memory(bytes) => {
-                let all = std::mem::take(bytes);
-                Poll::Ready((!all.is_empty()).then_some(Ok(all)))
-            }
-            OutgoingBody::Spooled { spooled, offset } => {
-                let left = usize::try_from(spooled.length - *offset).unwrap_or(usize::MAX);
-                if left == 0 {
-                    return Poll::Ready(None);
-                }
-                let mut piece = BytesMut::zeroed(left.min(SPOOL_BYTES));
-                match spooled.file.read_exact_at(&mut piece, *offset) {
-                    Ok(()) => {
-                        *offset += piece.len() as u64;
-                        Poll::Ready(Some(Ok(piece.freeze())))
-                    }
-                    Err(error) => Poll::Ready(Some(Err(error))),
-                }
-            }
-            OutgoingBody::Streaming { input, .. } => match input {
-                None => Poll::Ready(None),
-                Some(input) => ready!(input.poll_body(cx))
-                    .map_err(|error| io::Error::other(ClientFault(error)))
-                    .transpose()
-                    .into(),
-            },
+        match &mut self.input {
+            None => Poll::Ready(None),
+            Some(input) => ready!(input.poll_body(cx))
+                .map_err(|error| io::Error::other(ClientFault(error)))
+                .transpose()
+                .into(),
         }
     }
 }
-
-/// A client's fault that came up while its body was handed on.
-#[derive(Debug)]
-pub struct ClientFault(pub BodyError);
-
-impl std::fmt::Display for ClientFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for ClientFault {}

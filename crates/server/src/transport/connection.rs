@@ -29,15 +29,16 @@ use crate::base::ready_or_pending::ReadyOrPending;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request;
-use crate::exchange::request::{ConnectionFacts, HostName, LocalAddress, Method, Request};
+use crate::exchange::request::{HostName, Method, Request};
 use crate::log::{access_log, error_log};
 use crate::pipeline;
 use crate::respond;
 use crate::respond::{After, SendError};
 use crate::transport::body::RequestBody;
-use crate::transport::client::ClientSide;
+use crate::transport::client::{ClientSide, WriteInformational};
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::transport::stream::{ClientStream, Phase};
-use crate::transport::{proxy_protocol, tunnel};
+use crate::transport::{informational, proxy_protocol, tunnel};
 use crate::worker::Shared;
 use crate::worker_loads::ConnectionSlot;
 
@@ -66,6 +67,7 @@ pub fn serve(
         serial,
         peer,
         local,
+        scheme: "http",
         accepted_at: clock::now(),
         proxy: None,
     };
@@ -366,7 +368,9 @@ impl Connection {
         refused: Option<RequestError>,
     ) -> Next {
         let expects = framing != Framing::None && http1::expects_continue(&request.head);
-        self.client.begin(framing, expects);
+        let may_inform = request.head.version() >= Version::Http11;
+        let informational = may_inform.then_some(informational::write as WriteInformational);
+        self.client.begin(framing, expects, informational);
         if framing != Framing::None {
             request.body = RequestBody::Unread;
         }
@@ -417,7 +421,7 @@ impl Connection {
                 None => BytesMut::new(),
             };
             let until = self.shared.outlived(request.configuration.shared().clone());
-            let moved = Box::pin(tunnel::run(&self.stream, ahead, *upstream, until)).await;
+            let moved = Box::pin(tunnel::run(&self.stream, ahead, upstream, until)).await;
             request.bytes_sent += moved.to_client;
             request.received_bytes += moved.to_upstream;
             after = Ok(After::Close);

@@ -3,7 +3,9 @@
 pub mod body;
 pub mod client;
 pub mod connection;
+pub mod facts;
 pub mod gathered;
+mod informational;
 pub mod proxy_protocol;
 pub mod stream;
 pub mod tunnel;

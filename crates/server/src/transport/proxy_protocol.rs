@@ -9,8 +9,8 @@ use bytes::Bytes;
 use site::ProxyExtra;
 
 use crate::base::decimal;
-use crate::exchange::request::ProxyAddresses;
 use crate::transport::body::ClientInput;
+use crate::transport::facts::ProxyAddresses;
 
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Longest version 1 line, by the specification.

@@ -9,12 +9,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use crate::transport::stream::ClientStream;
-use crate::upstreams::fetch::UpstreamBody;
 
 /// Held for each direction at most.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -26,39 +25,60 @@ pub struct Moved {
     pub to_upstream: u64,
 }
 
+/// A stream of bytes both ways.
+pub trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
+
+/// Whoever has agreed to switch protocols. Dropped unopened, it is given up.
+pub trait Upgraded: Send + Sync {
+    /// The connection as it is behind the 101; `None` where it has broken meanwhile.
+    fn open(self: Box<Self>) -> Option<FarSide>;
+}
+
+/// The side of a tunnel that is not the client.
+pub struct FarSide {
+    pub stream: Box<dyn Duplex>,
+    /// What came behind the 101.
+    pub received: Bytes,
+    /// The tunnel ends when nothing has moved for so long.
+    pub idle: Duration,
+    /// Is told when the tunnel has ended.
+    pub end: Box<dyn FnOnce(Moved) + Send>,
+}
+
 /// Runs the tunnel to its end. `ahead`: what the client sent before it knew.
 /// `until` resolves when the tunnel has to end in any case.
 pub async fn run(
     client: &ClientStream,
     ahead: BytesMut,
-    upstream: UpstreamBody,
+    upgraded: Box<dyn Upgraded>,
     until: impl Future<Output = ()>,
 ) -> Moved {
-    let idle = upstream.settings().read_timeout;
-    let Some((stream, answered, lease)) = upstream.into_tunnel() else {
+    let Some(far) = upgraded.open() else {
         return Moved::default();
     };
     let mut tunnel = Tunnel {
         client,
-        upstream: stream,
+        upstream: far.stream,
         upward: Way::with(ahead),
-        downward: Way::with(BytesMut::from(&answered[..])),
+        downward: Way::with(BytesMut::from(&far.received[..])),
     };
     tokio::select! {
-        () = tunnel.pump(idle) => {}
+        () = tunnel.pump(far.idle) => {}
         () = until => {}
     }
     let moved = Moved {
         to_client: tunnel.downward.moved,
         to_upstream: tunnel.upward.moved,
     };
-    lease.end(moved.to_upstream, moved.to_client);
+    (far.end)(moved);
     moved
 }
 
-struct Tunnel<'a, S> {
+struct Tunnel<'a> {
     client: &'a ClientStream,
-    upstream: S,
+    upstream: Box<dyn Duplex>,
     upward: Way,
     downward: Way,
 }
@@ -89,7 +109,7 @@ impl Way {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Tunnel<'_, S> {
+impl Tunnel<'_> {
     /// Until a side has ended and the other has what it said, or nothing moved
     /// for `idle`.
     async fn pump(&mut self, idle: Duration) {

@@ -25,11 +25,11 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
+use crate::base::request_body::RequestBody;
 use crate::base::{clock, random};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::log::error_log;
-use crate::transport::body::OutgoingBody;
-use crate::upstreams::fetch::{Event, HttpRequest, UpstreamRequest};
+use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
 
 pub use verdict::Answer;
 
@@ -45,7 +45,7 @@ pub struct Check {
     number: usize,
     settings: HealthCheck,
     rules: Option<MatchRules>,
-    asking: UpstreamRequest,
+    request: UpstreamRequest,
     pass: Arc<Pass>,
     configuration: Weak<ActiveConfiguration>,
 }
@@ -84,7 +84,7 @@ pub fn checks(configuration: &Arc<ActiveConfiguration>) -> Vec<Check> {
             rules: settings
                 .matching
                 .and_then(|id| http.matches.get(id.0).cloned()),
-            asking: asking(settings, pass)?,
+            request: upstream_request(settings, pass)?,
             pass: pass.clone(),
             settings: settings.clone(),
             configuration: Arc::downgrade(configuration),
@@ -190,10 +190,10 @@ impl Check {
     async fn ask(&self, connection: Kept, kept: &mut Option<Kept>) -> Result<Answer, String> {
         let exchange = &self.pass.exchange;
         let head_limit = usize::try_from(exchange.head_bytes).unwrap_or(usize::MAX);
-        let body = OutgoingBody::replay(&crate::transport::body::RequestBody::None);
+        let body = OutgoingBody::replay(&RequestBody::None);
         let born = connection.born;
         let mut under_way = self
-            .asking
+            .request
             .start(connection.stream, false, false, head_limit, body);
         let mut answer = Answer::default();
         loop {
@@ -334,7 +334,7 @@ fn at_port(endpoint: &Endpoint, port: Option<u16>) -> Endpoint {
 
 /// The request of a check in its protocol's terms; `None` where none can be
 /// made of what the location says.
-fn asking(check: &HealthCheck, pass: &Pass) -> Option<UpstreamRequest> {
+fn upstream_request(check: &HealthCheck, pass: &Pass) -> Option<UpstreamRequest> {
     match &pass.protocol {
         Protocol::FastCgi(fastcgi) => {
             let root = match &check.settings.files.root {
@@ -369,13 +369,13 @@ fn asking(check: &HealthCheck, pass: &Pass) -> Option<UpstreamRequest> {
                 keep_conn: check.keepalive_time.is_some(),
             })
         }
-        Protocol::Http(proxy) => Some(UpstreamRequest::Http(http_asking(check, proxy))),
+        Protocol::Http(proxy) => Some(UpstreamRequest::Http(http_request(check, proxy))),
         // Refused when the configuration is read.
         Protocol::Memcached(_) => None,
     }
 }
 
-fn http_asking(check: &HealthCheck, proxy: &Proxy) -> HttpRequest {
+fn http_request(check: &HealthCheck, proxy: &Proxy) -> HttpRequest {
     let keep_alive = check.keepalive_time.is_some();
     let mut head = BytesMut::new();
     head.extend_from_slice(b"GET ");

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::cache::Purge;
-use super::exchange::Prefix;
+use super::cache_purge::PurgeDirective;
+use super::exchange::DirectivePrefix;
 use super::level::Level;
-use super::location_tree::Place;
+use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
 use crate::model::*;
 
-pub(crate) const FASTCGI: Prefix = Prefix {
+pub(crate) const FASTCGI: DirectivePrefix = DirectivePrefix {
     prefix: "fastcgi",
     hidden: &[
         "status",
@@ -54,11 +54,11 @@ const USUAL_PARAMS: [(&str, &str); 22] = [
 
 impl Lowering<'_> {
     /// FastCGI where this level passes requests on; every value is read anyway.
-    pub fn fastcgi(&mut self, level: &Level<'_>, place: Place) -> Option<Pass> {
+    pub fn fastcgi(&mut self, level: &Level<'_>, block: BlockKind) -> Option<Pass> {
         let target = self.fastcgi_target(level);
         let purge = self.cache_purge(level, &FASTCGI);
         let exchange = self.exchange(level, &FASTCGI);
-        let is_handled = target.is_some() && place != Place::Http;
+        let is_handled = target.is_some() && block != BlockKind::Http;
         let cache = self.cache_rules(level, &FASTCGI, &exchange, &purge, is_handled);
         let fastcgi = FastCgi {
             params: self.fastcgi_params(level),
@@ -74,7 +74,7 @@ impl Lowering<'_> {
         let target = match (target, purge) {
             (Some(target), _) => target,
             // Never asked: a location that only purges has no other answer.
-            (None, Purge::Handler { .. }) if place == Place::Location => {
+            (None, PurgeDirective::Handler { .. }) if block == BlockKind::Location => {
                 PassTarget::Variable(Template::default())
             }
             _ => return None,

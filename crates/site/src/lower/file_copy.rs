@@ -4,7 +4,7 @@
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::exchange::Prefix;
+use super::exchange::DirectivePrefix;
 use super::level::Level;
 use crate::check::Node;
 use crate::model::*;
@@ -17,7 +17,7 @@ const PERMISSIONS: [(&str, u32); 2] = [("rw", 6), ("r", 4)];
 const USER_MODE: u32 = 0o600;
 
 impl Lowering<'_> {
-    pub fn file_copy(&mut self, level: &Level<'_>, protocol: &Prefix) -> Option<FileCopy> {
+    pub fn file_copy(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> Option<FileCopy> {
         self.refuse_cache_beside_store(level, protocol);
         let mode = self.file_mode(level, &protocol.name("_store_access"));
         let node = level.find(&protocol.name("_store"))?;
@@ -34,7 +34,7 @@ impl Lowering<'_> {
         (!is_replaced).then_some(FileCopy { path, mode })
     }
 
-    fn refuse_cache_beside_store(&mut self, level: &Level<'_>, protocol: &Prefix) {
+    fn refuse_cache_beside_store(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) {
         let (store, cache) = (protocol.name("_store"), protocol.name("_cache"));
         let on_here = |name| level.own(name).iter().copied().find(|node| is_on(node));
         let (Some(node), Some(_)) = (on_here(&store), on_here(&cache)) else {
@@ -85,7 +85,7 @@ fn permission(word: &str) -> Option<(&'static str, u32)> {
 
 /// Of `*_store` and `*_cache`, is `rest` switched on at the nearest level that
 /// has any line of the two? It then takes the other's place.
-pub(super) fn is_on_nearest(level: &Level<'_>, protocol: &Prefix, rest: &str) -> bool {
+pub(super) fn is_on_nearest(level: &Level<'_>, protocol: &DirectivePrefix, rest: &str) -> bool {
     let name = protocol.name(rest);
     let both = [protocol.name("_store"), protocol.name("_cache")];
     let nearest = level.list(&both.each_ref().map(String::as_str));

@@ -15,7 +15,7 @@ use crate::model::*;
 const MAX_PORT_RANGE: u16 = 1024;
 
 /// One line, for each address that it names.
-struct Listen {
+struct ListenLine {
     address: ListenAddress,
     options: ListenOptions,
     /// Options of the socket were given.
@@ -25,7 +25,7 @@ struct Listen {
 }
 
 /// A listener under construction.
-struct Draft {
+struct ListenerDraft {
     listener: Listener,
     default: Option<Span>,
     options: Option<Span>,
@@ -36,7 +36,7 @@ struct Draft {
 impl Lowering<'_> {
     /// One listener for each distinct address, with the names behind it.
     pub fn listeners(&mut self, servers: &[&Node<'_>]) -> Vec<Listener> {
-        let mut drafts: Vec<Draft> = Vec::new();
+        let mut drafts: Vec<ListenerDraft> = Vec::new();
         let mut indexes = std::collections::HashMap::new();
         for (index, server) in servers.iter().enumerate() {
             let id = ServerId(index);
@@ -44,7 +44,7 @@ impl Lowering<'_> {
             for listen in self.listens(server) {
                 let span = listen.span.unwrap_or_else(|| server.span());
                 let at = *indexes.entry(listen.address.clone()).or_insert_with(|| {
-                    drafts.push(Draft {
+                    drafts.push(ListenerDraft {
                         listener: Listener {
                             address: listen.address.clone(),
                             options: ListenOptions::default(),
@@ -68,7 +68,13 @@ impl Lowering<'_> {
     }
 
     /// Adds a line of server `id`; false where the server has this address already.
-    fn join(&mut self, draft: &mut Draft, listen: Listen, id: ServerId, span: Span) -> bool {
+    fn join(
+        &mut self,
+        draft: &mut ListenerDraft,
+        listen: ListenLine,
+        id: ServerId,
+        span: Span,
+    ) -> bool {
         let shown = show(&listen.address);
         if draft.last_server == id {
             self.error(span, format!("a duplicate listen {shown}"));
@@ -93,7 +99,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(span, format!("duplicate listen options for {shown}"))
                         .label("options of a socket are written once")
-                        .note_at(first, "they are here already"),
+                        .note_at(first, "they are given here"),
                 );
             } else {
                 let proxy_protocol = draft.listener.options.proxy_protocol;
@@ -107,7 +113,7 @@ impl Lowering<'_> {
         true
     }
 
-    fn listens(&mut self, server: &Node<'_>) -> Vec<Listen> {
+    fn listens(&mut self, server: &Node<'_>) -> Vec<ListenLine> {
         let lines: Vec<&Node<'_>> = server
             .children
             .iter()
@@ -115,7 +121,7 @@ impl Lowering<'_> {
             .collect();
         if lines.is_empty() {
             let port = if self.options.privileged { 80 } else { 8000 };
-            return vec![Listen {
+            return vec![ListenLine {
                 address: ListenAddress::Tcp((Ipv4Addr::UNSPECIFIED, port).into()),
                 options: ListenOptions::default(),
                 sets_options: false,
@@ -129,7 +135,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn listen(&mut self, node: &Node<'_>) -> Vec<Listen> {
+    fn listen(&mut self, node: &Node<'_>) -> Vec<ListenLine> {
         if let Some(word) = node.args().iter().find(|word| word.text == "quic") {
             // It is UDP: an address of its own, whatever listens on the port by TCP.
             self.report(
@@ -152,7 +158,7 @@ impl Lowering<'_> {
         }
         addresses
             .into_iter()
-            .map(|address| Listen {
+            .map(|address| ListenLine {
                 address,
                 options: options.clone(),
                 sets_options,

@@ -70,7 +70,7 @@ impl Lowering<'_> {
                 None => Some(LogLevel::Error),
             };
             if word.starts_with("memory:") {
-                self.invalid(word, "log", "logs in memory are not there");
+                self.invalid(word, "log", "Mayfly cannot log to memory");
                 continue;
             }
             if let (Some(target), Some(level)) = (self.log_target(word), least) {

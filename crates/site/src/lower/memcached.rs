@@ -1,13 +1,13 @@
 //! `memcached_pass` and what steers it.
 
 use super::Lowering;
-use super::exchange::Prefix;
+use super::exchange::DirectivePrefix;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::to_u32;
 use crate::model::*;
 
-const MEMCACHED: Prefix = Prefix {
+const MEMCACHED: DirectivePrefix = DirectivePrefix {
     prefix: "memcached",
     hidden: &[],
 };

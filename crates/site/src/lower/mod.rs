@@ -6,11 +6,12 @@
 //!
 //! Inheritance is two questions to a [`level::Level`]: the nearest level that
 //! has a directive, and the nearest that has any line of a list. Every file
-//! below lowers one subject by asking them. All mistakes are gathered;
+//! below lowers one subject by asking them. All mistakes are collected;
 //! whatever is wrong is replaced by its default so that the rest is read too.
 
 mod access;
 mod cache;
+mod cache_purge;
 mod cache_shared;
 mod compression;
 mod exchange;
@@ -196,7 +197,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn finish(mut self) -> (bool, Vec<Diagnostic>) {
-        self.report_undefined_variables();
+        for undefined in self.variables.undefined() {
+            self.report(undefined);
+        }
         let place = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
         self.diagnostics.sort_by_key(place);
         // Levels that inherit a value report its mistake once more.

@@ -58,7 +58,7 @@ impl Lowering<'_> {
             .collect();
         let named = groups
             .into_iter()
-            .map(|(group, name)| (group, self.filled_slot(&name)))
+            .map(|(group, name)| (group, self.variables.filled_slot(&name)))
             .collect();
         Some(Arc::new(Pattern::new(text, caseless, regex, named)))
     }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::cache::Purge;
-use super::exchange::Prefix;
+use super::cache_purge::PurgeDirective;
+use super::exchange::DirectivePrefix;
 use super::level::Level;
-use super::location::{Matched, Matcher};
-use super::location_tree::Place;
+use super::location::{LocationMatcher, MatchKind};
+use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
 use crate::model::*;
 
-pub(crate) const PROXY: Prefix = Prefix {
+pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
     prefix: "proxy",
     hidden: &[
         "date",
@@ -36,6 +36,12 @@ const FRAMING_FIELDS: [&str; 2] = ["content-length", "transfer-encoding"];
 /// Fields of the client's request that concern its own connection only.
 const NOT_PASSED: [&str; 4] = ["te", "keep-alive", "expect", "upgrade"];
 
+/// nginx's words.
+const URI_OF_UNKNOWN_PREFIX: &str = "\"proxy_pass\" cannot have URI part in location given by regular expression, or inside named location, or inside \"if\" statement, or inside \"limit_except\" block";
+/// nginx's words.
+const REDIRECT_OF_VARIABLES: &str =
+    "\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables";
+
 /// What `proxy_pass` says.
 struct PassUrl {
     is_tls: bool,
@@ -45,9 +51,27 @@ struct PassUrl {
     port: String,
 }
 
+impl PassUrl {
+    /// Of a location that asks no upstream.
+    fn nowhere() -> PassUrl {
+        PassUrl {
+            is_tls: false,
+            target: PassTarget::Variable(Template::default()),
+            uri: None,
+            host: String::new(),
+            port: String::new(),
+        }
+    }
+}
+
 impl Lowering<'_> {
     /// A proxy where this level passes requests on; every value is read anyway.
-    pub fn proxy(&mut self, level: &Level<'_>, place: Place, matcher: &Matcher) -> Option<Pass> {
+    pub fn proxy(
+        &mut self,
+        level: &Level<'_>,
+        block: BlockKind,
+        matcher: &LocationMatcher,
+    ) -> Option<Pass> {
         let node = level.own("proxy_pass").first().copied();
         let url = node.and_then(|node| self.pass_url(node.arg(0)));
         if let Some(PassUrl {
@@ -59,7 +83,7 @@ impl Lowering<'_> {
         }
         let purge = self.cache_purge(level, &PROXY);
         let exchange = self.exchange(level, &PROXY);
-        let is_handled = url.is_some() && place != Place::Http;
+        let is_handled = url.is_some() && block != BlockKind::Http;
         let cache = self.cache_rules(level, &PROXY, &exchange, &purge, is_handled);
         let version = self.choice(
             level,
@@ -79,43 +103,27 @@ impl Lowering<'_> {
             .optional_template(level, "proxy_ssl_name")
             .unwrap_or_else(proxy_host);
         let pass_trailers = self.flag(level, "proxy_pass_trailers", false);
-        let (target, uri, is_tls, host, port) = match (url, &purge) {
-            (Some(url), _) => {
-                let uri = match (&url.target, url.uri) {
-                    (PassTarget::Variable(_), _) => ProxyUri::OfTarget,
-                    (PassTarget::Group(_), None) => ProxyUri::Kept,
-                    (PassTarget::Group(_), Some(uri)) => {
-                        self.check_uri_part(node.map(|node| node.arg(0)), place, matcher);
-                        ProxyUri::Replaces {
-                            uri: bytes(&uri),
-                            prefix_bytes: matcher.text.len(),
-                        }
-                    }
-                };
-                (url.target, uri, url.is_tls, url.host, url.port)
-            }
+        let url = match (url, &purge) {
+            (Some(url), _) => url,
             // Never asked: a location that only purges has no other answer.
-            (None, Purge::Handler { .. }) if place == Place::Location => (
-                PassTarget::Variable(Template::default()),
-                ProxyUri::Kept,
-                false,
-                String::new(),
-                String::new(),
-            ),
+            (None, PurgeDirective::Handler { .. }) if block == BlockKind::Location => {
+                PassUrl::nowhere()
+            }
             _ => return None,
         };
+        let uri = self.proxy_uri(&url, node.map(|node| node.arg(0)), block, matcher);
         Some(Pass {
-            target,
+            target: url.target,
             exchange,
             cache: cache.map(Arc::new),
             protocol: Protocol::Http(Box::new(Proxy {
-                is_tls,
+                is_tls: url.is_tls,
                 tls,
                 tls_name,
                 version,
                 uri,
-                host: bytes(&host),
-                port: bytes(&port),
+                host: bytes(&url.host),
+                port: bytes(&url.port),
                 fields,
                 method,
                 body,
@@ -126,6 +134,34 @@ impl Lowering<'_> {
                 pass_trailers,
             })),
         })
+    }
+
+    /// What becomes of the path. Where the part to be replaced cannot be told, `proxy_pass` must
+    /// have no path of its own.
+    fn proxy_uri(
+        &mut self,
+        url: &PassUrl,
+        word: Option<&Word>,
+        block: BlockKind,
+        matcher: &LocationMatcher,
+    ) -> ProxyUri {
+        let uri = match (&url.target, &url.uri) {
+            (PassTarget::Variable(_), _) if word.is_some() => return ProxyUri::OfTarget,
+            (_, None) => return ProxyUri::Kept,
+            (_, Some(uri)) => bytes(uri),
+        };
+        let is_clear = block == BlockKind::Location
+            && !matches!(matcher.kind, MatchKind::Pattern | MatchKind::Named);
+        if let Some(word) = word.filter(|_| !is_clear) {
+            self.report(
+                Diagnostic::error(word.span, URI_OF_UNKNOWN_PREFIX)
+                    .label("there is no fixed prefix that this path could replace"),
+            );
+        }
+        ProxyUri::Replaces {
+            uri,
+            prefix_bytes: matcher.text.len(),
+        }
     }
 
     /// `http://HOST[:PORT][URI]`, `http://unix:PATH[:URI]`, or either with variables.
@@ -195,21 +231,6 @@ impl Lowering<'_> {
         })
     }
 
-    /// Where the part to be replaced cannot be told, there must be no URI.
-    fn check_uri_part(&mut self, word: Option<&Word>, place: Place, matcher: &Matcher) {
-        let is_clear = place == Place::Location
-            && !matches!(matcher.matched, Matched::Pattern | Matched::Named);
-        if let Some(word) = word.filter(|_| !is_clear) {
-            self.report(
-                Diagnostic::error(
-                    word.span,
-                    "\"proxy_pass\" cannot have URI part in location given by regular expression, or inside named location, or inside \"if\" statement, or inside \"limit_except\" block",
-                )
-                .label("what it would replace cannot be told there"),
-            );
-        }
-    }
-
     /// `proxy_set_header`, and the fields that it does not name.
     fn set_fields(&mut self, level: &Level<'_>, version: ProxyVersion) -> Vec<SetField> {
         let mut fields: Vec<SetField> = Vec::new();
@@ -256,43 +277,26 @@ impl Lowering<'_> {
         level: &Level<'_>,
         pass: Option<&Word>,
         url: Option<&PassUrl>,
-        matcher: &Matcher,
+        matcher: &LocationMatcher,
     ) -> Vec<Replacement> {
         let nodes = level.all("proxy_redirect").to_vec();
-        let default = || {
-            let (word, url) = (pass?, url?);
-            if matches!(url.target, PassTarget::Variable(_)) {
-                return None;
-            }
-            let (from, to) = match url.uri {
-                Some(_) => (word.text.clone(), matcher.text.as_str()),
-                None => (format!("{word}/"), "/"),
-            };
-            Some(Replacement {
-                matching: Matching::Text(Template::literal(&from)),
-                replacement: Template::literal(to),
-            })
-        };
+        let default = default_redirect(pass, url, matcher);
         if nodes.is_empty() {
-            return default().into_iter().collect();
+            return default.into_iter().collect();
         }
+        let has_variables = url.is_some_and(|url| matches!(url.target, PassTarget::Variable(_)));
         let mut redirects = Vec::new();
         for node in nodes {
             match node.args() {
                 [word] if word.text == "off" => return Vec::new(),
                 [word] if word.text == "default" => {
-                    let is_variable =
-                        url.is_some_and(|url| matches!(url.target, PassTarget::Variable(_)));
-                    if is_variable && !level.own("proxy_redirect").is_empty() {
+                    if has_variables && !level.own("proxy_redirect").is_empty() {
                         self.report(
-                            Diagnostic::error(
-                                node.span(),
-                                "\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables",
-                            )
-                            .label("what to replace is not known beforehand"),
+                            Diagnostic::error(node.span(), REDIRECT_OF_VARIABLES)
+                                .label("the text to replace is not known before the request"),
                         );
                     }
-                    redirects.extend(default());
+                    redirects.extend(default.clone());
                 }
                 [from, to] => redirects.extend(self.replacement(from, to, false)),
                 _ => self.report(
@@ -397,6 +401,27 @@ fn proxy_host() -> Template {
     Template {
         parts: vec![Part::Variable(Variable::Builtin(Builtin::ProxyHost))],
     }
+}
+
+/// What `proxy_redirect default` stands for: the URL of `proxy_pass` is replaced by the path of
+/// the location. There is none where that URL has variables.
+fn default_redirect(
+    pass: Option<&Word>,
+    url: Option<&PassUrl>,
+    matcher: &LocationMatcher,
+) -> Option<Replacement> {
+    let (word, url) = (pass?, url?);
+    if matches!(url.target, PassTarget::Variable(_)) {
+        return None;
+    }
+    let (from, to) = match url.uri {
+        Some(_) => (word.text.clone(), matcher.text.as_str()),
+        None => (format!("{word}/"), "/"),
+    };
+    Some(Replacement {
+        matching: Matching::Text(Template::literal(&from)),
+        replacement: Template::literal(to),
+    })
 }
 
 /// Host and port, and the URI behind them.

@@ -117,7 +117,7 @@ impl Lowering<'_> {
             _ => {
                 self.report(
                     Diagnostic::error(word.span, format!("host not found in resolver \"{word}\""))
-                        .label("a name server is best named by its address"),
+                        .label("expected the IP address of a name server, or a name that this machine knows"),
                 );
                 Vec::new()
             }

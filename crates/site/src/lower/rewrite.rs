@@ -4,7 +4,7 @@ use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::location_tree::{Enclosing, Gathered};
+use super::location_tree::{EnclosingLocation, LocationList};
 use super::template::has_variables;
 use crate::check::Node;
 use crate::model::*;
@@ -18,7 +18,7 @@ impl Lowering<'_> {
     pub fn rewrite_ops(
         &mut self,
         level: &Level<'_>,
-        mut around: Option<(&Enclosing, &mut Gathered)>,
+        mut around: Option<(&EnclosingLocation, &mut LocationList)>,
     ) -> Vec<RewriteOp> {
         let mut ops = Vec::new();
         for node in level.nodes {
@@ -59,7 +59,7 @@ impl Lowering<'_> {
                 );
                 None
             }
-            None => Some(SetTarget::Slot(self.filled_slot(name))),
+            None => Some(SetTarget::Slot(self.variables.filled_slot(name))),
         }
     }
 
@@ -123,13 +123,13 @@ impl Lowering<'_> {
         &mut self,
         node: &Node<'_>,
         around: &Level<'_>,
-        location: &mut Option<(&Enclosing, &mut Gathered)>,
+        location: &mut Option<(&EnclosingLocation, &mut LocationList)>,
     ) -> Option<RewriteOp> {
         let condition = self.condition(node);
         let level = Level::new(&node.children, Some(around));
         let id = location
             .as_mut()
-            .map(|(outer, gathered)| self.if_location(node, &level, outer, gathered));
+            .map(|(outer, list)| self.if_location(node, &level, outer, list));
         // Steps of the block come in one list: blocks do not nest.
         let then = self.rewrite_ops(&level, None);
         Some(RewriteOp::If {
@@ -199,7 +199,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(node.span(), format!("invalid condition \"${name}\""))
                         .label("expected ($name), ($name OPERATOR VALUE)")
-                        .hint("a value with spaces must be in quotes; there is no and, no or"),
+                        .hint("put a value with spaces in quotes; two conditions cannot be joined"),
                 );
                 return None;
             }

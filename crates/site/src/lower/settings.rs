@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Lowering;
 use super::level::Level;
-use super::location::Matcher;
-use super::location_tree::Place;
+use super::location::LocationMatcher;
+use super::location_tree::BlockKind;
 use super::values::{seconds, to_usize};
 use crate::directives::content_handlers;
 use crate::model::*;
@@ -16,16 +16,17 @@ impl Lowering<'_> {
     pub fn settings(
         &mut self,
         level: &Level<'_>,
-        place: Place,
-        matcher: &Matcher,
+        block: BlockKind,
+        matcher: &LocationMatcher,
         outer: Option<&Arc<Settings>>,
     ) -> Settings {
         let runs_ssi = self.flag(level, "ssi", false);
         // Which variables its commands name is not known before they run.
         self.variables.uses_upstream_fields |= runs_ssi;
+        self.variables.uses_cache_last_modified |= runs_ssi;
         Settings {
-            content: self.content(level, place, matcher, outer),
-            files: self.file_settings(level, place),
+            content: self.content(level, block, matcher, outer),
+            files: self.file_settings(level, block),
             body: self.body_settings(level),
             connection: self.connection_settings(level),
             headers: self.header_settings(level),
@@ -87,13 +88,13 @@ impl Lowering<'_> {
     fn content(
         &mut self,
         level: &Level<'_>,
-        place: Place,
-        matcher: &Matcher,
+        block: BlockKind,
+        matcher: &LocationMatcher,
         outer: Option<&Arc<Settings>>,
     ) -> Content {
         // Read at every level, so that every value is; used where there is a target.
-        let fastcgi = self.fastcgi(level, place);
-        let proxy = self.proxy(level, place, matcher);
+        let fastcgi = self.fastcgi(level, block);
+        let proxy = self.proxy(level, block, matcher);
         let memcached = self.memcached(level);
         if let Some(pass) = proxy.or(fastcgi).or(memcached) {
             return Content::Pass(Arc::new(pass));

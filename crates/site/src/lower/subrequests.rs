@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 self.invalid(
                     off,
                     "value",
-                    "expected it alone: the other lines say to mirror",
+                    "mirror off must be the only mirror line at its level",
                 );
             }
             return None;

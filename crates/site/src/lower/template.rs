@@ -1,6 +1,6 @@
 //! Values with variables in them: `$name`, `${name}`, `$1`.
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::{Diagnostic, Span, Word};
 
 use super::Lowering;
 use crate::model::*;
@@ -11,9 +11,22 @@ impl Lowering<'_> {
         self.template_in(word, 0, &word.text)
     }
 
+    /// What `$name`, used at `span`, stands for.
+    pub fn variable(&mut self, name: &str, span: Span) -> Variable {
+        let variable = self.variables.resolve(name, span);
+        if variable == Variable::WithoutTls {
+            self.report(
+                Diagnostic::warning(span, "variables about TLS have no value")
+                    .label("there is no TLS yet")
+                    .cause("variables of TLS"),
+            );
+        }
+        variable
+    }
+
     /// The part of `word` that begins at byte `start` and says `text`.
     pub fn template_in(&mut self, word: &Word, start: usize, text: &str) -> Template {
-        let mut parts = Parts::default();
+        let mut parts = TemplateBuilder::default();
         let mut at = 0;
         while let Some(dollar) = text.get(at..).and_then(|rest| rest.find('$')) {
             let dollar = at + dollar;
@@ -26,7 +39,7 @@ impl Lowering<'_> {
                     self.report(
                         Diagnostic::error(span, format!("{message} in \"{text}\""))
                             .label("expected $name or ${name}")
-                            .hint("a dollar sign itself cannot be written; `geo $dollar { default \"$\"; }` makes a variable that holds one"),
+                            .hint("for a plain dollar sign define a variable that holds one: geo $dollar { default \"$\"; }"),
                     );
                     return Template::default();
                 }
@@ -86,11 +99,11 @@ fn name_at(rest: &str) -> Result<(&str, usize), &'static str> {
 
 /// Pieces of a template; neighbouring literals are joined.
 #[derive(Default)]
-struct Parts {
+struct TemplateBuilder {
     parts: Vec<Part>,
 }
 
-impl Parts {
+impl TemplateBuilder {
     fn literal(&mut self, text: &str) {
         if text.is_empty() {
             return;

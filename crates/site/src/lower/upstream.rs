@@ -60,7 +60,7 @@ impl Lowering<'_> {
                     node.span(),
                     format!("no servers in upstream \"{}\"", node.arg(0)),
                 )
-                .label("expected one that is no backup"),
+                .label("expected at least one server that is not a backup"),
             );
         }
         UpstreamGroup {
@@ -109,7 +109,7 @@ impl Lowering<'_> {
                     word.span,
                     format!("balancing method does not support parameter \"{name}\""),
                 )
-                .note_at(method.span(), "the method")
+                .note_at(method.span(), "this is the method")
                 .hint(format!(
                     "leave \"{name}\" out, or balance by least_conn or in turn"
                 )),
@@ -124,21 +124,29 @@ impl Lowering<'_> {
         names: &NameResolution,
     ) -> Vec<UpstreamServer> {
         let mut server = plain_server(UpstreamEndpoint::Unix(PathBuf::new()), node.arg(0));
-        let mut run_time = RunTime::default();
+        let mut resolve_parameters = ResolveParameters::default();
         for word in node.args().iter().skip(1) {
-            self.server_parameter(word, &mut server, &mut run_time);
+            self.server_parameter(word, &mut server, &mut resolve_parameters);
         }
-        if let Some(word) = run_time.resolve {
-            return match self.run_time_name(node.arg(0), word, run_time.service, group, names) {
-                Some(RunTimeName::Name(name)) => vec![UpstreamServer {
+        if let Some(word) = resolve_parameters.resolve {
+            return match self.run_time_name(
+                node.arg(0),
+                word,
+                resolve_parameters.service,
+                group,
+                names,
+            ) {
+                Some(ResolvedServer::Name(name)) => vec![UpstreamServer {
                     endpoint: UpstreamEndpoint::Name(name),
                     ..server
                 }],
-                Some(RunTimeName::Address(endpoint)) => vec![UpstreamServer { endpoint, ..server }],
+                Some(ResolvedServer::Address(endpoint)) => {
+                    vec![UpstreamServer { endpoint, ..server }]
+                }
                 None => Vec::new(),
             };
         }
-        if let Some(word) = run_time.service {
+        if let Some(word) = resolve_parameters.service {
             self.report(
                 Diagnostic::error(
                     word.span,
@@ -147,7 +155,7 @@ impl Lowering<'_> {
                         node.arg(0)
                     ),
                 )
-                .label("SRV records are asked for at run time")
+                .label("SRV records are looked up at run time only")
                 .hint("add resolve"),
             );
         }
@@ -165,7 +173,7 @@ impl Lowering<'_> {
         &mut self,
         word: &'w Word,
         server: &mut UpstreamServer,
-        run_time: &mut RunTime<'w>,
+        resolve_parameters: &mut ResolveParameters<'w>,
     ) {
         if let Some(text) = parameter(word, "weight") {
             match self.number_in(word, text).map(to_u32) {
@@ -185,12 +193,12 @@ impl Lowering<'_> {
             if text.is_empty() {
                 self.invalid(word, "service", "expected a name such as http");
             }
-            run_time.service = Some(word);
+            resolve_parameters.service = Some(word);
         } else {
             match word.text.as_str() {
                 "backup" => server.backup = true,
                 "down" => server.down = true,
-                "resolve" => run_time.resolve = Some(word),
+                "resolve" => resolve_parameters.resolve = Some(word),
                 "drain" => self.unsupported_parameter(word),
                 text if text.starts_with("route=") => self.unsupported_parameter(word),
                 _ => self.unknown_parameter(
@@ -221,17 +229,17 @@ impl Lowering<'_> {
         service: Option<&Word>,
         group: &Word,
         names: &NameResolution,
-    ) -> Option<RunTimeName> {
+    ) -> Option<ResolvedServer> {
         let is_name = !word.starts_with("unix:") && self.pool_named_by(word).is_none();
         let Some((host, port)) = split_host(word).filter(|_| is_name) else {
             // Complains, or finds an address that needs no looking up.
             let endpoint = self.endpoints(word, Some(80)).pop()?;
-            return Some(RunTimeName::Address(endpoint));
+            return Some(ResolvedServer::Address(endpoint));
         };
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = bare.parse() {
             let address = SocketAddr::new(address, port.unwrap_or(80));
-            return Some(RunTimeName::Address(UpstreamEndpoint::Tcp(address)));
+            return Some(ResolvedServer::Address(UpstreamEndpoint::Tcp(address)));
         }
         if let Some(service) = service.filter(|_| port.is_some()) {
             self.report(
@@ -252,13 +260,13 @@ impl Lowering<'_> {
                         "no resolver defined to resolve names at run time in upstream \"{group}\""
                     ),
                 )
-                .label("nobody to ask")
+                .label("the name cannot be looked up without a resolver")
                 .hint("write resolver ADDRESS; in this block or in http"),
             );
             return None;
         }
         let service = service.and_then(|service| parameter(service, "service"));
-        Some(RunTimeName::Name(UpstreamName {
+        Some(ResolvedServer::Name(UpstreamName {
             host: host.to_owned(),
             port: port.unwrap_or(80),
             service: service.map(|service| match service.contains('.') {
@@ -497,12 +505,12 @@ fn plain_server(endpoint: UpstreamEndpoint, word: &Word) -> UpstreamServer {
 
 /// The parameters that move a name's resolution to run time.
 #[derive(Default)]
-struct RunTime<'w> {
+struct ResolveParameters<'w> {
     resolve: Option<&'w Word>,
     service: Option<&'w Word>,
 }
 
-enum RunTimeName {
+enum ResolvedServer {
     Name(UpstreamName),
     Address(UpstreamEndpoint),
 }

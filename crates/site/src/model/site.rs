@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::builtin::Builtin;
 use super::cache::CacheZone;
 use super::health::{HealthCheck, MatchRules};
 use super::ids::SlotId;
@@ -61,4 +62,16 @@ pub struct Http {
     /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: heads of
     /// upstreams' responses must stay inspectable.
     pub uses_upstream_fields: bool,
+}
+
+impl Http {
+    /// What a name stands for that is met at run time.
+    pub fn variable(&self, written: &str) -> Option<Variable> {
+        let name = written.to_ascii_lowercase();
+        let made = self.made_variables.get(&name).cloned();
+        let slot = self.slots.iter().position(|slot| *slot == name).map(SlotId);
+        Variable::made_or_set(made, slot)
+            .or_else(|| Builtin::from_name(&name).map(Variable::Builtin))
+            .or_else(|| Variable::with_free_name(written))
+    }
 }

@@ -79,3 +79,57 @@ pub enum Variable {
     /// `$proxy_protocol_tlv_NAME`.
     ProxyProtocolExtra(ProxyExtra),
 }
+
+impl Variable {
+    /// As in nginx, `set` may write what `map`, `geo` or `split_clients` makes.
+    pub(crate) fn made_or_set(made: Option<Variable>, slot: Option<SlotId>) -> Option<Variable> {
+        match (made, slot) {
+            (Some(made), Some(slot)) => Some(Variable::SetOver(slot, Box::new(made))),
+            (made, slot) => made.or(slot.map(Variable::Slot)),
+        }
+    }
+
+    /// `$arg_NAME`, `$http_NAME` and the others of [`PREFIXED`]. As in nginx the name may be
+    /// empty; nothing is called so.
+    pub(crate) fn with_free_name(name: &str) -> Option<Variable> {
+        PREFIXED.iter().find_map(|(prefix, variable, _)| {
+            let (start, rest) = name.split_at_checked(prefix.len())?;
+            let has_prefix = start.eq_ignore_ascii_case(prefix);
+            has_prefix.then(|| variable(rest)).flatten()
+        })
+    }
+}
+
+/// A prefix of names, what such a name stands for, and a line for the reference page.
+type PrefixedVariable = (&'static str, fn(&str) -> Option<Variable>, &'static str);
+
+/// Variables whose name ends in one that somebody else has chosen.
+#[rustfmt::skip]
+pub(crate) const PREFIXED: &[PrefixedVariable] = &[
+    ("arg_", |name| Some(Variable::Argument(as_written(name))),
+        "the argument NAME of the request; names compare without case"),
+    ("cookie_", |name| Some(Variable::Cookie(as_written(name))),
+        "the cookie NAME of the request"),
+    ("http_", |name| Some(Variable::RequestField(in_lower_case(name))),
+        "the request field NAME: in lower case, with `_` for `-`"),
+    ("proxy_protocol_tlv_", |name| ProxyExtra::from_name(&name.to_ascii_lowercase()).map(Variable::ProxyProtocolExtra),
+        "the value NAME of the PROXY protocol, version 2: `alpn`, `authority`, `unique_id`, `ssl_cn` and others, or its type, as in `0x05`"),
+    ("sent_http_", |name| Some(Variable::SentField(in_lower_case(name))),
+        "the response field NAME, spelt as in `$http_NAME`"),
+    ("sent_trailer_", |name| Some(Variable::SentTrailer(in_lower_case(name))),
+        "the field NAME that is sent behind the response body"),
+    ("upstream_cookie_", |name| Some(Variable::UpstreamCookie(as_written(name))),
+        "the cookie NAME that the upstream's response sets"),
+    ("upstream_http_", |name| Some(Variable::UpstreamField(in_lower_case(name))),
+        "the field NAME of the upstream's response"),
+    ("upstream_trailer_", |name| Some(Variable::UpstreamTrailer(in_lower_case(name))),
+        "the field NAME behind the body of the upstream's response"),
+];
+
+fn as_written(name: &str) -> Box<[u8]> {
+    name.as_bytes().into()
+}
+
+fn in_lower_case(name: &str) -> Box<[u8]> {
+    name.to_ascii_lowercase().into_bytes().into()
+}

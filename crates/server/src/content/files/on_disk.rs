@@ -7,9 +7,9 @@ use site::Content;
 use super::*;
 use crate::exchange::active_configuration::{ActiveConfiguration, Resources};
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::request::{ConnectionFacts, LocalAddress};
 use crate::route;
 use crate::route::Located;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// A configuration over a tree of files.
 struct Tree {
@@ -71,6 +71,7 @@ impl Tree {
             serial: 1,
             peer: Some("127.0.0.1:1".parse().unwrap()),
             local: LocalAddress::Tcp("127.0.0.1:80".parse().unwrap()),
+            scheme: "http",
             accepted_at: 0,
             proxy: None,
         };

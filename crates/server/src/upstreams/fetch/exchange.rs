@@ -3,57 +3,19 @@
 //! own crate; what a fetch does about it is the same.
 
 use std::future::poll_fn;
-use std::ops::Range;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fastcgi::Params;
 use parking_lot::Mutex;
 use upstream::Stream;
 
+use super::outgoing_body::OutgoingBody;
+use super::upstream_request::{MemcachedRequest, UpstreamRequest};
 use crate::base::clock;
 use crate::base::deadline::Deadline;
-use crate::transport::body::OutgoingBody;
-
-/// A request in its protocol's own terms, ready to be sent as often as it must.
-pub enum UpstreamRequest {
-    FastCgi { params: Params, keep_conn: bool },
-    Http(HttpRequest),
-    Memcached(MemcachedRequest),
-}
-
-/// A key, and how the fields of a response are made: memcached has none.
-#[derive(Clone)]
-pub struct MemcachedRequest {
-    /// As it is sent.
-    pub key: Bytes,
-    pub content_type: Bytes,
-    /// Bits of a value's flags that say that it is compressed.
-    pub gzip_flags: u32,
-}
-
-/// A rendered request.
-pub struct HttpRequest {
-    /// Request line, fields and empty line.
-    pub head: Bytes,
-    /// Where in it the request target is, for log lines.
-    pub target: Range<usize>,
-    pub framing: http_client::BodyFraming,
-    pub keep_alive: bool,
-    pub allow_upgrade: bool,
-}
 
 impl UpstreamRequest {
-    /// May the connection be one that served before, and serve again?
-    pub fn keeps_connection(&self) -> bool {
-        match self {
-            UpstreamRequest::FastCgi { keep_conn, .. } => *keep_conn,
-            UpstreamRequest::Http(asking) => asking.keep_alive,
-            UpstreamRequest::Memcached(_) => true,
-        }
-    }
-
     /// Sends it over `stream`; `is_reused`: which was idle, and silent, until now.
     pub fn start(
         &self,
@@ -73,26 +35,26 @@ impl UpstreamRequest {
                 };
                 Exchange::FastCgi(Box::new(fastcgi::Exchange::start(stream, spec, body)))
             }
-            UpstreamRequest::Http(asking) => {
+            UpstreamRequest::Http(request) => {
                 let spec = http_client::RequestSpec {
-                    head: asking.head.clone(),
-                    body: asking.framing,
+                    head: request.head.clone(),
+                    body: request.framing,
                     head_request,
-                    keep_alive: asking.keep_alive,
-                    allow_upgrade: asking.allow_upgrade,
+                    keep_alive: request.keep_alive,
+                    allow_upgrade: request.allow_upgrade,
                     head_limit_bytes,
                     known_silent: is_reused,
                 };
                 let exchange = http_client::Exchange::start(stream, spec, body);
                 Exchange::Http(Box::new(exchange))
             }
-            UpstreamRequest::Memcached(asking) => {
+            UpstreamRequest::Memcached(request) => {
                 let spec = memcached::RequestSpec {
-                    key: asking.key.clone(),
+                    key: request.key.clone(),
                     head_limit_bytes,
                 };
                 let exchange = memcached::Exchange::start(stream, spec, memcached::NoBody);
-                Exchange::Memcached(Box::new(exchange), asking.clone())
+                Exchange::Memcached(Box::new(exchange), request.clone())
             }
         }
     }
@@ -115,11 +77,11 @@ pub enum Event {
     Stderr(Bytes),
     Trailers(Vec<(Bytes, Bytes)>),
     /// The response is complete; what came beyond it, for the log.
-    End(Option<Surplus>),
+    End(Option<ExcessData>),
 }
 
 /// How an upstream sent more than its response, in its protocol's own terms.
-pub enum Surplus {
+pub enum ExcessData {
     FastCgi(fastcgi::Surplus),
     Http(http_client::Surplus),
 }
@@ -187,9 +149,9 @@ impl Exchange {
                 .poll_next(cx)
                 .map_ok(|event| event.map(from_http))
                 .map_err(Error::Http),
-            Exchange::Memcached(exchange, asking) => exchange
+            Exchange::Memcached(exchange, request) => exchange
                 .poll_next(cx)
-                .map_ok(|event| event.map(|event| from_memcached(event, asking)))
+                .map_ok(|event| event.map(|event| from_memcached(event, request)))
                 .map_err(Error::Memcached),
         }
     }
@@ -255,20 +217,20 @@ fn from_fastcgi(event: fastcgi::Event) -> Event {
         }),
         fastcgi::Event::Data(bytes) => Event::Data(bytes),
         fastcgi::Event::Stderr(text) => Event::Stderr(text),
-        fastcgi::Event::End { surplus, .. } => Event::End(surplus.map(Surplus::FastCgi)),
+        fastcgi::Event::End { surplus, .. } => Event::End(surplus.map(ExcessData::FastCgi)),
     }
 }
 
-fn from_memcached(event: memcached::Event, asking: &MemcachedRequest) -> Event {
+fn from_memcached(event: memcached::Event, request: &MemcachedRequest) -> Event {
     match event {
-        memcached::Event::Head(head) => Event::Head(of_value(head, asking)),
+        memcached::Event::Head(head) => Event::Head(of_value(head, request)),
         memcached::Event::Data(bytes) => Event::Data(bytes),
         memcached::Event::End { .. } => Event::End(None),
     }
 }
 
 /// A value as a response: 404 where there is none.
-fn of_value(head: memcached::ResponseHead, asking: &MemcachedRequest) -> Head {
+fn of_value(head: memcached::ResponseHead, request: &MemcachedRequest) -> Head {
     let mut fields = Vec::new();
     let (status, length) = match head {
         memcached::ResponseHead::NotFound => (404, 0),
@@ -276,8 +238,8 @@ fn of_value(head: memcached::ResponseHead, asking: &MemcachedRequest) -> Head {
             flags,
             length_bytes,
         } => {
-            fields.push(("Content-Type".into(), asking.content_type.clone()));
-            if flags & asking.gzip_flags != 0 {
+            fields.push(("Content-Type".into(), request.content_type.clone()));
+            if flags & request.gzip_flags != 0 {
                 fields.push(("Content-Encoding".into(), "gzip".into()));
             }
             (200, length_bytes)
@@ -298,15 +260,15 @@ fn from_http(event: http_client::Event) -> Event {
         http_client::Event::Head(head) => Event::Head(head.into()),
         http_client::Event::Data(bytes) => Event::Data(bytes),
         http_client::Event::Trailers(trailers) => Event::Trailers(trailers),
-        http_client::Event::End { surplus, .. } => Event::End(surplus.map(Surplus::Http)),
+        http_client::Event::End { surplus, .. } => Event::End(surplus.map(ExcessData::Http)),
     }
 }
 
-impl std::fmt::Display for Surplus {
+impl std::fmt::Display for ExcessData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Surplus::FastCgi(surplus) => surplus.fmt(f),
-            Surplus::Http(surplus) => surplus.fmt(f),
+            ExcessData::FastCgi(excess) => excess.fmt(f),
+            ExcessData::Http(excess) => excess.fmt(f),
         }
     }
 }

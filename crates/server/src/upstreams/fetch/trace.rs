@@ -8,7 +8,7 @@ use site::Builtin;
 
 use crate::base::clock;
 use crate::base::decimal;
-use crate::exchange::variable::{put_seconds, write_field_called};
+use crate::base::field_list::write_field_called;
 
 /// All that was tried for one request.
 #[derive(Debug, Default)]
@@ -153,7 +153,7 @@ fn trim_spaces(text: &[u8]) -> &[u8] {
 fn put_time(milliseconds: Option<u64>, out: &mut Vec<u8>) {
     match milliseconds {
         Some(milliseconds) => {
-            put_seconds(milliseconds, out);
+            decimal::put_seconds(milliseconds, out);
         }
         None => out.push(b'-'),
     }

@@ -8,8 +8,9 @@ use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, Pattern, ServerId, Stat
 
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::request::{ConnectionFacts, LocalAddress, Request};
+use crate::exchange::request::Request;
 use crate::exchange::variable;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::upstreams::fetch::Try;
 
 /// A server's answer.
@@ -119,6 +120,7 @@ fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option
         serial: 0,
         peer: None,
         local: LocalAddress::Unix(std::path::PathBuf::new()),
+        scheme: "http",
         accepted_at: 0,
         proxy: None,
     };
