@@ -16,20 +16,19 @@ use std::time::Duration;
 use site::{LocationId, LogLevel, Mirror, RewriteOp, Server};
 
 use crate::access::limits::Limited;
-use crate::access::{addresses, body_length, gate, limits};
+use crate::access::{body_length, control, limits, real_ip};
 use crate::base::clock;
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::{self, AwaitedContent, Made, files, mirror};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
-use crate::exchange::pattern;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::respond::error_pages::{self, Next};
 use crate::respond::{self, Completed};
 use crate::route::rewrite::Rewritten;
-use crate::route::{self, Located, rewrite};
+use crate::route::{self, Located, pattern, rewrite};
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::transport::service::Answer;
 
@@ -196,7 +195,7 @@ impl<'a> Way<'a> {
                 request.now = clock::now();
                 Stage::Access
             }
-            Awaited::Access => match Box::pin(gate::check(request, client)).await {
+            Awaited::Access => match Box::pin(control::check(request, client)).await {
                 Some(handled) => Stage::Handled(handled),
                 None => Stage::TryFiles,
             },
@@ -343,7 +342,7 @@ fn limit<'a>(request: &mut Request) -> Stage<'a> {
     if request.is_subrequest {
         return Stage::TryFiles;
     }
-    addresses::apply_real_ip(request);
+    real_ip::apply_real_ip(request);
     match limits::check(request) {
         Limited::Pass => Stage::Access,
         Limited::Reject(status) => Stage::Handled(Handled::Status(status)),
@@ -352,7 +351,7 @@ fn limit<'a>(request: &mut Request) -> Stage<'a> {
 }
 
 fn access<'a>(request: &Request) -> Stage<'a> {
-    match gate::is_guarded(request.settings()) {
+    match request.compiled_location().is_guarded {
         true => Stage::Wait(Awaited::Access),
         false => Stage::TryFiles,
     }

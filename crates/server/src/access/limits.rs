@@ -18,7 +18,7 @@ pub fn check(request: &mut Request) -> Limited {
     let settings = request.settings_held();
     if !settings.limits.connections.is_empty() {
         let configuration = request.configuration.clone();
-        if let Err(status) = limit_conn::check(request, &configuration.limit_conn) {
+        if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
             return Limited::Reject(status);
         }
     }
@@ -26,7 +26,7 @@ pub fn check(request: &mut Request) -> Limited {
         return Limited::Pass;
     }
     let configuration = request.configuration.clone();
-    match limit_req::check(request, &configuration.limit_req) {
+    match limit_req::check(request, &configuration.live.limit_req) {
         limit_req::Verdict::Pass => Limited::Pass,
         limit_req::Verdict::Reject(status) => Limited::Reject(status),
         limit_req::Verdict::Delay(pause) => Limited::Delay(pause),

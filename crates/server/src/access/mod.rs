@@ -1,10 +1,12 @@
 //! What may end a request before its content: addresses, passwords, other servers' word,
 //! limits.
 
-pub mod addresses;
+pub mod allow_deny;
 pub mod auth_basic;
 pub mod body_length;
-pub mod gate;
+pub mod control;
 pub mod limit_conn;
 pub mod limit_req;
 pub mod limits;
+pub mod real_ip;
+pub mod referer;

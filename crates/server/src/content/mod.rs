@@ -1,6 +1,7 @@
 //! Who makes the response: one file for each kind of content.
 
 pub mod autoindex;
+pub mod empty_gif;
 pub mod fastcgi;
 pub mod files;
 mod filling_body;
@@ -11,8 +12,7 @@ pub mod proxy;
 mod request_body;
 pub mod returned;
 pub mod slice;
-pub mod small;
-pub mod subrequest;
+pub mod stub_status;
 pub mod through_cache;
 
 use std::sync::Arc;
@@ -57,7 +57,10 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
                 return Made::Waits(AwaitedContent::Upstream(pass, plan));
             }
         },
-        Content::Handler(name) => small::handle(name, request),
+        Content::Handler(_) => match request.compiled_location().content_handler {
+            Some(handle) => handle(request),
+            None => Handled::Status(500),
+        },
     };
     Made::Handled(in_slices(request, handled))
 }

@@ -56,13 +56,9 @@ fn writer_cookie(request: &Request, lifetime: Duration) -> String {
     format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax")
 }
 
-/// Appends `$sent_http_NAME`; false where no such field is sent.
-pub fn write(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
-    let Some(reply) = &request.reply else {
-        return false;
-    };
-    let length = reply.head.content_length;
-    match (&request.sent_head, length) {
+/// Appends `$sent_http_NAME` of the response `head`; false where no such field is sent.
+pub fn write(request: &Request, head: &ReplyHead, name: &[u8], out: &mut Vec<u8>) -> bool {
+    match (&request.sent_head, head.content_length) {
         // How the body will be framed is not known yet.
         (None, Some(length)) if name == b"content_length" => {
             decimal::put(length, out);
@@ -78,7 +74,7 @@ pub fn write(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     if let Some(sent) = &request.sent_head {
         sent.walk(&mut values);
     }
-    walk(request, &reply.head, &mut values);
+    walk(request, head, &mut values);
     values.is_any
 }
 

@@ -6,11 +6,10 @@ use http1::Fields;
 use site::{SubrequestTarget, Template};
 
 use crate::base::spool::Spool;
-use crate::content::subrequest;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::subrequest;
 use crate::exchange::variable;
-use crate::pipeline;
 use crate::respond::recode;
 use crate::respond::recoded_body::RecodedBody;
 use crate::transport::outbound::{ArrivingBody, Flow, NextBytes, SendError};
@@ -136,7 +135,7 @@ async fn ask(
     };
     let mut asked = subrequest::to(request, &target, b"");
     asked.become_get();
-    let reply = pipeline::serve_internal(&mut asked).await;
+    let reply = subrequest::serve(&mut asked).await;
     let mut reply = reply.filter(|reply| (200..300).contains(&reply.head.status))?;
     let expander = recode::expand_part(&asked, &mut reply);
     let body = RecodedBody::around(reply.body.into_arriving(), expander);

@@ -6,14 +6,14 @@ use http1::Fields;
 use site::{ErrorAnswer, LocationId, LogLevel, Server};
 
 use super::status_page;
+use crate::exchange::captures::Failures;
 use crate::exchange::handled::Handled;
-use crate::exchange::pattern;
-use crate::exchange::pattern::Failures;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::variable;
 use crate::log::error_log;
+use crate::route::pattern;
 
 /// What is next for a request.
 pub enum Next {

@@ -21,17 +21,15 @@ use http1::Version;
 use http1::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
-use crate::exchange::pattern;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::respond::recode::{Recoder, Recoding, Wait};
+use crate::route::pattern;
 
 use addition::Addition;
 use recoded_body::RecodedBody;
 
-pub use fields::is_configured as adds_fields;
-pub use pace::is_configured as is_pace_configured;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 
 /// How far a response has been completed.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http1::{Fields, RequestHead};
-use site::{ServerTokens, Settings};
+use site::Settings;
 
 use super::{fields, pace};
+use crate::exchange::compiled_location::ServerLine;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::sent_fields;
@@ -130,10 +131,10 @@ impl Exchange for Request {
 /// The `Server` field that `server_tokens` asks for.
 #[inline]
 fn server_field(request: &Request) -> ServerField<'_> {
-    match &Request::settings(request).headers.server_tokens {
-        ServerTokens::On | ServerTokens::Build => ServerField::Version,
-        ServerTokens::Off => ServerField::Name,
-        ServerTokens::Text(_) => match &request.extras.server_text {
+    match request.compiled_location().server_line {
+        ServerLine::Version => ServerField::Version,
+        ServerLine::Name => ServerField::Name,
+        ServerLine::Text => match &request.extras.server_text {
             Some(text) => ServerField::Text(text),
             None => ServerField::None,
         },

@@ -1,17 +1,9 @@
 //! `limit_rate` and its kin: how fast a response may be sent.
 
-use site::Settings;
-
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::route::rewrite::parse_rate;
 use crate::transport::outbound::Pace;
-
-/// May `limit_rate` slow a response down?
-pub fn is_configured(settings: &Settings) -> bool {
-    let template = &settings.limit_rate;
-    !template.is_empty() && template.as_constant() != Some(b"0")
-}
 
 /// May something slow this response down?
 #[inline]

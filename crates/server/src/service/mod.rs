@@ -76,13 +76,11 @@ impl Service for Shared {
         let configuration = terms.configuration.shared();
         let server = &configuration.site.http.servers[terms.server.0];
         let logs = &server.settings(Server::ROOT).error_logs;
-        let message = format_args!("{reason}");
-        error_log::write(
-            configuration,
+        configuration.live.error_logs.write(
             logs,
             LogLevel::Error,
             connection.serial,
-            message,
+            format_args!("{reason}"),
             "",
         );
     }
@@ -95,7 +93,7 @@ impl Service for Shared {
         received: Received,
         framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
     ) -> (Box<Request>, Result<Framing, RequestError>) {
-        terms.configuration.stats.requests.add_one();
+        terms.configuration.live.stats.requests.add_one();
         let listener = terms.listener;
         let mut request = begin(terms, received);
         let framing = validate::validate(listener, &mut request, &mut memory.host, framing_of);
@@ -106,7 +104,7 @@ impl Service for Shared {
     }
 
     fn receive_unreadable(&self, terms: RequestTerms, received: Received) -> Box<Request> {
-        terms.configuration.stats.requests.add_one();
+        terms.configuration.live.stats.requests.add_one();
         let mut request = begin_unreadable(terms, received);
         if request.path.is_empty() {
             request.path.extend_from_slice(b"/");

@@ -4,6 +4,7 @@
 
 pub mod body;
 pub mod client;
+pub mod connections;
 pub mod facts;
 pub mod gathered;
 pub mod http1;

@@ -11,11 +11,6 @@
 mod run;
 mod scan;
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
-
 pub use run::Page;
 
 use crate::exchange::reply::Reply;
@@ -23,16 +18,6 @@ use crate::exchange::request::Request;
 
 /// Requests within requests: deeper than this is a cycle.
 pub const MAX_DEPTH: u8 = 20;
-
-/// What the commands of a page set; parts share it with the page.
-#[derive(Debug, Default)]
-pub struct Values {
-    pub variables: HashMap<Vec<u8>, Vec<u8>>,
-    /// Groups of the last pattern that matched.
-    pub groups: Vec<Option<Vec<u8>>>,
-}
-
-pub type Shared = Arc<Mutex<Values>>;
 
 /// Decides whether the body is run, and changes the fields accordingly.
 pub fn choose(request: &Request, reply: &mut Reply) -> bool {

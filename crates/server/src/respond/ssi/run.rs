@@ -9,14 +9,15 @@ use pcre2::bytes::Regex;
 use site::LogLevel;
 use tokio::task::JoinHandle;
 
+use super::MAX_DEPTH;
 use super::scan::{Command, Scanner, Token};
-use super::{MAX_DEPTH, Shared};
 use crate::base::clock;
+use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
+use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::pipeline;
 use crate::respond::recode;
 use crate::respond::recoded_body::RecodedBody;
 use crate::transport::body::RequestBody;
@@ -51,7 +52,7 @@ struct Source {
 
 /// What the commands of a page have come to so far.
 struct State {
-    values: Shared,
+    values: SharedSsiValues,
     conditions: Vec<Condition>,
     /// The block that is being gathered.
     block: Option<(Vec<u8>, Vec<Token>)>,
@@ -185,7 +186,7 @@ impl Included {
     fn ask(mut part: Box<Request>, stub: Option<Arc<Vec<Token>>>) -> Included {
         Included {
             answer: tokio::spawn(async move {
-                let reply = pipeline::serve_internal(&mut part).await;
+                let reply = subrequest::serve(&mut part).await;
                 (part, reply)
             }),
             stub,
@@ -498,7 +499,7 @@ impl State {
             return self.error(request, message);
         };
         let target = self.expand(request, target);
-        let Some(part) = subrequest(request, &target) else {
+        let Some(part) = part(request, &target) else {
             let message = format!(
                 "unsafe URI or cycle in SSI: \"{}\"",
                 String::from_utf8_lossy(&target)
@@ -524,7 +525,7 @@ fn is_empty(reply: &Reply) -> bool {
 }
 
 /// The request for a part; `None` for a path that leaves its folder, or a cycle.
-fn subrequest(request: &Request, target: &[u8]) -> Option<Box<Request>> {
+fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     if request.depth >= MAX_DEPTH {
         return None;
     }
