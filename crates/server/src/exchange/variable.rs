@@ -7,13 +7,12 @@ mod tables;
 use std::net::{IpAddr, SocketAddr};
 
 use http1::is_spelt;
-use shared_request::arguments;
+use shared_request::{arguments, cookies};
 use site::{Builtin, Coding, Part, Root, Template, Variable};
 
 use crate::base::clock;
 use crate::base::decimal;
 use crate::base::field_list::write_field_called;
-use crate::content::through_cache::cookies as cache_cookies;
 use crate::content::{files, proxy};
 use crate::exchange::extras::{Extra, PathInfo, Values, put_value};
 use crate::exchange::pattern;
@@ -180,10 +179,7 @@ fn write_made(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> 
             .is_some_and(|trace| trace.lock().write_field(name, out)),
         Variable::Cookie(name) => {
             if let View::Cache(rules) = &request.view
-                && rules
-                    .ignored_cookies
-                    .iter()
-                    .any(|glob| cache_cookies::matches_glob(glob, name))
+                && cookies::is_named(name, &rules.ignored_cookies)
             {
                 return false;
             }
@@ -506,7 +502,7 @@ fn write_request_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> boo
         && !rules.ignored_cookies.is_empty()
         && name == b"cookie"
     {
-        return cache_cookies::put_counted_cookies(&request.head, &rules.ignored_cookies, out);
+        return cookies::put_others(request.head.view(), &rules.ignored_cookies, out);
     }
     if !request.head.view().may_have_spelt(name) {
         return false;

@@ -116,7 +116,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
         .short("cookies that do not count")
-        .long("The cookies named (`*` at the end stands for anything) neither make a variant under `Vary: Cookie` nor make a condition true. They are removed from a request whose response is for the cache. Analytics cookies belong here.")
+        .long("The cookies named (`*` stands for anything) neither make a variant under `Vary: Cookie` nor make a condition true. They are removed from a request whose response is for the cache. Analytics cookies belong here. Names are compared as PHP reads them, so `.ga` and `%5Fga` count as `_ga`.")
         .example("cache_ignore_cookies _ga* _pk_*;"),
     Directive::new("cache_key_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
@@ -158,7 +158,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, usize::MAX, "COOKIE ... [copies=NUMBER] [size=SIZE] | off").inherited()
         .default("off")
         .short("a copy for each session")
-        .long("Requests with one of the cookies named (`*` at the end stands for anything) have copies of their own, told apart by the cookies' values. `copies` and `size` bound what one session may keep. Responses that say `private` are then stored for their session alone.")
+        .long("Requests with one of the cookies named (`*` stands for anything) have copies of their own, told apart by the cookies' values. `copies` and `size` bound what one session may keep. Responses that say `private` are then stored for their session alone.")
         .example("cache_private PHPSESSID wordpress_logged_in_* copies=16 size=1m;"),
     Directive::new("cache_queue_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER | off").inherited()

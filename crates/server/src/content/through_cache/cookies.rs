@@ -1,9 +1,9 @@
-//! Cookies and the cache: which do not count, which tell sessions apart, and whether a request
-//! has some that its key does not hold.
+//! Cookies and the cache: which tell sessions apart, and whether a request has some that its
+//! key does not hold.
 
 use std::hash::{BuildHasher, Hasher};
 
-use http1::RequestHead;
+use shared_request::cookies;
 use site::{CacheRules, CookieInKey};
 
 use super::policy::Plan;
@@ -15,8 +15,8 @@ use crate::exchange::variable;
 pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> Option<u64> {
     let private = rules.private.as_ref()?;
     let identity_start = key.len();
-    for (name, value) in cookies(&request.head) {
-        if private.cookies.iter().any(|glob| matches_glob(glob, name)) {
+    for (name, value) in cookies::pairs(request.head.view()) {
+        if cookies::is_named(name, &private.cookies) {
             // NUL cannot stand in a field, so no key without a session looks like this.
             key.push(0);
             key.extend_from_slice(name);
@@ -33,36 +33,21 @@ pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> O
     Some(hasher.finish())
 }
 
-/// Cookies of a request: name and value.
-pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.field_all(b"cookie")
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .filter_map(|pair| {
-            let pair = pair.trim_ascii();
-            let equals = pair.iter().position(|&byte| byte == b'=')?;
-            Some((&pair[..equals], &pair[equals + 1..]))
-        })
-}
-
 /// Has the request cookies that count and that its key does not hold?
 pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
     let rules = plan.rules;
     let in_key = &rules.cookies_in_key;
     let is_ignored = |name: &[u8]| {
-        let ignored = rules.ignored_cookies.iter();
         let named = in_key.iter().filter_map(|part| match part {
             CookieInKey::Named(named) => Some(named),
             _ => None,
         });
-        ignored.clone().any(|glob| matches_glob(glob, name))
+        cookies::is_named(name, &rules.ignored_cookies)
             || named.clone().any(|named| named.eq_ignore_ascii_case(name))
             || name == WRITER_COOKIE
     };
-    let fields = request.head.field_all(b"cookie");
-    let has_none = fields
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .map(|pair| pair.split(|&byte| byte == b'=').next().unwrap_or_default())
-        .map(<[u8]>::trim_ascii)
+    let has_none = cookies::pairs(request.head.view())
+        .map(|(name, _)| name.trim_ascii_end())
         .all(|name| name.is_empty() || is_ignored(name));
     // A session's copies are told apart by its cookies.
     if plan.session.is_some() || has_none {
@@ -82,29 +67,4 @@ pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
             !value.is_empty() && value != variable::evaluate(request, default)
         }
     })
-}
-
-/// `*` at the end stands for anything.
-pub fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
-    match glob.strip_suffix(b"*") {
-        Some(prefix) => name.starts_with(prefix),
-        None => glob == name,
-    }
-}
-
-/// Appends the cookies that count, as they would stand in a Cookie field.
-pub fn put_counted_cookies(head: &RequestHead, ignored: &[Box<[u8]>], out: &mut Vec<u8>) -> bool {
-    let start = out.len();
-    for (name, value) in cookies(head) {
-        if ignored.iter().any(|glob| matches_glob(glob, name)) {
-            continue;
-        }
-        if out.len() > start {
-            out.extend_from_slice(b"; ");
-        }
-        out.extend_from_slice(name);
-        out.push(b'=');
-        out.extend_from_slice(value);
-    }
-    out.len() > start
 }

@@ -57,9 +57,9 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// The fields of `request` by which the cache tells variants apart.
     #[inline]
-    pub fn fields<'r>(&self, request: &'r Request) -> Fields<'r> {
+    pub fn fields<'r>(&'r self, request: &'r Request) -> Fields<'r> {
         match self.shared {
-            None => Fields::Received(&request.head),
+            None => Fields::Counted(&request.head, &self.rules.ignored_cookies),
             Some(_) => Fields::Shared(&request.head),
         }
     }
