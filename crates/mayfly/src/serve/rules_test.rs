@@ -15,7 +15,7 @@ use super::{Kind, ServeOptions, detect, write_config};
 
 fn found(kind: Kind) -> Found {
     struct Nothing;
-    impl super::detect::Files for Nothing {
+    impl super::site_files::Files for Nothing {
         fn is_file(&self, _: &str) -> bool {
             false
         }

@@ -4,11 +4,13 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use testkit::client::{PATIENCE, Reply};
+use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
+use testkit::process::Signal;
 use testkit::running::Running;
+use testkit::wait::TIMEOUT;
 
-use crate::program;
+use crate::{gzip, site, start};
 
 const ALL_ON: &str = "gzip on; brotli on; zstd on;";
 const ALL: &str = "Accept-Encoding: gzip, deflate, br, zstd\r\n";
@@ -40,7 +42,7 @@ fn configuration(php: &FakePhp, directives: &str) -> String {
 }
 
 async fn cached(php: &FakePhp, directives: &str) -> Running {
-    Running::start(program(), "", &configuration(php, directives)).await
+    start(&configuration(php, directives)).await
 }
 
 /// The body without its coding.
@@ -97,7 +99,7 @@ async fn clients_get_the_coding_they_like_best() {
         assert_eq!(reply.field("content-encoding"), coding, "{accepted:?}");
         assert_eq!(plain(&reply), page(1), "{accepted:?}");
         assert!(is_from_form(&reply), "{accepted:?} {reply:?}");
-        assert_eq!(reply.field("x-cache"), "HIT");
+        assert_eq!(reply.x_cache(), "HIT");
     }
     assert_eq!(php.requests(), 1);
 }
@@ -125,16 +127,16 @@ async fn the_first_visitor_is_compressed_for_on_the_way() {
 }
 
 #[tokio::test]
-async fn a_crowd_gets_one_form() {
+async fn simultaneous_requests_get_one_encoded_form() {
     let php = php().await;
     let server = cached(&php, "brotli on; brotli_comp_level 11;").await;
     server.target().get("/").await;
-    let mut crowd = tokio::task::JoinSet::new();
+    let mut clients = tokio::task::JoinSet::new();
     for _ in 0..100 {
         let target = server.target();
-        crowd.spawn(async move { target.get_with("/", ALL).await });
+        clients.spawn(async move { target.get_with("/", ALL).await });
     }
-    while let Some(reply) = crowd.join_next().await {
+    while let Some(reply) = clients.join_next().await {
         let reply = reply.expect("a response");
         assert_eq!(reply.field("content-encoding"), "br");
         assert!(is_from_form(&reply), "nobody had it compressed for itself");
@@ -233,17 +235,17 @@ async fn after_a_reload_the_new_level_counts() {
     let fast = target.get_with("/", ALL).await;
     assert!(is_from_form(&fast));
     server.rewrite("", &configuration(&php, "brotli on; brotli_comp_level 11;"));
-    server.signal("HUP");
+    server.signal(Signal::HUP);
     let reloaded = async {
         loop {
             let reply = target.get_with("/", ALL).await;
-            assert_eq!((plain(&reply), reply.field("x-cache")), (page(1), "HIT"));
+            assert_eq!((plain(&reply), reply.x_cache()), (page(1), "HIT"));
             if reply.body.len() < fast.body.len() {
                 return reply;
             }
         }
     };
-    let small = tokio::time::timeout(PATIENCE, reloaded).await;
+    let small = tokio::time::timeout(TIMEOUT, reloaded).await;
     assert!(is_from_form(&small.expect("the new level is used")));
     assert_eq!(php.requests(), 1);
 }
@@ -253,7 +255,7 @@ async fn ratios_are_those_of_the_coding_that_was_sent() {
     let php = php().await;
     let http = "log_format ratios \"$gzip_ratio $brotli_ratio $zstd_ratio\";\n".to_owned()
         + &configuration(&php, &format!("{ALL_ON} access_log %%/log ratios;"));
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let target = server.target();
     let original = page(1).len();
     let mut expected = String::new();
@@ -270,16 +272,14 @@ async fn ratios_are_those_of_the_coding_that_was_sent() {
             tokio::task::yield_now().await;
         }
     };
-    let logged = tokio::time::timeout(PATIENCE, logged).await;
+    let logged = tokio::time::timeout(TIMEOUT, logged).await;
     let log = std::fs::read_to_string(server.path("log"));
     assert!(logged.is_ok(), "{log:?} is not {expected:?}");
 }
 
 #[tokio::test]
 async fn files_compressed_beforehand_are_sent_in_the_coding_that_is_there() {
-    let server = Running::start(
-        program(),
-        "",
+    let server = start(
         "server { listen unix:%%/http; root %%; gzip_vary on;\n\
          location / { brotli_static on; zstd_static on; gzip_static on; }\n\
          location /always/ { alias %%/; brotli_static always; gzip_static on; } }",
@@ -343,16 +343,12 @@ async fn a_stored_page_with_commands_is_compressed_after_they_ran() {
 /// A form that is kept has a length; what is compressed on its way has none.
 #[tokio::test]
 async fn a_file_is_compressed_once_and_anew_when_it_changes() {
-    let server = Running::start(
-        program(),
-        "",
-        &format!(
-            "types {{ text/html html; }} {ALL_ON}\n\
+    let server = start(&format!(
+        "types {{ text/html html; }} {ALL_ON}\n\
              server {{ listen unix:%%/http; location / {{ }} }}"
-        ),
-    )
+    ))
     .await;
-    let write = |run| std::fs::write(server.path("page.html"), page(run)).unwrap();
+    let write = |run| server.write("page.html", page(run));
     let target = server.target();
     for run in [1, 2] {
         write(run);
@@ -369,7 +365,7 @@ async fn a_file_is_compressed_once_and_anew_when_it_changes() {
                     break;
                 }
                 // A file is kept once it was left alone for two seconds.
-                assert!(begun.elapsed() < PATIENCE, "it is not kept");
+                assert!(begun.elapsed() < TIMEOUT, "it is not kept");
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
         }
@@ -379,4 +375,48 @@ async fn a_file_is_compressed_once_and_anew_when_it_changes() {
         let range = target.get_with("/page.html", "Range: bytes=0-3\r\n").await;
         assert_eq!((range.status, range.text().as_str()), (206, "<li "));
     }
+}
+
+#[tokio::test]
+async fn head_of_an_expanded_file_has_the_fields_of_get() {
+    let server = site("location / { gunzip on; gzip_vary on; gzip_static always; }").await;
+    server.write("a.gz", gzip(b"the text"));
+    let target = server.target();
+    let got = target.get("/a").await;
+    assert_eq!(
+        (got.text().as_str(), got.field("vary")),
+        ("the text", "Accept-Encoding")
+    );
+    let head = target.ask("HEAD", "/a", "", "").await;
+    assert_eq!((head.status, head.field("vary")), (200, "Accept-Encoding"));
+    assert!(!head.has("content-encoding"));
+}
+
+#[tokio::test]
+async fn vary_is_not_said_twice() {
+    let php = FakePhp::tcp(|_| {
+        Script::page(
+            "Content-Type: text/html\r\nVary: Accept-Encoding\r\n",
+            "x".repeat(1000),
+        )
+    })
+    .await;
+    let server = site(&format!(
+        "location / {{ gzip on; gzip_vary on; fastcgi_pass {}; }}",
+        php.address()
+    ))
+    .await;
+    let reply = server
+        .target()
+        .get_with("/", "Accept-Encoding: gzip\r\n")
+        .await;
+    assert_eq!(reply.field("content-encoding"), "gzip");
+    assert_eq!(
+        reply
+            .fields
+            .iter()
+            .filter(|(name, _)| name == "vary")
+            .count(),
+        1
+    );
 }

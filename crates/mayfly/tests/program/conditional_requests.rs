@@ -2,9 +2,8 @@
 //! upstream has carried out is not reported as refused.
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
 
-use crate::program;
+use crate::start;
 
 const FIELDS: &str = "Content-Type: text/plain\r\nETag: \"new\"\r\n\
                       Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
@@ -12,7 +11,7 @@ const FIELDS: &str = "Content-Type: text/plain\r\nETag: \"new\"\r\n\
 #[tokio::test]
 async fn a_write_that_the_upstream_carried_out_is_not_answered_412() {
     let php = FakePhp::tcp(|_| Script::page(FIELDS, "written")).await;
-    let server = Running::start(program(), "", &php.cached_site("fastcgi_cache_valid 1h;")).await;
+    let server = start(&php.cached_site("fastcgi_cache_valid 1h;")).await;
     let target = server.target();
     for condition in [
         "If-Match: \"old\"\r\n",
@@ -35,7 +34,7 @@ async fn a_write_that_the_upstream_carried_out_is_not_answered_412() {
 async fn what_is_not_cached_is_answered_as_the_upstream_says() {
     let php = FakePhp::tcp(|_| Script::page(FIELDS, "page")).await;
     let site = php.cached_site("fastcgi_cache_bypass 1; fastcgi_no_cache 1;");
-    let server = Running::start(program(), "", &site).await;
+    let server = start(&site).await;
     // It has judged the condition itself, and sends all of it.
     let reply = server
         .target()
@@ -48,8 +47,8 @@ async fn what_is_not_cached_is_answered_as_the_upstream_says() {
 async fn cached_pages_and_own_files_are_judged_here() {
     let php = FakePhp::tcp(|_| Script::page(FIELDS, "page")).await;
     let site = php.cached_site("fastcgi_cache_valid 1h; } location /file { ");
-    let server = Running::start(program(), "", &site).await;
-    std::fs::write(server.path("file"), "file").unwrap();
+    let server = start(&site).await;
+    server.write("file", "file");
     let target = server.target();
     for (method, path, condition, status) in [
         // Stored by the first of them.

@@ -3,14 +3,14 @@
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 
-use crate::program;
+use crate::start;
 
 async fn plain(directives: &str) -> Running {
     let http = format!(
         "server {{ listen unix:%%/http; server_name site.test;\n\
          location / {{ return 200 \"$request_method $uri?$args $http_x\"; }}\n{directives} }}"
     );
-    Running::start(program(), "", &http).await
+    start(&http).await
 }
 
 /// PHP that tells how many bytes it was sent.
@@ -34,7 +34,7 @@ async fn measuring_with(directives: &str) -> (FakePhp, Running) {
         "server {{ listen unix:%%/http; location / {{ fastcgi_pass {}; fastcgi_param CONTENT_LENGTH $content_length; {directives} }} }}",
         php.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     (php, server)
 }
 
@@ -105,7 +105,7 @@ async fn each_request_of_a_connection_goes_to_the_server_that_it_names() {
         named("~^(?<who>.+)\\.match\\.test$", "'matched: $who'"),
     ]
     .concat();
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let mut client = server.connect().await;
     for (request, wanted) in [
         ("GET / HTTP/1.1\r\nHost: one.test", "one: one.test"),
@@ -155,7 +155,7 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn bare_line_feeds_and_old_versions_are_understood() {
+async fn bare_line_feeds_and_old_versions_are_accepted() {
     let server = plain("").await;
     for (request, wanted) in [
         ("GET /lf HTTP/1.0\n\n", "GET /lf? "),
@@ -408,7 +408,7 @@ async fn other_paths_are_put_around_a_response_and_trailers_behind_it() {
          location /before {{ return 200 before,; }} location /after {{ return 200 ,$args; }} }}",
         php.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let reply = server.target().get("/").await;
     assert_eq!(
         (reply.status, reply.text().as_str()),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use testkit::client::PATIENCE;
 use testkit::running::Running;
+use testkit::wait::TIMEOUT;
 
 use crate::program;
 
@@ -37,7 +37,7 @@ async fn they_come_with_a_large_store() {
          }",
     )
     .await;
-    std::fs::write(server.path("page"), vec![b'x'; 1 << 20]).unwrap();
+    server.write("page", vec![b'x'; 1 << 20]);
     let process = server.pid().to_string();
     let mut client = server.connect().await;
     for page in 0..PAGES {
@@ -55,7 +55,7 @@ async fn they_come_with_a_large_store() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, permitted)
+    tokio::time::timeout(TIMEOUT, permitted)
         .await
         .expect("the store is looked at once a second");
 }

@@ -4,37 +4,54 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see how it behaves.
 
 mod access_log;
-mod around;
+mod add_header;
 mod attacks;
+mod auth_basic;
+mod auth_request;
 mod cache;
 mod cache_as_nginx;
+mod charset;
 mod command_line;
 mod compression;
 mod conditional_requests;
-mod full_disk;
+mod daemon;
+mod error_page;
+mod geo;
 mod http1;
 mod huge_pages;
-mod idle;
-mod like_nginx;
+mod limit_except;
+mod limit_rate;
+mod listen;
 mod map_and_set;
 mod memcached;
+mod mirror;
 mod php_pool;
 mod pipelining;
+mod privileges;
+mod process_names;
 mod proxy;
+mod proxy_protocol;
 mod published;
+mod reload;
+mod rewrite;
+mod sendfile;
 mod serve;
+mod signals;
+mod slice;
 mod ssi_gunzip;
 mod store;
 mod temporary_files;
 mod upstream;
+mod variables;
+mod wake_ups;
 mod wall_clock;
 mod worker_processes;
 
+use std::io::Write;
+use std::path::Path;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
-/// What takes this long does not come any more.
-const PATIENCE: Duration = Duration::from_secs(20);
+use testkit::running::Running;
 
 /// The program under test.
 fn program() -> &'static str {
@@ -45,43 +62,50 @@ fn program() -> &'static str {
     &PROGRAM
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+/// A server with this in its http block; see [`Running::start`].
+async fn start(http: &str) -> Running {
+    Running::start(program(), "", http).await
 }
 
-/// Asks again and again until it is so.
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not in time: {what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+/// A server with one virtual server that has these directives.
+async fn site(directives: &str) -> Running {
+    site_with("", directives).await
 }
 
-/// The processes that `pid` started and that still run.
-fn children(pid: u32) -> Vec<u32> {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.split_whitespace()
-        .filter_map(|it| it.parse().ok())
-        .collect()
+/// The same with more in the http block.
+async fn site_with(http: &str, directives: &str) -> Running {
+    start(&one_server(http, directives)).await
 }
 
-/// The process and all that it started, directly or not.
-fn family(pid: u32) -> Vec<u32> {
-    let mut found = vec![pid];
-    let mut next = 0;
-    while let Some(pid) = found.get(next) {
-        found.extend(children(*pid));
-        next += 1;
-    }
-    found
+/// The http block of [`site_with`].
+fn one_server(http: &str, directives: &str) -> String {
+    format!("{http}\nserver {{ listen unix:%%/http; server_name site.test;\n{directives}\n}}")
 }
 
+/// Whether PHP-FPM is installed; says so where it is not.
 fn has_php_fpm() -> bool {
     let found = ::php_pool::find_php_fpm(None).is_ok();
     if !found {
         eprintln!("skipped: no php-fpm");
     }
     found
+}
+
+/// The names of what lies in a folder, sorted.
+fn file_names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            let name = entry.expect("an entry").file_name();
+            name.to_string_lossy().into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+fn gzip(text: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_ref()).expect("memory");
+    encoder.finish().expect("memory")
 }

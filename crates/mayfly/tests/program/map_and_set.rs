@@ -1,6 +1,6 @@
 //! Variables that are made by `map` or `geo` and written by `set` too.
 
-use crate::published::start;
+use crate::start;
 
 #[tokio::test]
 async fn what_set_writes_holds_from_then_on_and_the_map_before_and_elsewhere() {

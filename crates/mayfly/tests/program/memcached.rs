@@ -1,28 +1,23 @@
 //! Pages that an application put into memcached, served without it; through
 //! Debian's memcached, and through peers that answer as they should not.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use testkit::fake_php::{FakePhp, Script};
+use testkit::process::KilledOnDrop;
 use testkit::running::Running;
+use testkit::wait::until;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::program;
+use crate::start;
 
 const MEMCACHED: &str = "/usr/bin/memcached";
 
 /// memcached on a socket in a server's folder; stopped when dropped.
 struct Memcached {
-    child: Child,
+    _process: KilledOnDrop,
     socket: std::path::PathBuf,
-}
-
-impl Drop for Memcached {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Memcached {
@@ -39,15 +34,12 @@ impl Memcached {
             .stdout(Stdio::null())
             .spawn()
             .expect("memcached starts");
-        let running = Memcached { child, socket };
-        tokio::time::timeout(testkit::client::PATIENCE, async {
-            while UnixStream::connect(&running.socket).await.is_err() {
-                tokio::task::yield_now().await;
-            }
+        let listens = || std::os::unix::net::UnixStream::connect(&socket).is_ok();
+        until("memcached listens", listens).await;
+        Some(Memcached {
+            _process: KilledOnDrop(child),
+            socket,
         })
-        .await
-        .expect("memcached listens in time");
-        Some(running)
     }
 
     async fn say(&self, command: &[u8]) -> String {
@@ -89,11 +81,11 @@ impl Memcached {
 
 async fn site(http: &str, directives: &str) -> Running {
     let server = format!("{http}\nserver {{ listen unix:%%/http; {directives} }}");
-    Running::start(program(), "", &server).await
+    start(&server).await
 }
 
 /// A peer that answers each command with `answer` and closes.
-fn lying(server: &Running, name: &str, answer: &'static [u8]) {
+fn invalid(server: &Running, name: &str, answer: &'static [u8]) {
     let listener = UnixListener::bind(server.path(name)).expect("a socket");
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -228,11 +220,11 @@ async fn connections_are_kept_where_an_answer_was_read_to_its_end() {
 async fn another_server_is_asked_as_the_configuration_says() {
     let server = site(
         "upstream memd { server unix:%%/one; server unix:%%/two; }\n\
-         upstream lying { server unix:%%/odd; server unix:%%/two; }",
+         upstream invalid { server unix:%%/odd; server unix:%%/two; }",
         "set $memcached_key $uri;\n\
          location /any { memcached_pass memd; memcached_next_upstream not_found; }\n\
-         location /lying { memcached_pass lying; memcached_next_upstream invalid_response; }\n\
-         location /one { memcached_pass lying; memcached_next_upstream off; }",
+         location /invalid { memcached_pass invalid; memcached_next_upstream invalid_response; }\n\
+         location /one { memcached_pass invalid; memcached_next_upstream off; }",
     )
     .await;
     let (Some(_one), Some(two)) = (
@@ -241,19 +233,19 @@ async fn another_server_is_asked_as_the_configuration_says() {
     ) else {
         return;
     };
-    lying(&server, "odd", b"SERVER_ERROR no\r\n");
+    invalid(&server, "odd", b"SERVER_ERROR no\r\n");
     two.set("/any", 0, b"second").await;
-    two.set("/lying", 0, b"second").await;
+    two.set("/invalid", 0, b"second").await;
     let target = server.target();
     for _ in 0..4 {
         assert_eq!(target.get("/any").await.text(), "second");
-        assert_eq!(target.get("/lying").await.text(), "second");
+        assert_eq!(target.get("/invalid").await.text(), "second");
     }
     assert_eq!(target.get("/any/missing").await.status, 404);
 }
 
 #[tokio::test]
-async fn answers_that_lie_are_an_error_or_cut_off() {
+async fn invalid_answers_are_an_error_or_truncated() {
     let server = site(
         "",
         "location / { set $memcached_key k; memcached_pass unix:%%/$arg_peer; memcached_read_timeout 10s; }",
@@ -277,7 +269,7 @@ async fn answers_that_lie_are_an_error_or_cut_off() {
         ),
         ("silent", b"", "memcached prematurely closed connection"),
     ] {
-        lying(&server, name, answer);
+        invalid(&server, name, answer);
         let reply = server.target().get(&format!("/?peer={name}")).await;
         assert_eq!(reply.status, 502, "{name}");
         assert!(
@@ -286,12 +278,12 @@ async fn answers_that_lie_are_an_error_or_cut_off() {
             server.error_log()
         );
     }
-    lying(&server, "short", b"VALUE k 0 8\r\nSEE");
+    invalid(&server, "short", b"VALUE k 0 8\r\nSEE");
     let reply = server.target().get("/?peer=short").await;
     assert_eq!((reply.status, reply.is_complete), (200, false));
     assert!(server.error_log().contains("after 3 of 8 bytes"));
     // All of the value is there: what stands behind it concerns the connection.
-    lying(
+    invalid(
         &server,
         "extra",
         b"VALUE k 0 8\r\nSEE-THIS\r\nEND\r\n\0and more",

@@ -8,7 +8,7 @@ use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 use tokio::sync::Semaphore;
 
-use crate::program;
+use crate::start;
 
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: site.test\r\n\r\n")
@@ -49,9 +49,9 @@ impl Site {
              {directives} }}",
             php.address()
         );
-        let server = Running::start(program(), "", &http).await;
-        std::fs::write(server.path("small.txt"), "a small file").unwrap();
-        std::fs::write(server.path("large.txt"), "y".repeat(100_000)).unwrap();
+        let server = start(&http).await;
+        server.write("small.txt", "a small file");
+        server.write("large.txt", "y".repeat(100_000));
         for path in ["/a", "/b", "/large"] {
             assert_eq!(server.target().get(path).await.status, 200);
         }

@@ -1,17 +1,9 @@
 //! `gunzip on` in parts of a page: what is compressed must not land in it as it is.
 
-use std::io::Write;
-
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 
-use crate::program;
-
-fn gzip(text: &str) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap()
-}
+use crate::{gzip, start};
 
 const ZIPPED: &str = "Content-Type: text/html\r\nContent-Encoding: gzip\r\n";
 
@@ -37,7 +29,7 @@ async fn serve(directives: &str) -> (FakePhp, Running) {
          fastcgi_cache_key $document_uri; {directives} }} }}",
         php.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     (php, server)
 }
 

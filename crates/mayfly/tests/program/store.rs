@@ -4,14 +4,13 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use testkit::client::PATIENCE;
 use testkit::origin::{Answer, Origin, Request, Spelling};
 use testkit::running::Running;
+use testkit::wait::until;
 use tokio::sync::Semaphore;
 
-use crate::program;
+use crate::start;
 
 /// An origin and a server with these directives.
 struct Site {
@@ -30,7 +29,7 @@ impl Site {
             "*_temp_path %%/temp;\n\
              server {{\n listen unix:%%/http;\n server_name site.test;\n{directives}\n}}"
         );
-        let server = Running::start(program(), "", &spelling.spell(&http, &origin)).await;
+        let server = start(&spelling.spell(&http, &origin)).await;
         Site { origin, server }
     }
 
@@ -41,7 +40,7 @@ impl Site {
     /// The content of a file that is about to be there: a client has all that it
     /// waits for a moment before the protocol's own end comes.
     async fn kept_soon(&self, name: &str) -> String {
-        wait_until(|| self.kept(name).is_some()).await;
+        until("the file", || self.kept(name).is_some()).await;
         self.kept(name).unwrap_or_default()
     }
 
@@ -54,17 +53,6 @@ impl Site {
 fn mode(path: &Path) -> u32 {
     let metadata = std::fs::metadata(path).expect("it is there");
     metadata.permissions().mode() & 0o777
-}
-
-/// Until it is so.
-async fn wait_until(mut is_so: impl FnMut() -> bool) {
-    tokio::time::timeout(PATIENCE, async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await
-    .expect("it comes to be in time");
 }
 
 #[tokio::test]
@@ -212,7 +200,7 @@ async fn only_complete_answers_with_status_200_are_kept() {
 }
 
 #[tokio::test]
-async fn a_response_that_breaks_off_or_lies_is_not_kept() {
+async fn a_truncated_or_invalid_response_is_not_kept() {
     for spelling in Spelling::BOTH {
         let site = Site::start(
             spelling,
@@ -241,7 +229,7 @@ async fn a_response_that_breaks_off_or_lies_is_not_kept() {
             {
                 assert!(!reply.is_complete || reply.status == 502, "{target}");
             }
-            wait_until(|| site.temporary() == 0).await;
+            until("no temporary file", || site.temporary() == 0).await;
             assert_eq!(site.kept(&target[1..]), None, "{spelling:?} {target}");
         }
     }
@@ -261,7 +249,7 @@ async fn a_broken_chunk_is_not_kept() {
          location / {{ proxy_pass http://{}; proxy_store on; }} }}",
         upstream.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let reply = server.target().get("/chunks").await;
     assert!(!reply.is_complete);
     assert!(!server.path("chunks").exists());
@@ -289,20 +277,20 @@ async fn the_file_is_completed_when_its_client_leaves() {
             let asked = site.origin.requests();
             let mut client = site.server.connect().await;
             client.send(format!("GET {target} HTTP/1.0\r\n\r\n")).await;
-            wait_until(|| site.origin.requests() > asked).await;
+            until("a request", || site.origin.requests() > asked).await;
             if !seen.is_empty() {
                 client.receive_until(seen).await;
             }
             drop(client);
             gate.add_permits(1);
             match target {
-                "/broken" => wait_until(|| site.temporary() == 0).await,
-                _ => wait_until(|| site.kept(&target[1..]).is_some()).await,
+                "/broken" => until("no temporary file", || site.temporary() == 0).await,
+                _ => until("the file", || site.kept(&target[1..]).is_some()).await,
             }
             let whole = (target != "/broken").then(|| "begun, done".to_owned());
             assert_eq!(site.kept(&target[1..]), whole, "{spelling:?} {target}");
         }
-        wait_until(|| site.temporary() == 0).await;
+        until("no temporary file", || site.temporary() == 0).await;
     }
 }
 
@@ -328,7 +316,10 @@ async fn readers_see_the_file_before_or_the_file_after() {
         assert_eq!(site.kept("page").as_deref(), Some("the first"));
         gate.add_permits(1);
         assert_eq!(client.receive_all().await, b" second");
-        wait_until(|| site.kept("page").as_deref() == Some("the second")).await;
+        until("the file", || {
+            site.kept("page").as_deref() == Some("the second")
+        })
+        .await;
     }
 }
 
@@ -377,7 +368,7 @@ async fn a_place_that_cannot_be_written_costs_the_client_nothing() {
                 .matches("could not be stored")
                 .count()
         };
-        wait_until(|| refused() == 3).await;
+        until("three refusals", || refused() == 3).await;
         assert_eq!(site.temporary(), 0);
     }
 }
@@ -403,7 +394,7 @@ async fn the_temporary_folder_may_be_on_another_file_system() {
         let metadata = std::fs::metadata(&path).expect("a file");
         assert_eq!((metadata.mtime(), mode(&path)), (784_111_777, 0o604));
         let left = || std::fs::read_dir(temp.path().join("temp")).map_or(1, Iterator::count);
-        wait_until(|| left() == 0).await;
+        until("nothing is left", || left() == 0).await;
         let beside = std::fs::read_dir(site.server.path("deep")).expect("a folder");
         assert_eq!(beside.count(), 1);
     }

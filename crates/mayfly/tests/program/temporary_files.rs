@@ -1,23 +1,15 @@
-//! What a killed server leaves, the next one sweeps, and nothing else.
+//! Temporary files: on a full disk, in a folder that is missing, and after a server was killed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
+use testkit::process::{Signal, is_root};
+use testkit::wait::until;
 use tokio::sync::Semaphore;
 
-use crate::{has_php_fpm, is_root, program, until};
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
-}
+use crate::{file_names, program, start};
 
 #[tokio::test]
 async fn bodies_of_a_killed_server_go_with_the_next_start() {
@@ -32,21 +24,21 @@ async fn bodies_of_a_killed_server_go_with_the_next_start() {
         bodies.display(),
         upstream.address()
     );
-    let mut server = Running::start(program(), "", &http).await;
+    let mut server = start(&http).await;
     let mut client = server.connect().await;
     client
         .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
         .await;
     until("a file", || {
-        !names(&bodies).is_empty() && upstream.requests() == 1
+        !file_names(&bodies).is_empty() && upstream.requests() == 1
     })
     .await;
-    let left = names(&bodies);
+    let left = file_names(&bodies);
     // A server that comes up beside it leaves its files alone.
-    let beside = Running::start(program(), "", &http).await;
-    assert_eq!(names(&bodies), left);
+    let beside = start(&http).await;
+    assert_eq!(file_names(&bodies), left);
     drop(beside);
-    server.signal("KILL");
+    server.signal(Signal::KILL);
     server.ended().await;
     std::fs::write(
         bodies.join("0000000007-12"),
@@ -54,85 +46,119 @@ async fn bodies_of_a_killed_server_go_with_the_next_start() {
     )
     .unwrap();
     std::fs::write(bodies.join("notes.passing"), "somebody's").unwrap();
-    let next = Running::start(program(), "", &http).await;
+    let next = start(&http).await;
     until("the leftover is gone", || {
         !left.iter().any(|name| bodies.join(name).exists())
     })
     .await;
-    assert_eq!(names(&bodies), ["0000000007-12", "notes.passing"]);
+    assert_eq!(file_names(&bodies), ["0000000007-12", "notes.passing"]);
     drop(next);
 }
 
-/// The run folders of pools called `name`.
-fn run_folders(name: &str) -> Vec<PathBuf> {
-    let parent = if is_root() {
-        PathBuf::from("/run")
-    } else {
-        std::env::temp_dir()
-    };
-    let names = names(&parent);
-    let ours = names
-        .iter()
-        .filter(|it| it.contains(&format!("mayfly-php-{name}-")));
-    ours.map(|it| parent.join(it)).collect()
-}
+/// Much more than memory and the sockets between hold.
+const BYTES: usize = 16 << 20;
 
-#[tokio::test]
-async fn run_folders_of_a_killed_server_go_with_the_next_start() {
-    if has_php_fpm() {
-        let name = format!("left{}", std::process::id());
-        let main = format!("php_pool {name} {{ workers 1; user www-data; }}");
-        let http = "server { listen unix:%%/http; return 204; }";
-        let mut server = Running::start(program(), &main, http).await;
-        let left = run_folders(&name);
-        assert_eq!(left.len(), 1, "{left:?}");
-        // One beside it keeps its folder, and so does the first.
-        let beside = Running::start(program(), &main, http).await;
-        assert_eq!(run_folders(&name).len(), 2);
-        server.signal("KILL");
-        server.ended().await;
-        assert!(left[0].exists());
-        let theirs = left[0].with_file_name(format!("mayfly-php-{name}-999999999-0"));
-        std::fs::create_dir(&theirs).unwrap();
-        std::fs::write(theirs.join("notes"), "somebody's").unwrap();
-        let next = Running::start(program(), &main, http).await;
-        assert!(!left[0].exists());
-        assert!(theirs.join("notes").exists());
-        assert_eq!(
-            run_folders(&name).len(),
-            3,
-            "of two servers, and the foreign one"
-        );
-        for mut server in [beside, next] {
-            server.signal("TERM");
-            server.ended().await;
+/// A file system of one megabyte, gone when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where nothing may be mounted.
+    fn mount() -> Option<SmallDisk> {
+        let folder = tempfile::tempdir().unwrap();
+        if !is_root()
+            || !run(
+                "mount",
+                &["-t", "tmpfs", "-o", "size=1m", "tmpfs"],
+                folder.path(),
+            )
+        {
+            eprintln!("skipped: only root mounts a small disk");
+            return None;
         }
-        assert_eq!(run_folders(&name), std::slice::from_ref(&theirs));
-        std::fs::remove_dir_all(theirs).unwrap();
+        Some(SmallDisk(folder))
     }
 }
 
-#[tokio::test]
-async fn a_stopping_server_leaves_the_pid_file_of_its_successor() {
-    let mut server = Running::start(program(), "", "server { listen unix:%%/http; }").await;
-    std::fs::write(server.path("pid"), "1\n").unwrap();
-    server.signal("QUIT");
-    server.ended().await;
-    assert_eq!(std::fs::read_to_string(server.path("pid")).unwrap(), "1\n");
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["-l"], self.0.path());
+    }
+}
+
+fn run(program: &str, arguments: &[&str], path: &Path) -> bool {
+    let done = std::process::Command::new(program)
+        .args(arguments)
+        .arg(path)
+        .status();
+    done.is_ok_and(|status| status.success())
 }
 
 #[tokio::test]
-async fn a_stop_with_an_idle_pool_speaks_of_no_slow_requests() {
-    if !has_php_fpm() {
+async fn a_response_comes_whole_when_the_disk_for_it_is_full() {
+    let Some(disk) = SmallDisk::mount() else {
         return;
-    }
-    for signal in ["TERM", "QUIT"] {
-        let main = "php_pool idle { workers 2; user www-data; }";
-        let mut server = Running::start(program(), main, "server { listen unix:%%/http; }").await;
-        server.signal(signal);
-        server.ended().await;
-        let log = server.error_log();
-        assert!(!log.contains("took too long"), "{signal}: {log}");
-        assert!(log.contains("\"idle\": stopped"), "{signal}: {log}");
+    };
+    let upstream = FakeHttp::start(|_| Script::page("", vec![b'x'; BYTES])).await;
+    let http = format!(
+        "proxy_temp_path {}/answers; log_format told '$status $body_bytes_sent [$request_completion]';\n\
+         server {{ listen unix:%%/http; access_log %%/access.log told;\n\
+         location / {{ proxy_pass http://{}; }} }}",
+        disk.0.path().display(),
+        upstream.address()
+    );
+    let server = start(&http).await;
+    let mut client = server.connect().await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    // It reads nothing until the disk is full.
+    until("a line about the disk", || {
+        server.error_log().contains("No space left on device")
+    })
+    .await;
+    let log = server.error_log();
+    let line = log
+        .lines()
+        .find(|line| line.contains("No space left"))
+        .unwrap();
+    assert!(
+        line.contains("[crit]") && line.contains("28: No space left on device"),
+        "{line}"
+    );
+    let reply = client.receive(false).await.expect("a response");
+    assert!(reply.is_complete);
+    assert_eq!(reply.body.len(), BYTES);
+    let whole = format!("200 {BYTES} [OK]");
+    until("a line of the access log", || {
+        server.read("access.log").contains(&whole)
+    })
+    .await;
+    assert_eq!(server.error_log().matches("No space left").count(), 1);
+}
+
+#[test]
+fn a_temporary_folder_whose_parent_is_missing_is_an_error_at_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("conf");
+    for (directive, names) in [
+        ("client_body_temp_path", "missing/bodies"),
+        ("proxy_temp_path", "missing/answers"),
+    ] {
+        let text = format!(
+            "pid {0}/pid; error_log stderr; daemon off;\nevents {{}}\nhttp {{ {directive} {0}/{names};\n\
+             server {{ listen unix:{0}/http; location / {{ proxy_pass http://127.0.0.1:9; }} }} }}\n",
+            folder.path().display()
+        );
+        std::fs::write(&conf, text).unwrap();
+        // Should it start, it does not stay.
+        let output = Command::new("timeout")
+            .arg("5")
+            .arg(program())
+            .arg("-c")
+            .arg(&conf)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let wanted = format!("{names}\" failed (2: No such file or directory)");
+        assert!(said.contains(&wanted) && said.contains("[emerg]"), "{said}");
     }
 }

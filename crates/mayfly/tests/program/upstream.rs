@@ -9,39 +9,21 @@ use std::time::{Duration, Instant};
 
 use testkit::fake_dns::{DnsRecord, DnsReply, FakeDns};
 use testkit::fake_php::{FakePhp, Script};
+use testkit::process::Signal;
 use testkit::running::Running;
+use testkit::wait::{TIMEOUT, until};
 
-use crate::program;
-
-/// What comes in the end comes within this time, or never.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-async fn start(http: &str, locations: &str) -> Running {
-    Running::start(program(), "", &text(http, locations)).await
-}
-
-fn text(http: &str, locations: &str) -> String {
-    format!("{http}\nserver {{ listen unix:%%/http; server_name site.test;\n{locations}\n}}")
-}
+use crate::{one_server, site_with};
 
 /// Waits until `path` is answered with `status`.
-async fn until(server: &Running, path: &str, status: u16) {
+async fn until_status(server: &Running, path: &str, status: u16) {
     let begun = Instant::now();
     loop {
         let reply = server.target().get(path).await;
         if reply.status == status {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "{path} stays {}", reply.status);
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// Waits until `is_so`.
-async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
+        assert!(begun.elapsed() < TIMEOUT, "{path} stays {}", reply.status);
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -66,7 +48,7 @@ async fn a_name_that_a_variable_makes_is_looked_up_by_the_resolver_of_its_locati
     });
     let php = FakePhp::tcp(|_| Script::page("", "hello")).await;
     let (dns_at, port) = (dns.address(), port(&php));
-    let server = start(
+    let server = site_with(
         "",
         &format!(
             "location /named {{ resolver {dns_at} ipv6=off; fastcgi_pass $arg_h:{port}; add_header X-Addr $upstream_addr always; }}\n\
@@ -124,18 +106,18 @@ async fn servers_marked_resolve_follow_the_name_servers_and_survive_their_failur
     let group = format!(
         "upstream u {{ server php.test:{port} resolve; resolver {dns_at} valid=1s ipv6=off; resolver_timeout 1s; }}"
     );
-    let server = start(&group, "location / { fastcgi_pass u; }").await;
+    let server = site_with(&group, "location / { fastcgi_pass u; }").await;
     assert_eq!(
         server.target().get("/").await.status,
         502,
         "nothing is known yet"
     );
     *says.lock().unwrap() = here(1);
-    until(&server, "/", 200).await;
+    until_status(&server, "/", 200).await;
 
     *says.lock().unwrap() = DnsReply::Code(2);
     let before = dns.asked().len();
-    eventually("it is asked again", || dns.asked().len() >= before + 2).await;
+    until("it is asked again", || dns.asked().len() >= before + 2).await;
     assert_eq!(
         server.target().get("/").await.status,
         200,
@@ -144,9 +126,9 @@ async fn servers_marked_resolve_follow_the_name_servers_and_survive_their_failur
 
     let group = group.replace("server php", "least_conn; server php");
     let locations = "location / { fastcgi_pass u; } location /new { return 204; }";
-    server.rewrite("", &text(&group, locations));
-    server.signal("HUP");
-    until(&server, "/new", 204).await;
+    server.rewrite("", &one_server(&group, locations));
+    server.signal(Signal::HUP);
+    until_status(&server, "/new", 204).await;
     assert_eq!(
         server.target().get("/").await.status,
         200,
@@ -154,9 +136,9 @@ async fn servers_marked_resolve_follow_the_name_servers_and_survive_their_failur
     );
 
     *says.lock().unwrap() = DnsReply::Code(3);
-    until(&server, "/", 502).await;
+    until_status(&server, "/", 502).await;
     *says.lock().unwrap() = here(1);
-    until(&server, "/", 200).await;
+    until_status(&server, "/", 200).await;
 }
 
 /// PHP that answers `/ping` with `status`, and counts all else.
@@ -179,7 +161,7 @@ async fn a_server_that_fails_its_check_gets_no_requests_until_it_passes() {
     let asked = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let one = checked_php(&status[0], &asked[0]).await;
     let two = checked_php(&status[1], &asked[1]).await;
-    let server = start(
+    let server = site_with(
         &format!(
             "upstream u {{ server {}; server {}; }}",
             one.address(),
@@ -206,14 +188,14 @@ async fn a_server_that_fails_its_check_gets_no_requests_until_it_passes() {
     };
     assert_eq!(shares().await, [3, 3]);
     status[0].store(503, Ordering::SeqCst);
-    eventually("it is found ill", || {
+    until("it is found ill", || {
         logged("peer is unhealthy: status 503") == 1
     })
     .await;
     assert_eq!(shares().await, [0, 6]);
     let well = logged("peer is healthy");
     status[0].store(204, Ordering::SeqCst);
-    eventually("it is found well", || logged("peer is healthy") > well).await;
+    until("it is found well", || logged("peer is healthy") > well).await;
     assert_eq!(shares().await, [3, 3]);
 }
 
@@ -222,7 +204,7 @@ async fn mandatory_servers_are_checked_before_they_are_asked() {
     let status = Arc::new(AtomicU16::new(500));
     let asked = Arc::new(AtomicUsize::new(0));
     let php = checked_php(&status, &asked).await;
-    let server = start(
+    let server = site_with(
         &format!("upstream u {{ server {}; }}", php.address()),
         "location / { fastcgi_pass u; health_check interval=20ms uri=/ping mandatory; }",
     )
@@ -230,7 +212,7 @@ async fn mandatory_servers_are_checked_before_they_are_asked() {
     assert_eq!(server.target().get("/").await.status, 502);
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     status.store(200, Ordering::SeqCst);
-    until(&server, "/", 200).await;
+    until_status(&server, "/", 200).await;
 }
 
 /// An HTTP origin: what it was sent, and the answer it gives to everything.
@@ -268,7 +250,7 @@ async fn checks_over_http_send_what_the_location_sets_and_read_what_match_says()
     };
     let answer = Arc::new(Mutex::new(page("200 OK", "all fine")));
     let (address, heads) = origin(answer.clone());
-    let server = start(
+    let server = site_with(
         &format!(
             "map $upstream_status $good {{ 200 1; 404 1; default 0; }}\n\
              match well {{ status 200 404; header X-Well = yes; body ~ fine; require $good; }}\n\
@@ -278,7 +260,7 @@ async fn checks_over_http_send_what_the_location_sets_and_read_what_match_says()
          health_check interval=20ms uri=/well?now match=well mandatory; }",
     )
     .await;
-    until(&server, "/", 200).await;
+    until_status(&server, "/", 200).await;
     let first = heads.lock().unwrap()[0].clone();
     for part in [
         "GET /well?now HTTP/1.1\r\n",
@@ -304,7 +286,7 @@ async fn checks_over_http_send_what_the_location_sets_and_read_what_match_says()
             if is_asked == passes {
                 break;
             }
-            assert!(begun.elapsed() < PATIENCE, "{said}: {reply:?}");
+            assert!(begun.elapsed() < TIMEOUT, "{said}: {reply:?}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

@@ -92,7 +92,7 @@ async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_t
     let server = Running::start(&clock.program(), main, &site).await;
     let target = server.target();
     let first = target.get("/page").await;
-    assert_eq!(first.field("x-cache"), "MISS");
+    assert_eq!(first.x_cache(), "MISS");
     assert_eq!(
         hours_ahead(first.field("date")),
         -1,
@@ -109,7 +109,7 @@ async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_t
                 break page;
             }
         };
-        assert_eq!(page.field("x-cache"), "HIT", "a step makes nothing stale");
+        assert_eq!(page.x_cache(), "HIT", "a step makes nothing stale");
         assert_eq!(hours_ahead(page.field("date")), hours);
         assert_eq!(hours_ahead(page.field("expires")), hours + 24);
         let age: u64 = page.field("age").parse().unwrap();
@@ -120,7 +120,7 @@ async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_t
     }
     // Read once the clock is right: two hours, not three.
     let dated = target.get("/expires").await;
-    assert_eq!(dated.field("x-cache"), "MISS");
+    assert_eq!(dated.x_cache(), "MISS");
     let ttl = target
         .get("/expires")
         .await

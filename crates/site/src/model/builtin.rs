@@ -42,13 +42,13 @@ macro_rules! builtins {
 }
 
 builtins! {
-    Args "args" "the request's query string; may be written by `set`";
-    BinaryRemoteAddr "binary_remote_addr" "client address in binary form: 4 or 16 bytes";
-    BodyBytesSent "body_bytes_sent" "bytes of the body sent to the client";
-    BrotliRatio "brotli_ratio" "compression achieved on this response, where it is sent in `br`";
-    BytesSent "bytes_sent" "bytes sent to the client, head included";
-    ClientIsLocal "client_is_local" "1 where the request was made on this machine, else empty";
-    Connection "connection" "serial number of the connection";
+    Args "args" "query string of the request; `set` may change it";
+    BinaryRemoteAddr "binary_remote_addr" "client address in binary form: 4 or 16 bytes; use it as a key of limits";
+    BodyBytesSent "body_bytes_sent" "number of bytes of the response body that were sent";
+    BrotliRatio "brotli_ratio" "compression ratio of the response, if it was compressed with brotli";
+    BytesSent "bytes_sent" "number of bytes sent to the client, with the head";
+    ClientIsLocal "client_is_local" "`1` if the request comes from a program on this machine (see `fastcgi_cache_purge`), else empty";
+    Connection "connection" "number of the connection, counted from the start of the server";
     ConnectionRequests "connection_requests" "number of requests so far on this connection";
     ConnectionTime "connection_time" "age of the connection in seconds, with milliseconds";
     ContentLength "content_length" "the request's Content-Length field";
@@ -59,23 +59,23 @@ builtins! {
     DocumentUri "document_uri" "same as `$uri`";
     FastcgiPathInfo "fastcgi_path_info" "second capture of `fastcgi_split_path_info`";
     FastcgiScriptName "fastcgi_script_name" "request path, with `fastcgi_index` after a trailing slash, or the first capture of `fastcgi_split_path_info`";
-    GzipRatio "gzip_ratio" "compression achieved on this response, where it is sent in `gzip`";
+    GzipRatio "gzip_ratio" "compression ratio of the response, if it was compressed with gzip";
     Host "host" "host of the request target, else of the Host field, else the server's name";
     Hostname "hostname" "name of this machine";
     Http2 "http2" "empty: no connection is HTTP/2 yet";
     Http3 "http3" "empty: no connection is HTTP/3 yet";
     Https "https" "`on` over TLS, else empty";
-    InvalidReferer "invalid_referer" "empty when the Referer is one of `valid_referers`, else 1";
-    IsArgs "is_args" "`?` where the request has arguments, else empty";
-    IsRequestPort "is_request_port" "`:` where the client named a port, else empty";
-    LimitConnStatus "limit_conn_status" "what `limit_conn` decided";
-    LimitRate "limit_rate" "rate limit of the response; may be written by `set`";
-    LimitReqStatus "limit_req_status" "what `limit_req` decided";
+    InvalidReferer "invalid_referer" "empty if the Referer is one of `valid_referers`, else `1`";
+    IsArgs "is_args" "`?` if the request has arguments, else empty";
+    IsRequestPort "is_request_port" "`:` if the client named a port, else empty";
+    LimitConnStatus "limit_conn_status" "what `limit_conn` decided: PASSED, REJECTED or REJECTED_DRY_RUN";
+    LimitRate "limit_rate" "rate limit of the response; `set` may change it";
+    LimitReqStatus "limit_req_status" "what `limit_req` decided: PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN or REJECTED_DRY_RUN";
     Msec "msec" "current time in seconds, with milliseconds";
-    NginxVersion "nginx_version" "version of nginx whose language this is";
+    NginxVersion "nginx_version" "version of nginx whose configuration language Mayfly reads";
     Pid "pid" "process number";
-    Pipe "pipe" "`p` when the request was pipelined, else `.`";
-    ProxyAddXForwardedFor "proxy_add_x_forwarded_for" "X-Forwarded-For with the client's address appended";
+    Pipe "pipe" "`p` if the request was pipelined, else `.`";
+    ProxyAddXForwardedFor "proxy_add_x_forwarded_for" "the request field X-Forwarded-For with the client address added";
     ProxyHost "proxy_host" "host and port of `proxy_pass`";
     ProxyPort "proxy_port" "port of `proxy_pass`";
     ProxyProtocolAddr "proxy_protocol_addr" "client address from the PROXY protocol";
@@ -83,16 +83,16 @@ builtins! {
     ProxyProtocolServerAddr "proxy_protocol_server_addr" "server address from the PROXY protocol";
     ProxyProtocolServerPort "proxy_protocol_server_port" "server port from the PROXY protocol";
     QueryString "query_string" "same as `$args`";
-    RealipRemoteAddr "realip_remote_addr" "the peer's own address";
-    RealipRemotePort "realip_remote_port" "the peer's own port";
+    RealipRemoteAddr "realip_remote_addr" "address of the connection, before a trusted proxy's field is used";
+    RealipRemotePort "realip_remote_port" "port of the connection, before a trusted proxy's field is used";
     RealpathRoot "realpath_root" "`$document_root` with symbolic links resolved";
     RemoteAddr "remote_addr" "client address";
     RemotePort "remote_port" "client port";
     RemoteUser "remote_user" "user name of Basic authentication";
     Request "request" "request line as received";
-    RequestBody "request_body" "request body, where it is held in memory";
-    RequestBodyFile "request_body_file" "name of the file that holds the request body";
-    RequestCompletion "request_completion" "`OK` when the request was completed";
+    RequestBody "request_body" "request body, if it is in memory";
+    RequestBodyFile "request_body_file" "name of the file with the request body (see `client_body_in_file_only`)";
+    RequestCompletion "request_completion" "`OK` if the response was sent completely, else empty";
     RequestFilename "request_filename" "file path for this request";
     RequestId "request_id" "16 random bytes in hexadecimal";
     RequestLength "request_length" "bytes of the request: line, fields and body";
@@ -105,7 +105,7 @@ builtins! {
     ServerName "server_name" "first name of the server that took the request";
     ServerPort "server_port" "port that accepted the connection";
     ServerProtocol "server_protocol" "HTTP/1.0, HTTP/1.1";
-    SliceRange "slice_range" "range of the slice being asked for, as in bytes=0-1048575; empty without `slice`";
+    SliceRange "slice_range" "range of the part that `slice` asks for, as in `bytes=0-1048575`; empty without `slice`";
     Status "status" "status of the response";
     TimeIso8601 "time_iso8601" "local time, ISO 8601";
     TimeLocal "time_local" "local time, common log format";
@@ -113,19 +113,19 @@ builtins! {
     UpstreamBytesReceived "upstream_bytes_received" "bytes received from each upstream server";
     UpstreamBytesSent "upstream_bytes_sent" "bytes sent to each upstream server";
     UpstreamCacheAge "upstream_cache_age" "age of the stored response in seconds";
-    UpstreamCacheKey "upstream_cache_key" "key under which the response was looked up";
+    UpstreamCacheKey "upstream_cache_key" "cache key of the request";
     UpstreamCacheLastModified "upstream_cache_last_modified" "Last-Modified of the stored response";
     UpstreamCacheStatus "upstream_cache_status" "MISS, BYPASS, EXPIRED, STALE, UPDATING, REVALIDATED or HIT";
     UpstreamConnectTime "upstream_connect_time" "time spent connecting, one value for each server tried";
-    UpstreamHeaderTime "upstream_header_time" "time to the response head, likewise";
-    UpstreamQueueTime "upstream_queue_time" "time spent waiting in the queue, likewise";
+    UpstreamHeaderTime "upstream_header_time" "time to the response head, one value for each server tried";
+    UpstreamQueueTime "upstream_queue_time" "time spent waiting in the `queue`, one value for each server tried";
     UpstreamResponseLength "upstream_response_length" "bytes of each upstream response body";
-    UpstreamResponseTime "upstream_response_time" "time to the end of each upstream response";
+    UpstreamResponseTime "upstream_response_time" "time to the end of the response, one value for each server tried";
     UpstreamStatus "upstream_status" "status of each upstream response";
-    Uri "uri" "current request path, decoded and normalised";
-    CacheStatus "cache_status" "what the cache did, as the Cache-Status field says it (RFC 9211)";
-    CacheReason "cache_reason" "why the response was not stored or not taken from memory, in one word";
-    ZstdRatio "zstd_ratio" "compression achieved on this response, where it is sent in `zstd`";
+    Uri "uri" "path of the request, decoded and normalised; changed by `rewrite` and internal redirects";
+    CacheStatus "cache_status" "what the cache did, in the form of the Cache-Status field (RFC 9211)";
+    CacheReason "cache_reason" "why the response was not stored or did not come from the cache, in one word";
+    ZstdRatio "zstd_ratio" "compression ratio of the response, if it was compressed with zstd";
 }
 
 #[cfg(test)]

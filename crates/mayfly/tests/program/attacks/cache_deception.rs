@@ -2,8 +2,7 @@
 //! file, their page comes without `private` and without a cookie, and the attacker asks for
 //! the same address afterwards.
 
-use tempfile::TempDir;
-use testkit::serving::Serving;
+use super::start_site;
 
 const ACCOUNT: &str = "<?php header('Content-Type: text/html');
     $name = implode(' ', $_COOKIE) . ($_SERVER['HTTP_AUTHORIZATION'] ?? '');
@@ -27,19 +26,6 @@ const WORDPRESS: &[(&str, &str)] = &[
     ("wp-settings.php", "<?php"),
     ("wp-includes/version.php", "<?php $wp_version = '6.1';"),
 ];
-
-async fn php(files: &[(&str, &str)]) -> (TempDir, Serving) {
-    let site = Serving::folder();
-    for (name, text) in files {
-        let path = site.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
-    let folder = site.path().to_str().expect("a plain path");
-    let arguments = ["--ttl", "1h", "--workers", "2"];
-    let server = Serving::start(crate::program(), folder, &arguments).await;
-    (site, server)
-}
 
 /// What is put behind, or in front of, the address of a page.
 const TAILS: &[&str] = &[
@@ -116,7 +102,7 @@ async fn no_address_keeps_the_page_of_who_is_logged_in() {
             "Cookie: wordpress_logged_in_x=victim\r\n",
         ),
     ] {
-        let (_site, server) = php(files).await;
+        let server = start_site(files).await;
         let mut client = server.connect().await;
         let mut seen = 0;
         for start in STARTS {

@@ -4,6 +4,8 @@
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 
+use crate::start;
+
 async fn server(lines: &str) -> ([FakePhp; 2], Running) {
     let beta = FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\n", "beta")).await;
     let php = FakePhp::tcp(|request| {
@@ -14,16 +16,12 @@ async fn server(lines: &str) -> ([FakePhp; 2], Running) {
     let lines = lines
         .replace("ASK_BETA", &format!("fastcgi_pass {};", beta.address()))
         .replace("PASS", &format!("fastcgi_pass {};", php.address()));
-    let server = Running::start(
-        crate::program(),
-        "",
-        &format!(
-            "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+    let server = start(&format!(
+        "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
              server {{ listen unix:%%/http; cache_shared on; fastcgi_cache pages;\n\
              fastcgi_cache_valid 200 1h; add_header X-Cache $upstream_cache_status;\n\
              fastcgi_param EDITION common;\n{lines}\n}}"
-        ),
-    )
+    ))
     .await;
     ([php, beta], server)
 }
@@ -50,13 +48,13 @@ async fn what_a_field_leads_to_is_not_shown_to_those_without_it() {
         for wanted in ["MISS", "HIT"] {
             let beta = target.get_with("/page", BETA).await;
             assert_eq!(
-                (beta.text().trim(), beta.field("x-cache")),
+                (beta.text().trim(), beta.x_cache()),
                 ("beta", wanted),
                 "{way}"
             );
             let common = target.get("/page").await;
             assert_eq!(
-                (common.text().trim(), common.field("x-cache")),
+                (common.text().trim(), common.x_cache()),
                 ("common", wanted),
                 "{way}"
             );
@@ -69,7 +67,7 @@ async fn the_file_that_try_files_has_found_is_asked_for() {
     let lines = "location ~ ^/app/ { alias %%/; try_files script.php =404;\n\
         fastcgi_param SCRIPT_FILENAME $request_filename; PASS }";
     let (_php, server) = server(lines).await;
-    std::fs::write(server.path("script.php"), "").expect("a file");
+    server.write("script.php", "");
     let wanted = format!(" {}", server.path("script.php").display());
     assert_eq!(server.target().get("/app/x").await.text(), wanted);
 }

@@ -1,13 +1,9 @@
 //! Two hosts in one request: the page is stored under one and made for the other.
 
-use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
-use testkit::running::Running;
-use testkit::serving::Serving;
 
-async fn mirror() -> FakeHttp {
-    FakeHttp::start(|request| Script::page("Content-Type: text/html\r\n", &request.head)).await
-}
+use super::{showing_requests, start_before};
+use crate::start;
 
 async fn text(socket: &std::path::Path, request: &str) -> String {
     let mut client = testkit::client::Client::connect(socket).await;
@@ -17,9 +13,8 @@ async fn text(socket: &std::path::Path, request: &str) -> String {
 
 #[tokio::test]
 async fn the_authority_of_an_absolute_target_replaces_the_host_field() {
-    let upstream = mirror().await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
     let socket = server.path("http");
     let attack = "GET http://site.test/a HTTP/1.1\r\nHost: evil.test\r\n\r\n";
     let own = text(&socket, attack).await;
@@ -35,9 +30,8 @@ async fn the_authority_of_an_absolute_target_replaces_the_host_field() {
 
 #[tokio::test]
 async fn an_absolute_target_without_a_path_asks_for_the_root() {
-    let upstream = mirror().await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
     let socket = server.path("http");
     let own = text(
         &socket,
@@ -49,9 +43,8 @@ async fn an_absolute_target_without_a_path_asks_for_the_root() {
 
 #[tokio::test]
 async fn ports_and_trailing_dots_are_in_the_key_or_gone() {
-    let upstream = mirror().await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
     let socket = server.path("http");
     let ask = |host: &str| format!("GET /a HTTP/1.1\r\nHost: {host}\r\n\r\n");
     for host in ["site.test:1337", "SITE.test.", "site.test.:1337"] {
@@ -78,17 +71,13 @@ async fn the_default_key_holds_the_host_that_php_sees() {
         fake_php::Script::page("Content-Type: text/html\r\n", seen)
     })
     .await;
-    let server = Running::start(
-        crate::program(),
-        "",
-        &format!(
-            "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+    let server = start(&format!(
+        "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
              server {{ listen unix:%%/http; fastcgi_cache pages; fastcgi_cache_valid 1h;\n\
              fastcgi_param REQUEST_URI $request_uri;\n\
              location / {{ fastcgi_pass {}; }} }}",
-            php.address()
-        ),
-    )
+        php.address()
+    ))
     .await;
     let socket = server.path("http");
     for attack in [

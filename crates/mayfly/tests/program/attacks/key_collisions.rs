@@ -1,29 +1,19 @@
 //! Two requests that the application answers differently and that the cache takes for one.
 
-use tempfile::TempDir;
-use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
-use testkit::running::Running;
-use testkit::serving::Serving;
+
+use super::start_site;
+use crate::start;
 
 const MIRROR: &str = "<?php header('Content-Type: text/html');
     echo json_encode([$_GET, $_SERVER['QUERY_STRING'], $_SERVER['PATH_INFO'] ?? '']);";
-
-async fn php() -> (TempDir, Serving) {
-    let site = Serving::folder();
-    std::fs::write(site.path().join("index.php"), MIRROR).expect("a file");
-    let folder = site.path().to_str().expect("a plain path");
-    let arguments = ["--ttl", "1h", "--workers", "2"];
-    let server = Serving::start(crate::program(), folder, &arguments).await;
-    (site, server)
-}
 
 /// What stands behind `#` is no argument for whoever reads the target, and becomes one when
 /// the arguments before it are removed together with the `#`: `/?utm_source=x#&page=2` was
 /// stored as `/?page=2` and made without `page`.
 #[tokio::test]
 async fn nothing_behind_a_fragment_becomes_an_argument() {
-    let (_site, server) = php().await;
+    let server = start_site(&[("index.php", MIRROR)]).await;
     let target = server.target();
     let pairs = [
         ("utm_source=x#&page=", "page="),
@@ -46,10 +36,6 @@ async fn named(name: &'static str) -> FakeHttp {
     FakeHttp::start(move |_| Script::page("Content-Type: text/html\r\n", name)).await
 }
 
-fn status(reply: &Reply) -> &str {
-    reply.field("x-cache")
-}
-
 const CACHE: &str = "proxy_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
     proxy_cache pages; proxy_cache_valid 200 1h; cache_shared on;\n\
     add_header X-Cache $upstream_cache_status;\n";
@@ -70,13 +56,13 @@ async fn a_location_that_a_field_has_chosen_is_in_the_key() {
         );
         let text = text.replace("OLD", &old.address().to_string());
         let text = text.replace("NEW", &new.address().to_string());
-        let server = Running::start(crate::program(), "", &text).await;
+        let server = start(&text).await;
         let target = server.target();
         for wanted in ["MISS", "HIT"] {
             let reply = target.get_with("/", "X-New: 1\r\n").await;
-            assert_eq!((status(&reply), &*reply.text()), (wanted, "new"), "{way}");
+            assert_eq!((reply.x_cache(), &*reply.text()), (wanted, "new"), "{way}");
             let reply = target.get("/").await;
-            assert_eq!((status(&reply), &*reply.text()), (wanted, "old"), "{way}");
+            assert_eq!((reply.x_cache(), &*reply.text()), (wanted, "old"), "{way}");
         }
     }
 }
@@ -92,13 +78,13 @@ async fn servers_of_two_addresses_never_share_a_page() {
         inside.address(),
         outside.address()
     );
-    let server = Running::start(crate::program(), "", &text).await;
+    let server = start(&text).await;
     let within = testkit::client::Target(server.path("inside"));
     for wanted in ["MISS", "HIT"] {
         let reply = within.get("/").await;
-        assert_eq!((status(&reply), &*reply.text()), (wanted, "inside"));
+        assert_eq!((reply.x_cache(), &*reply.text()), (wanted, "inside"));
         let reply = server.target().get("/").await;
-        assert_eq!((status(&reply), &*reply.text()), (wanted, "outside"));
+        assert_eq!((reply.x_cache(), &*reply.text()), (wanted, "outside"));
     }
 }
 
@@ -128,7 +114,7 @@ async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
         gatekeeper.address(),
         inside.address()
     );
-    let server = Running::start(crate::program(), "", &text).await;
+    let server = start(&text).await;
     for name in ["alice", "bob", ""] {
         let reply = server
             .target()
@@ -140,7 +126,7 @@ async fn what_an_upstream_says_on_the_way_shapes_no_shared_page() {
     let begun = std::time::Instant::now();
     let log = loop {
         let log = std::fs::read_to_string(server.path("ways")).unwrap_or_default();
-        if log.contains('\n') || begun.elapsed() > testkit::client::PATIENCE {
+        if log.contains('\n') || begun.elapsed() > testkit::wait::TIMEOUT {
             break log;
         }
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;

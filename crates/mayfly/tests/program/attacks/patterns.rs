@@ -5,15 +5,17 @@
 use testkit::client::Reply;
 use testkit::running::Running;
 
+use crate::start;
+
 /// Without a larger stack the library gives up on each of these groups' many turns.
 const MANY_TURNS: &str = "(?:(a)|(b))*secret";
 /// Tries 2^40 ways to divide a run of 40 letters: beyond the limit of any library.
 const MANY_WAYS: &str = "(?:(?:a+)+!|secret)";
 
 async fn server(http: &str) -> Running {
-    let server = Running::start(crate::program(), "", http).await;
+    let server = start(http).await;
     std::fs::create_dir(server.path("site")).expect("a folder");
-    std::fs::write(server.path("site/secret"), "SECRET").expect("a file");
+    server.write("site/secret", "SECRET");
     server
 }
 

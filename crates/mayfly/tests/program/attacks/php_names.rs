@@ -1,25 +1,10 @@
 //! Cookies, arguments and paths in disguise: the cache takes them for something else than
 //! PHP does.
 
-use tempfile::TempDir;
-use testkit::client::{Reply, Target};
-use testkit::serving::Serving;
+use testkit::client::Target;
 
 use super::random::Random;
-
-/// A real PHP with a page that shows what it was given.
-async fn php(files: &[(&str, &str)]) -> (TempDir, Serving) {
-    let site = Serving::folder();
-    for (name, text) in files {
-        let path = site.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
-    let folder = site.path().to_str().expect("a plain path");
-    let arguments = ["--ttl", "1h", "--workers", "2"];
-    let server = Serving::start(crate::program(), folder, &arguments).await;
-    (site, server)
-}
+use super::start_site;
 
 const MIRROR: &str = "<?php header('Content-Type: text/html');
     $names = fn($all) => implode(' ', array_map('bin2hex', array_map('strval', array_keys($all))));
@@ -39,19 +24,15 @@ const WORDPRESS: &[(&str, &str)] = &[
     ("wp-admin/index.php", MIRROR),
 ];
 
-fn status(reply: &Reply) -> &str {
-    reply.field("x-cache")
-}
-
 /// Stores the page as a stranger sees it.
 async fn store(target: &Target, path: &str) {
     target.get(path).await;
-    assert_eq!(status(&target.get(path).await), "HIT", "{path}");
+    assert_eq!(target.get(path).await.x_cache(), "HIT", "{path}");
 }
 
 #[tokio::test]
 async fn a_session_is_known_however_its_cookie_is_spelt() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     store(&target, "/").await;
     for cookie in [
@@ -68,7 +49,7 @@ async fn a_session_is_known_however_its_cookie_is_spelt() {
         "_ga=1; wordpress.logged_in_x=1",
     ] {
         let reply = target.get_with("/", &format!("Cookie: {cookie}\r\n")).await;
-        assert_eq!(status(&reply), "BYPASS", "{cookie:?}");
+        assert_eq!(reply.x_cache(), "BYPASS", "{cookie:?}");
         assert!(
             reply.text().contains("wordpress_logged_in_x"),
             "{cookie:?}: {}",
@@ -79,21 +60,21 @@ async fn a_session_is_known_however_its_cookie_is_spelt() {
 
 #[tokio::test]
 async fn a_cookie_that_does_not_matter_reaches_no_shared_page() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     let reply = target
         .get_with("/", "Cookie: _ga=evil; theme=evil; wp-settings-1=evil\r\n")
         .await;
     assert_eq!(
-        (status(&reply), reply.text().contains("evil")),
+        (reply.x_cache(), reply.text().contains("evil")),
         ("MISS", false)
     );
-    assert_eq!(status(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
     // A language is in the key, and sent.
     let german = target
         .get_with("/", "Cookie: pll_language=de; _ga=1\r\n")
         .await;
-    assert_eq!(status(&german), "MISS");
+    assert_eq!(german.x_cache(), "MISS");
     assert!(
         german.text().contains(r#""pll_language":"de""#),
         "{}",
@@ -102,13 +83,13 @@ async fn a_cookie_that_does_not_matter_reaches_no_shared_page() {
     let again = target
         .get_with("/", "Cookie: _ga=2; pll_language=de\r\n")
         .await;
-    assert_eq!((status(&again), again.text()), ("HIT", german.text()));
+    assert_eq!((again.x_cache(), again.text()), ("HIT", german.text()));
     assert!(!target.get("/").await.text().contains("pll_language"));
 }
 
 #[tokio::test]
 async fn arguments_for_statistics_reach_no_shared_page() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     for query in [
         "utm_source=evil",
@@ -122,13 +103,13 @@ async fn arguments_for_statistics_reach_no_shared_page() {
         let reply = target.get(&format!("/?{query}")).await;
         assert!(!reply.text().contains("evil"), "{query}: {}", reply.text());
     }
-    assert_eq!(status(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
 }
 
 /// PHP takes the first 1,000 (`max_input_vars`).
 #[tokio::test]
 async fn a_thousand_ignored_arguments_do_not_hide_the_one_that_counts() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     let ignored = "utm_a&".repeat(600);
     let more = "gclid&".repeat(450);
@@ -140,7 +121,7 @@ async fn a_thousand_ignored_arguments_do_not_hide_the_one_that_counts() {
 
 #[tokio::test]
 async fn personal_arguments_are_known_however_they_are_spelt() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     for query in [
         "preview=true",
@@ -154,7 +135,7 @@ async fn personal_arguments_are_known_however_they_are_spelt() {
         "add%2Dto%2Dcart=1",
     ] {
         let reply = target.get(&format!("/?{query}")).await;
-        assert_eq!(status(&reply), "BYPASS", "{query}");
+        assert_eq!(reply.x_cache(), "BYPASS", "{query}");
     }
 }
 
@@ -171,7 +152,7 @@ const DOKUWIKI: &[(&str, &str)] = &[
 /// arguments: `/start&u=admin&p=secret` is a login, and what came of it was stored.
 #[tokio::test]
 async fn arguments_that_a_rewrite_makes_of_a_path_are_personal_too() {
-    let (_site, server) = php(DOKUWIKI).await;
+    let server = start_site(DOKUWIKI).await;
     let target = server.target();
     store(&target, "/start").await;
     store(&target, "/doku.php?id=start&do=show").await;
@@ -188,13 +169,13 @@ async fn arguments_that_a_rewrite_makes_of_a_path_are_personal_too() {
         "/doku.php?id=start&do[show]=&do[save][x]=1",
     ] {
         let reply = target.get(path).await;
-        assert_eq!(status(&reply), "BYPASS", "{path}: {}", reply.text());
+        assert_eq!(reply.x_cache(), "BYPASS", "{path}: {}", reply.text());
     }
 }
 
 #[tokio::test]
 async fn personal_paths_are_known_however_they_are_spelt() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     for path in [
         "/wp-login.php",
@@ -210,17 +191,17 @@ async fn personal_paths_are_known_however_they_are_spelt() {
         "/index.php/cart",
     ] {
         let reply = target.get(path).await;
-        assert_eq!((reply.status, status(&reply)), (200, "BYPASS"), "{path}");
+        assert_eq!((reply.status, reply.x_cache()), (200, "BYPASS"), "{path}");
     }
 }
 
 #[tokio::test]
 async fn credentials_that_nobody_checked_are_no_user() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     // alice:secret
     let fields = "Authorization: Basic YWxpY2U6c2VjcmV0\r\n";
     let reply = server.target().get_with("/", fields).await;
-    assert_eq!(status(&reply), "BYPASS");
+    assert_eq!(reply.x_cache(), "BYPASS");
     // REMOTE_USER never; PHP itself reads the field that was forwarded to it.
     assert!(
         reply.text().contains(r#""user":["","alice"]"#),
@@ -270,7 +251,7 @@ fn has_name(text: &str, part: &str, is_wanted: impl Fn(&str) -> bool) -> bool {
 /// an ignored one, in random spellings. `MAYFLY_SPELLINGS` asks for more of them.
 #[tokio::test]
 async fn random_spellings_are_read_as_php_reads_them() {
-    let (_site, server) = php(WORDPRESS).await;
+    let server = start_site(WORDPRESS).await;
     let target = server.target();
     let count =
         std::env::var("MAYFLY_SPELLINGS").map_or(300, |text| text.parse().expect("a number"));
@@ -302,8 +283,8 @@ async fn random_spellings_are_read_as_php_reads_them() {
         let context = format!("{cookie:?} {query:?}\n{seen}\n{}", reply.text());
         sessions += usize::from(is_session);
         if is_personal {
-            assert_eq!(status(&reply), "BYPASS", "{context}");
-        } else if status(&reply) != "BYPASS" {
+            assert_eq!(reply.x_cache(), "BYPASS", "{context}");
+        } else if reply.x_cache() != "BYPASS" {
             shared += 1;
             let text = reply.text();
             assert!(

@@ -2,22 +2,19 @@
 //! tries every process, file and socket of the server's that it can find. Root starts the
 //! server here, with the real php-fpm.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use testkit::client::Target;
+use testkit::process::{
+    Signal, children, is_alive, is_root, send_signal, state_and_parent, status_line, uid,
+};
 use testkit::serving::Serving;
-
-use crate::is_root;
+use testkit::wait::TIMEOUT;
 
 /// A stop that ends what is under way, PHP included, on a busy machine.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// A master that was killed is back within a second or two.
-const PATIENCE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Tries everything; prints a line for each thing that succeeded. `parent` is the process
 /// that was started, `folder` the one with its logs and the socket for visitors, `account`
@@ -237,9 +234,9 @@ impl Attacked {
     /// Ends the master; waits until another one answers, if it does.
     async fn restart_master(&self) -> Option<(u32, u32)> {
         let (_, master) = self.who().await;
-        signal(master, Signal::KILL);
+        send_signal(master, Signal::KILL);
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < TIMEOUT {
             let asked = self.server.target();
             let answer = tokio::time::timeout(Duration::from_secs(5), asked.get("/")).await;
             let text = answer.map(|reply| reply.text()).unwrap_or_default();
@@ -259,52 +256,17 @@ impl Attacked {
     }
 
     async fn ends_in_time(&self) {
-        signal(self.server.pid(), Signal::TERM);
+        send_signal(self.server.pid(), Signal::TERM);
         let begun = Instant::now();
         while is_alive(self.server.pid()) {
-            if begun.elapsed() > STOP_PATIENCE {
+            if begun.elapsed() > STOP_TIMEOUT {
                 // The test fails by the next line; nothing is to be left behind.
-                signal(self.server.pid(), Signal::KILL);
-                panic!("TERM did not end the server within {STOP_PATIENCE:?}");
+                send_signal(self.server.pid(), Signal::KILL);
+                panic!("TERM did not end the server within {STOP_TIMEOUT:?}");
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-fn signal(pid: u32, signal: Signal) {
-    let pid = Pid::from_raw(pid.cast_signed()).unwrap();
-    kill_process(pid, signal).unwrap();
-}
-
-/// The state and the parent of a process.
-fn stat(pid: u32) -> Option<(String, u32)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
-}
-
-fn is_alive(pid: u32) -> bool {
-    stat(pid).is_some_and(|(state, _)| state != "Z")
-}
-
-fn children(parent: u32) -> Vec<u32> {
-    std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|&pid| stat(pid).is_some_and(|(_, above)| above == parent))
-        .collect()
-}
-
-fn uid(pid: u32) -> u32 {
-    std::fs::metadata(format!("/proc/{pid}")).unwrap().uid()
-}
-
-/// A line of a process's status.
-fn status(pid: u32, name: &str) -> String {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    line.unwrap().trim_start_matches(':').trim().to_owned()
 }
 
 fn query(pairs: &[(&str, &Path)]) -> String {
@@ -342,13 +304,13 @@ async fn a_script_gains_nothing_from_processes_files_and_sockets_of_the_server()
     let mut others = before.into_iter().filter(|&pid| pid != master);
     let server = others.next().unwrap();
     assert_eq!(others.next(), None);
-    assert_eq!(uid(parent), 0);
-    assert_eq!(uid(master), php);
-    assert!(![0, php].contains(&uid(server)));
+    assert_eq!(uid(parent), Some(0));
+    assert_eq!(uid(master), Some(php));
+    assert!(![Some(0), Some(php)].contains(&uid(server)));
     for pid in [server, master] {
-        assert_eq!(status(pid, "NoNewPrivs"), "1");
+        assert_eq!(status_line(pid, "NoNewPrivs"), "1");
         for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
-            assert_eq!(status(pid, set).trim_matches('0'), "", "{set}");
+            assert_eq!(status_line(pid, set).trim_matches('0'), "", "{set}");
         }
     }
     attacked.ends_in_time().await;
@@ -376,7 +338,7 @@ async fn a_fifo_without_a_reader_does_not_hang_the_parent() {
     };
     assert_eq!(attacked.ask("/swap.php").await, "done");
     let (_, master) = attacked.who().await;
-    signal(master, Signal::KILL);
+    send_signal(master, Signal::KILL);
     while is_alive(master) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -414,285 +376,13 @@ async fn a_pool_that_has_stopped_itself_does_not_hold_up_the_end() {
     let begun = Instant::now();
     while !workers
         .iter()
-        .all(|&pid| stat(pid).is_none_or(|(state, _)| state == "T"))
+        .all(|&pid| state_and_parent(pid).is_none_or(|(state, _)| state == "T"))
     {
-        assert!(begun.elapsed() < PATIENCE, "the script stops its pool");
+        assert!(begun.elapsed() < TIMEOUT, "the script stops its pool");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     attacked.ends_in_time().await;
     for pid in workers.into_iter().chain([master]) {
         assert!(!is_alive(pid), "process {pid} is left behind");
     }
-}
-
-/// A server with a configuration of its administrator's, in a folder of root's that has a
-/// folder of another account's in it.
-struct Configured {
-    folder: TempDir,
-    child: Child,
-}
-
-/// Who owns the folder `theirs`: what Debian keeps for sites.
-const SITE_ACCOUNT: &str = "www-data";
-
-impl Configured {
-    /// `prepare` gets the folder; `%%` stands for it in the configuration.
-    fn start(main: &str, http: &str, prepare: impl FnOnce(&Path)) -> Option<Configured> {
-        if !is_root() {
-            eprintln!("skipped: only root starts the server with other accounts");
-            return None;
-        }
-        let folder = Serving::folder();
-        let path = folder.path();
-        std::fs::create_dir(path.join("theirs")).unwrap();
-        std::fs::write(path.join("victim"), "kept").unwrap();
-        std::fs::create_dir(path.join("precious")).unwrap();
-        prepare(path);
-        give_to_site(&path.join("theirs"));
-        let text = format!(
-            "daemon off;\nerror_log %%/error.log info;\n{main}\nevents {{}}\n\
-             http {{\nroot %%;\n{http}\n}}\n"
-        );
-        let text = text.replace("%%", path.to_str().unwrap());
-        std::fs::write(path.join("test.conf"), text).unwrap();
-        let child = Command::new(crate::program())
-            .arg("-p")
-            .arg(path)
-            .args(["-c", "test.conf", "-e", "error.log"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Some(Configured { folder, child })
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
-    }
-
-    /// Waits until the log has a line with that in it.
-    async fn says(&self, what: &str) {
-        let begun = Instant::now();
-        while !self.log().contains(what) {
-            assert!(begun.elapsed() < PATIENCE, "no {what:?} in: {}", self.log());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
-    /// Waits until it listens or has ended.
-    async fn settles(&mut self) {
-        let begun = Instant::now();
-        // PHP-FPM says "ready to handle connections" before.
-        while !self.log().contains(": ready\n") && self.child.try_wait().unwrap().is_none() {
-            assert!(begun.elapsed() < PATIENCE, "it hangs: {}", self.log());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
-    async fn ends_in_time(&mut self) {
-        if self.child.try_wait().unwrap().is_some() {
-            return;
-        }
-        signal(self.child.id(), Signal::TERM);
-        let begun = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(begun.elapsed() < STOP_PATIENCE, "TERM did not end it");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    fn target(&self) -> Target {
-        Target(self.folder.path().join("http"))
-    }
-}
-
-impl Drop for Configured {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The file itself, not what a link points to.
-fn give_to_site(path: &Path) {
-    let done = Command::new("chown")
-        .args(["-h", SITE_ACCOUNT])
-        .arg(path)
-        .status();
-    assert!(done.unwrap().success());
-}
-
-fn fifo(path: &Path) {
-    let done = Command::new("mkfifo").arg(path).status();
-    assert!(done.unwrap().success());
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o666)).unwrap();
-    give_to_site(path);
-}
-
-fn link(target: &Path, path: &Path) {
-    std::os::unix::fs::symlink(target, path).unwrap();
-    give_to_site(path);
-}
-
-const PLAIN: &str =
-    "access_log off; server { listen unix:%%/http; location / { return 200 one; } }";
-
-/// Files that root opens in a folder of the site's, each with something in its place.
-#[tokio::test]
-async fn root_is_not_led_elsewhere_by_what_lies_in_a_folder_of_the_site() {
-    type Prepare = fn(&Path);
-    let victim: Prepare = |folder| link(&folder.join("victim"), &folder.join("theirs/it"));
-    let precious: Prepare = |folder| link(&folder.join("precious"), &folder.join("theirs/it"));
-    let second: Prepare = |folder| {
-        std::fs::hard_link(folder.join("victim"), folder.join("theirs/it")).unwrap();
-    };
-    let waits: Prepare = |folder| fifo(&folder.join("theirs/it"));
-    let logged = PLAIN.replace("access_log off;", "access_log %%/theirs/it;");
-    let temp = format!("client_body_temp_path %%/theirs/it; {PLAIN}");
-    let cases = [
-        ("pid file, link", "pid %%/theirs/it;", PLAIN, victim),
-        ("pid file, second name", "pid %%/theirs/it;", PLAIN, second),
-        ("pid file, FIFO", "pid %%/theirs/it;", PLAIN, waits),
-        ("log, link", "pid %%/pid;", &*logged, victim),
-        ("log, FIFO", "pid %%/pid;", &*logged, waits),
-        (
-            "log, below a link",
-            "pid %%/pid;",
-            "access_log %%/theirs/it/log; server { listen unix:%%/http; }",
-            precious,
-        ),
-        ("temporary files, link", "pid %%/pid;", &*temp, precious),
-    ];
-    for (name, main, http, prepare) in cases {
-        let main = format!("user {SITE_ACCOUNT};\n{main}");
-        let Some(mut server) = Configured::start(&main, http, prepare) else {
-            return;
-        };
-        server.settles().await;
-        server.ends_in_time().await;
-        let folder = server.folder.path();
-        let victim = std::fs::read_to_string(folder.join("victim")).unwrap();
-        assert_eq!(victim, "kept", "{name}");
-        let precious = folder.join("precious");
-        assert_eq!(std::fs::metadata(&precious).unwrap().uid(), 0, "{name}");
-        assert_eq!(std::fs::read_dir(&precious).unwrap().count(), 0, "{name}");
-    }
-}
-
-#[tokio::test]
-async fn reopening_a_log_that_a_script_has_exchanged_neither_hangs_nor_leads_elsewhere() {
-    let main = "pid %%/pid;";
-    let http = PLAIN.replace("access_log off;", "access_log %%/theirs/log;");
-    for trap in ["link", "FIFO"] {
-        let Some(mut server) = Configured::start(main, &http, |_| ()) else {
-            return;
-        };
-        server.settles().await;
-        assert_eq!(server.target().get("/").await.text(), "one");
-        let folder = server.folder.path();
-        let log = folder.join("theirs/log");
-        std::fs::remove_file(&log).unwrap();
-        if trap == "link" {
-            link(&folder.join("victim"), &log);
-        } else {
-            fifo(&log);
-        }
-        signal(server.child.id(), Signal::USR1);
-        server.says("signal USR1 received").await;
-        assert_eq!(server.target().get("/").await.text(), "one");
-        server.ends_in_time().await;
-        let victim = std::fs::read_to_string(server.folder.path().join("victim")).unwrap();
-        assert_eq!(victim, "kept", "{trap}");
-    }
-}
-
-/// What an administrator has set up stays: links and FIFOs of root's.
-#[tokio::test]
-async fn links_and_fifos_of_roots_are_logs_as_before() {
-    let mut reader = None;
-    let prepare = |folder: &Path| {
-        std::os::unix::fs::symlink(folder.join("victim"), folder.join("log")).unwrap();
-        let done = Command::new("mkfifo").arg(folder.join("fifo")).status();
-        assert!(done.unwrap().success());
-        let copy = std::fs::File::create(folder.join("copy")).unwrap();
-        let mut cat = Command::new("cat");
-        cat.arg(folder.join("fifo")).stdout(copy);
-        reader = Some(cat.spawn().unwrap());
-    };
-    let http = PLAIN.replace("access_log off;", "access_log %%/log; access_log %%/fifo;");
-    let Some(mut server) = Configured::start("pid %%/pid;", &http, prepare) else {
-        return;
-    };
-    server.settles().await;
-    assert_eq!(server.target().get("/").await.text(), "one");
-    for name in ["victim", "copy"] {
-        let begun = Instant::now();
-        let text = || std::fs::read_to_string(server.folder.path().join(name)).unwrap();
-        while !text().contains("GET / HTTP") {
-            assert!(begun.elapsed() < PATIENCE, "{name}: {}", text());
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-    server.ends_in_time().await;
-    assert!(reader.unwrap().wait().unwrap().success());
-}
-
-#[tokio::test]
-async fn a_reload_that_a_script_holds_up_does_not_hold_up_the_end() {
-    let main = "pid %%/pid; user nobody; php_pool site { workers 1; }";
-    let prepare = |folder: &Path| fifo(&folder.join("theirs/slow"));
-    let Some(mut server) = Configured::start(main, PLAIN, prepare) else {
-        return;
-    };
-    server.settles().await;
-    let master = children(server.child.id());
-    let conf = server.folder.path().join("test.conf");
-    let text = std::fs::read_to_string(&conf).unwrap();
-    let fifo = server.folder.path().join("theirs/slow");
-    let more = format!("workers 1; slow_log {} 1s;", fifo.display());
-    std::fs::write(&conf, text.replace("workers 1;", &more)).unwrap();
-    signal(server.child.id(), Signal::HUP);
-    // php-fpm waits for whoever reads the FIFO.
-    let begun = Instant::now();
-    while children(server.child.id()).len() <= master.len() {
-        assert!(begun.elapsed() < PATIENCE, "{}", server.log());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    server.ends_in_time().await;
-}
-
-/// Where one account is all there is, a script can end the server, and no more than that.
-#[tokio::test]
-async fn the_servers_memory_is_closed_even_to_its_own_account() {
-    let script = r#"<?php error_reporting(0);
-        $pid = (int) $_GET['server'];
-        foreach (['environ', 'maps', 'mem', 'auxv'] as $name) {
-            if (fopen("/proc/$pid/$name", 'r') && (string) file_get_contents("/proc/$pid/$name", false, null, 0, 9) !== '') echo "$name ";
-            if (fopen("/proc/$pid/mem", 'r')) echo 'mem ';
-        }
-        if (scandir("/proc/$pid/fd")) echo 'descriptors ';
-        echo posix_getuid() === stat("/proc/$pid")['uid'] ? 'same' : 'other';"#;
-    let main = format!("pid %%/pid; user {SITE_ACCOUNT}; php_pool site {{ workers 1; }}");
-    let http = "access_log off; server { listen unix:%%/http; location / {
-        fastcgi_pass php:site; fastcgi_param SCRIPT_FILENAME %%/probe.php;
-        fastcgi_param REQUEST_METHOD GET; fastcgi_param QUERY_STRING $query_string; } }";
-    let prepare = |folder: &Path| std::fs::write(folder.join("probe.php"), script).unwrap();
-    let Some(mut server) = Configured::start(&main, http, prepare) else {
-        return;
-    };
-    server.settles().await;
-    let is_server = |&pid: &u32| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
-        !name.starts_with("php-fpm")
-    };
-    let worker = children(server.child.id()).into_iter().find(is_server);
-    let path = format!("/?server={}", worker.unwrap());
-    assert_eq!(server.target().get(&path).await.text(), "same");
-    assert!(
-        server
-            .log()
-            .contains("runs PHP as www-data, and so does the server")
-    );
-    server.ends_in_time().await;
 }

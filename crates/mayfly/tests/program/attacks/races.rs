@@ -3,31 +3,17 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use testkit::client::{Client, Reply};
+use testkit::client::Client;
 use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::serving::Serving;
+use testkit::wait::until;
 use tokio::sync::Semaphore;
 
 /// Marks what a visitor sent.
 const MARK: &str = "of-one-visitor";
 
 async fn serve(upstream: &FakeHttp, lifetime: &str) -> Serving {
-    let url = format!("http://{}", upstream.address());
-    Serving::start(crate::program(), &url, &["--ttl", lifetime]).await
-}
-
-fn status(reply: &Reply) -> &str {
-    reply.field("x-cache")
-}
-
-/// Waits until `condition` holds.
-async fn until(mut condition: impl FnMut() -> bool) {
-    let waited = tokio::time::timeout(testkit::client::PATIENCE, async {
-        while !condition() {
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-        }
-    });
-    waited.await.expect("it comes true in time");
+    Serving::start(crate::program(), &upstream.url(), &["--ttl", lifetime]).await
 }
 
 /// Thirty visitors wait for one page, which then begins a session: each gets one of their
@@ -60,13 +46,13 @@ async fn a_page_that_turns_out_personal_is_shown_to_nobody_who_waited_for_it() {
         visitors.push((number, client));
     }
     // The leader and those who have a cookie of their own.
-    until(|| upstream.requests() >= 7).await;
+    until("seven requests", || upstream.requests() >= 7).await;
     opened.add_permits(1000);
     let mut sessions = HashSet::new();
     for (number, mut client) in visitors {
         let reply = client.receive(false).await.expect("a response");
         let text = reply.text();
-        assert_ne!(status(&reply), "HIT", "{text}");
+        assert_ne!(reply.x_cache(), "HIT", "{text}");
         let session = reply.field("set-cookie").replace('=', " ");
         assert!(text.starts_with(&session), "{session}: {text}");
         assert!(sessions.insert(session), "twice: {text}");
@@ -105,10 +91,10 @@ async fn a_renewal_carries_nothing_of_who_caused_it() {
             let before = upstream.requests();
             let reply = target.get_with("/", &line.replace('@', MARK)).await;
             assert!(!reply.text().contains(MARK), "{round} {line}");
-            renewed += usize::from(matches!(status(&reply), "STALE" | "UPDATING"));
-            // Whoever was shown the stale copy has begun a renewal.
-            if status(&reply) == "STALE" {
-                until(|| upstream.requests() > before).await;
+            renewed += usize::from(matches!(reply.x_cache(), "STALE" | "UPDATING"));
+            // Whoever was shown the stale response has begun a renewal.
+            if reply.x_cache() == "STALE" {
+                until("another request", || upstream.requests() > before).await;
             }
         }
     }
@@ -141,7 +127,7 @@ async fn a_page_that_was_begun_before_a_write_is_not_kept_after_it() {
     first
         .send("GET / HTTP/1.1\r\nHost: site.test\r\n\r\n")
         .await;
-    until(|| upstream.requests() == 1).await;
+    until("a request", || upstream.requests() == 1).await;
     let written = target.ask("POST", "/", "", "a=b").await;
     assert_eq!(written.text(), "2");
     opened.add_permits(1);
@@ -168,7 +154,7 @@ async fn who_does_not_read_does_not_keep_others_from_reading() {
     let request = "GET / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n";
     let mut attacker = server.connect().await;
     attacker.send(request).await;
-    until(|| upstream.requests() == 1).await;
+    until("a request", || upstream.requests() == 1).await;
     let mut visitor = server.connect().await;
     visitor.send(request).await;
     // The visitor's request has been read when one that came after it is answered.

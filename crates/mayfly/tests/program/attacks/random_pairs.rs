@@ -10,6 +10,8 @@ use testkit::fake_php::{self, FakePhp};
 use testkit::running::Running;
 
 use super::random::Random;
+use super::showing_requests;
+use crate::start;
 
 /// Pairs without `MAYFLY_PAIRS`.
 const PAIRS: u64 = 2_000;
@@ -197,7 +199,7 @@ async fn run(server: &Running, pairs: u64) -> Found {
             let context = format!("seed {seed}\n--- sent\n{sent}--- got\n{got}");
             found.faults.push((fault, context));
         }
-        found.hits += u64::from(reply.field("x-cache") == "HIT");
+        found.hits += u64::from(reply.x_cache() == "HIT");
         if reply.field("connection") == "close" {
             client = None;
         }
@@ -220,10 +222,7 @@ async fn random_visitors_of_an_http_upstream_never_share_what_differs() {
         )
     })
     .await;
-    let server = Running::start(
-        crate::program(),
-        "",
-        &format!(
+    let server = start(&format!(
             "proxy_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
              server {{ listen unix:%%/http; {RULES} proxy_cache pages; proxy_cache_valid 300ms;\n\
              proxy_http_version 1.1; proxy_set_header Connection '';\n\
@@ -251,10 +250,7 @@ async fn random_visitors_of_php_never_share_what_differs() {
         fake_php::Script::page("Content-Type: text/html\r\n", seen.join("\n"))
     })
     .await;
-    let server = Running::start(
-        crate::program(),
-        "",
-        &format!(
+    let server = start(&format!(
             "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
              server {{ listen unix:%%/http; {RULES} fastcgi_cache pages; fastcgi_cache_valid 300ms;\n\
              set $referring \"<$http_referer>\";\n\
@@ -276,19 +272,14 @@ async fn random_visitors_of_php_never_share_what_differs() {
 /// So that the two above can be believed.
 #[tokio::test]
 async fn the_check_finds_what_is_shared_without_care() {
-    let upstream =
-        FakeHttp::start(|request| Script::page("Content-Type: text/html\r\n", &request.head)).await;
-    let server = Running::start(
-        crate::program(),
-        "",
-        &format!(
-            "proxy_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
+    let upstream = showing_requests().await;
+    let server = start(&format!(
+        "proxy_cache_path %%/pages keys_zone=pages:1m memory=64m;\n\
              server {{ listen unix:%%/http; proxy_cache pages; proxy_cache_valid 1h;\n\
              proxy_set_header Host $host;\n\
              location / {{ proxy_pass http://{}; }} }}",
-            upstream.address()
-        ),
-    )
+        upstream.address()
+    ))
     .await;
     let faults = run(&server, 200).await.faults;
     assert!(

@@ -2,14 +2,16 @@
 //! asks for a page that is not stored stands behind the refreshes of all others.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use std::sync::Mutex;
-use testkit::client::{PATIENCE, Reply};
+use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::running::Running;
+use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
+
+use crate::start;
 
 /// An application with `workers` workers. Pages come at once when they are asked for first;
 /// after that `gate` has to let them.
@@ -33,12 +35,12 @@ async fn site(workers: usize, gate: &Arc<Semaphore>, directives: &str) -> (FakeH
          add_header X-Cache $upstream_cache_status always; {directives} }} }}",
         http.address()
     );
-    let server = Running::start(crate::program(), "", &configuration).await;
+    let server = start(&configuration).await;
     (http, server)
 }
 
 fn seen(reply: &Reply) -> (u16, &str) {
-    (reply.status, reply.field("x-cache"))
+    (reply.status, reply.x_cache())
 }
 
 async fn pass_lifetime() {
@@ -57,11 +59,11 @@ async fn a_visitor_does_not_wait_for_the_refreshes_of_a_large_store() {
     for page in 0..200 {
         let reply = target.get(&format!("/{page}")).await;
         assert_eq!(reply.status, 200);
-        assert!(["STALE", "UPDATING"].contains(&reply.field("x-cache")));
+        assert!(["STALE", "UPDATING"].contains(&reply.x_cache()));
     }
     // All refreshes stand still, and visitors get on.
     for page in ["/search", "/login", "/comment"] {
-        let reply = tokio::time::timeout(PATIENCE / 2, target.get(page)).await;
+        let reply = tokio::time::timeout(TIMEOUT / 2, target.get(page)).await;
         assert_eq!(seen(&reply.expect("no wait")), (200, "MISS"));
     }
     let refreshing = http.requests() - 203;
@@ -73,7 +75,7 @@ async fn a_visitor_does_not_wait_for_the_refreshes_of_a_large_store() {
     gate.add_permits(1000);
     let begun = Instant::now();
     while http.requests() < 203 + 3 + 16 {
-        assert!(begun.elapsed() < PATIENCE, "{}", http.requests());
+        assert!(begun.elapsed() < TIMEOUT, "{}", http.requests());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -97,7 +99,7 @@ async fn a_refresh_that_a_visitor_comes_to_wait_for_is_a_visitors() {
     let visitor = tokio::spawn(async move { target.get("/b").await });
     let begun = Instant::now();
     while http.requests() < 4 {
-        assert!(begun.elapsed() < PATIENCE, "it still waits behind /a");
+        assert!(begun.elapsed() < TIMEOUT, "it still waits behind /a");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     gate.add_permits(2);

@@ -6,6 +6,9 @@ use testkit::fake_php::{self, FakePhp};
 use testkit::running::Running;
 use testkit::serving::Serving;
 
+use super::start_before;
+use crate::start;
+
 /// A GET that says that a body follows, which does not.
 async fn begin_and_never_end(server: &Serving, framing: &str) -> testkit::client::Client {
     let mut client = server.connect().await;
@@ -18,8 +21,7 @@ async fn begin_and_never_end(server: &Serving, framing: &str) -> testkit::client
 #[tokio::test]
 async fn nobody_waits_for_the_body_of_another_client() {
     let upstream = FakeHttp::start(|_| Script::page("Content-Type: text/html\r\n", "page")).await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let server = start_before(&upstream).await;
     let mut silent = Vec::new();
     for framing in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
         silent.push(begin_and_never_end(&server, framing).await);
@@ -46,22 +48,18 @@ async fn what_comes_of_a_body_of_get_is_not_stored() {
         Script::page("Content-Type: text/html\r\n", text)
     })
     .await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     for method in ["GET", "HEAD"] {
         let reply = target.ask(method, "/page", "", "poison").await;
-        assert_eq!(reply.field("x-cache"), "BYPASS", "{method}");
+        assert_eq!(reply.x_cache(), "BYPASS", "{method}");
     }
     let reply = target.get("/page").await;
-    assert_eq!(
-        (reply.field("x-cache"), reply.text().as_str()),
-        ("MISS", "page ")
-    );
+    assert_eq!((reply.x_cache(), reply.text().as_str()), ("MISS", "page "));
     // Nor does it get what is stored.
     let reply = target.ask("GET", "/page", "", "own").await;
     assert_eq!(
-        (reply.field("x-cache"), reply.text().as_str()),
+        (reply.x_cache(), reply.text().as_str()),
         ("BYPASS", "page own")
     );
 }
@@ -73,14 +71,11 @@ async fn a_body_that_is_not_passed_on_changes_nothing() {
     })
     .await;
     let directives = "fastcgi_cache_valid 1h; fastcgi_pass_request_body off;";
-    let server = Running::start(crate::program(), "", &php.cached_site(directives)).await;
+    let server = start(&php.cached_site(directives)).await;
     let target = server.target();
     for wanted in ["MISS", "HIT"] {
         let reply = target.ask("GET", "/page", "", "body").await;
-        assert_eq!(
-            (reply.field("x-cache"), reply.text().as_str()),
-            (wanted, "")
-        );
+        assert_eq!((reply.x_cache(), reply.text().as_str()), (wanted, ""));
     }
 }
 
@@ -109,7 +104,7 @@ async fn limited(php: &FakePhp) -> Running {
          }}",
         php = php.address()
     );
-    Running::start(crate::program(), "", &http).await
+    start(&http).await
 }
 
 async fn counting() -> (FakePhp, std::sync::Arc<std::sync::Mutex<Vec<String>>>) {
@@ -197,7 +192,7 @@ async fn a_location_without_a_limit_of_its_own_takes_what_was_let_in() {
          return 404; location @php {{ fastcgi_pass {}; }} }}",
         php.address()
     );
-    let server = Running::start(crate::program(), "", &http).await;
+    let server = start(&http).await;
     let reply = server
         .target()
         .ask("POST", "/", "", &"x".repeat(1500))

@@ -5,6 +5,8 @@ use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Request, Script};
 use testkit::running::Running;
 
+use crate::start;
+
 /// As PHP's sessions are: a cookie for who has none, `no-store` on every page, and the
 /// visitor's own page for who has one.
 fn session(request: &Request) -> Script {
@@ -59,18 +61,14 @@ const WAYS: [(&str, &str); 6] = [
 ];
 
 async fn server(php: &FakePhp, lines: &str) -> Running {
-    Running::start(
-        crate::program(),
-        "",
-        &format!(
-            "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+    start(&format!(
+        "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
              server {{ listen unix:%%/http;\n{lines}\n\
              fastcgi_cache pages; fastcgi_cache_valid 200 1h;\n\
              fastcgi_param REQUEST_URI $request_uri; add_header X-Cache $upstream_cache_status;\n\
              location / {{ fastcgi_pass {}; }} }}",
-            php.address()
-        ),
-    )
+        php.address()
+    ))
     .await
 }
 
@@ -156,19 +154,15 @@ async fn a_page_whose_session_is_in_the_key_is_kept_for_that_session() {
         let php = FakePhp::tcp(session).await;
         let lines =
             format!("fastcgi_ignore_headers Cache-Control Expires; fastcgi_cache_key \"{key}\";");
-        let server = Running::start(
-            crate::program(),
-            "",
-            &format!(
-                "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+        let server = start(&format!(
+            "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
                  map $http_cookie $session {{ default ''; \"~PHPSESSID=(?<own>[a-z]+)\" $own; }}\n\
                  server {{ listen unix:%%/http;\n{lines}\n\
                  fastcgi_cache pages; fastcgi_cache_valid 200 1h;\n\
                  add_header X-Cache $upstream_cache_status;\n\
                  location / {{ fastcgi_pass {}; }} }}",
-                php.address()
-            ),
-        )
+            php.address()
+        ))
         .await;
         let target = server.target();
         for wanted in ["MISS", "HIT"] {
@@ -177,7 +171,7 @@ async fn a_page_whose_session_is_in_the_key_is_kept_for_that_session() {
                     .get_with("/", &format!("Cookie: PHPSESSID={name}\r\n"))
                     .await;
                 assert_eq!(reply.text(), format!("account of {name}"), "{key}");
-                assert_eq!(reply.field("x-cache"), wanted, "{key}");
+                assert_eq!(reply.x_cache(), wanted, "{key}");
             }
         }
     }

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use testkit::client::{PATIENCE, Reply};
+use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::running::Running;
 use testkit::serving::Serving;
+use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
+
+use crate::start;
 
 /// An application whose pages say which it is, until it fails.
 struct Application {
@@ -70,12 +73,12 @@ impl Application {
              add_header X-Cache $upstream_cache_status always; {directives} }} }}",
             self.http.address()
         );
-        Running::start(crate::program(), "", &http).await
+        start(&http).await
     }
 }
 
 fn seen(reply: &Reply) -> (&str, String) {
-    (reply.field("x-cache"), reply.text())
+    (reply.x_cache(), reply.text())
 }
 
 /// The first answer that is no hit any more.
@@ -83,10 +86,10 @@ async fn past_its_lifetime(server: &Running) -> Reply {
     let begun = Instant::now();
     loop {
         let reply = server.target().get("/page").await;
-        if reply.field("x-cache") != "HIT" {
+        if reply.x_cache() != "HIT" {
             return reply;
         }
-        assert!(begun.elapsed() < PATIENCE, "it stays fresh");
+        assert!(begun.elapsed() < TIMEOUT, "it stays fresh");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -133,7 +136,7 @@ async fn past_the_first_time_visitors_wait_for_one_new_page() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, asked)
+    tokio::time::timeout(TIMEOUT, asked)
         .await
         .expect("a new page is asked for");
     gate.add_permits(1);
@@ -150,14 +153,14 @@ async fn what_a_response_allows_is_bounded_as_well() {
     let server = application.cached("cache_stale 0 0;").await;
     server.target().get("/page").await;
     let reply = past_its_lifetime(&server).await;
-    assert_eq!(reply.field("x-cache"), "EXPIRED");
+    assert_eq!(reply.x_cache(), "EXPIRED");
     assert_ne!(reply.text(), "page 1");
     application.set(500);
     assert_eq!(past_its_lifetime(&server).await.status, 500);
 }
 
 #[tokio::test]
-async fn while_the_application_fails_the_last_copy_is_shown_for_the_second_time() {
+async fn while_the_application_fails_the_last_response_is_shown_for_the_second_time() {
     for status in [500, 1] {
         let application = Application::start("").await;
         let server = application.cached("cache_stale 0 400ms;").await;
@@ -170,7 +173,7 @@ async fn while_the_application_fails_the_last_copy_is_shown_for_the_second_time(
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, ended).await.expect("an end");
+        tokio::time::timeout(TIMEOUT, ended).await.expect("an end");
         // It is back, and so are its pages.
         application.set(0);
         let back = async {
@@ -178,7 +181,7 @@ async fn while_the_application_fails_the_last_copy_is_shown_for_the_second_time(
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, back).await.expect("pages");
+        tokio::time::timeout(TIMEOUT, back).await.expect("pages");
     }
 }
 
@@ -203,7 +206,7 @@ async fn after_a_failure_nobody_waits_for_an_application_that_hangs() {
 }
 
 #[tokio::test]
-async fn while_too_many_wait_the_last_copy_is_shown_for_the_second_time() {
+async fn while_too_many_wait_the_last_response_is_shown_for_the_second_time() {
     let gate = Arc::new(Semaphore::new(0));
     let application = Application::gated("", Some(gate.clone())).await;
     let server = application
@@ -222,15 +225,15 @@ async fn while_too_many_wait_the_last_copy_is_shown_for_the_second_time() {
         .collect();
     let shown = async {
         loop {
-            // Where the copy is stale before there is a line, a visitor joins it.
-            let patience = Duration::from_millis(200);
-            match tokio::time::timeout(patience, first.get("/page")).await {
-                Ok(reply) if reply.field("x-cache") == "STALE" => return reply,
+            // Where the response is stale before there is a line, a visitor joins it.
+            let pause = Duration::from_millis(200);
+            match tokio::time::timeout(pause, first.get("/page")).await {
+                Ok(reply) if reply.x_cache() == "STALE" => return reply,
                 _ => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
     };
-    let reply = tokio::time::timeout(PATIENCE, shown).await.expect("a page");
+    let reply = tokio::time::timeout(TIMEOUT, shown).await.expect("a page");
     assert_eq!(reply.text(), "page 1");
     gate.add_permits(10);
     for request in busy {
@@ -268,7 +271,7 @@ async fn nobody_waits_long_for_an_application_that_hangs() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, renewed)
+    tokio::time::timeout(TIMEOUT, renewed)
         .await
         .expect("a page");
 }

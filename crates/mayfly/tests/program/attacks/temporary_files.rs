@@ -5,9 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use testkit::fake_http::{FakeHttp, Script};
+use testkit::process::Signal;
 use testkit::running::Running;
+use testkit::wait::TIMEOUT;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::start;
 
 /// Much more than is kept in memory, and than the sockets between hold.
 const BYTES: usize = 8 << 20;
@@ -38,7 +40,7 @@ fn files(folder: &Path) -> Vec<String> {
 async fn until_written(server: &Running, folder: &Path) {
     let begun = Instant::now();
     while files(folder).is_empty() && !has_nameless_file(server.pid(), folder) {
-        assert!(begun.elapsed() < PATIENCE, "{}", server.error_log());
+        assert!(begun.elapsed() < TIMEOUT, "{}", server.error_log());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -50,7 +52,7 @@ async fn serve(upstream: &FakeHttp, more: &str) -> Running {
          location / {{ proxy_pass http://{}; }} }}",
         upstream.address()
     );
-    Running::start(crate::program(), "", &http).await
+    start(&http).await
 }
 
 #[tokio::test]
@@ -63,7 +65,7 @@ async fn an_upload_leaves_no_file_when_the_server_is_killed() {
     client.send(head).await;
     client.send(vec![b'x'; BYTES / 2]).await;
     until_written(&server, &bodies).await;
-    server.signal("KILL");
+    server.signal(Signal::KILL);
     server.ended().await;
     assert_eq!(files(&bodies), [""; 0]);
 }
@@ -77,7 +79,7 @@ async fn an_answer_leaves_no_file_when_the_server_is_killed() {
     // And reads nothing of it.
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     until_written(&server, &answers).await;
-    server.signal("KILL");
+    server.signal(Signal::KILL);
     server.ended().await;
     assert_eq!(files(&answers), [""; 0]);
 }
@@ -107,7 +109,7 @@ async fn a_body_has_a_name_where_the_configuration_asks_for_it() {
     assert!(name.starts_with(&format!("[{bodies}/")), "{name}");
     let begun = Instant::now();
     while !files(&named.path("bodies")).is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "the file stays");
+        assert!(begun.elapsed() < TIMEOUT, "the file stays");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -1,9 +1,9 @@
 //! Parts of a request that shape the answer without being in the key: one visitor sends
 //! them, and the next is shown what came of them.
 
-use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Request, Script};
-use testkit::serving::Serving;
+
+use super::{showing_requests, start_before};
 
 /// Marks what an attacker sent.
 const MARK: &str = "chosen-by-the-attacker";
@@ -14,40 +14,27 @@ const PHONE: &str = "User-Agent: Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Mobile
 const CRAWLER: &str = "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n";
 
 /// An application that shows everything that it was sent.
-async fn mirror() -> FakeHttp {
-    answering(|request| Script::page("Content-Type: text/html\r\n", &request.head)).await
-}
-
 async fn answering(handler: impl Fn(&Request) -> Script + Send + Sync + 'static) -> FakeHttp {
     FakeHttp::start(handler).await
-}
-
-async fn serve(upstream: &FakeHttp) -> Serving {
-    let url = format!("http://{}", upstream.address());
-    Serving::start(crate::program(), &url, &["--ttl", "1h"]).await
-}
-
-fn status(reply: &Reply) -> &str {
-    reply.field("x-cache")
 }
 
 /// The others mean nothing where nothing is shared.
 #[tokio::test]
 async fn what_two_visitors_ask_alike_is_shared() {
-    let upstream = mirror().await;
-    let server = serve(&upstream).await;
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
     let target = server.target();
-    assert_eq!(status(&target.get("/page").await), "MISS");
-    assert_eq!(status(&target.get("/page").await), "HIT");
+    assert_eq!(target.get("/page").await.x_cache(), "MISS");
+    assert_eq!(target.get("/page").await.x_cache(), "HIT");
     // Another browser, with another kind of everything that does not matter.
     let reply = target.get_with("/page", BROWSER).await;
-    assert_eq!(status(&reply), "HIT");
+    assert_eq!(reply.x_cache(), "HIT");
 }
 
 #[tokio::test]
 async fn no_field_of_one_visitor_shapes_the_page_of_another() {
-    let upstream = mirror().await;
-    let server = serve(&upstream).await;
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let fields = [
         // Nobody has heard of it yet.
@@ -121,8 +108,8 @@ async fn no_field_of_one_visitor_shapes_the_page_of_another() {
 
 #[tokio::test]
 async fn requests_with_credentials_never_meet_the_cache() {
-    let upstream = mirror().await;
-    let server = serve(&upstream).await;
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let fields = [
         "Authorization",
@@ -157,13 +144,13 @@ async fn requests_with_credentials_never_meet_the_cache() {
             let path = format!("/{}/{}", field.to_ascii_lowercase(), value.len());
             let line = format!("{field}: {value}\r\n");
             let own = target.get_with(&path, &line).await;
-            assert_eq!(status(&own), "BYPASS", "{line}");
+            assert_eq!(own.x_cache(), "BYPASS", "{line}");
             assert!(own.text().contains(&format!("{field}: {value}")), "{line}");
             let other = target.get(&path).await;
-            assert_eq!(status(&other), "MISS", "{line}");
+            assert_eq!(other.x_cache(), "MISS", "{line}");
             assert!(!other.text().contains(field), "{line}");
             let own = target.get_with(&path, &line).await;
-            assert_eq!(status(&own), "BYPASS", "{line}: never from the store");
+            assert_eq!(own.x_cache(), "BYPASS", "{line}: never from the store");
         }
     }
 }
@@ -178,7 +165,7 @@ async fn who_does_not_take_html_goes_past_the_cache() {
         Script::page("Content-Type: text/html\r\n", body)
     })
     .await;
-    let server = serve(&upstream).await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let json = "Accept: application/json\r\n";
     assert_eq!(target.get_with("/", json).await.text(), "json");
@@ -196,7 +183,7 @@ async fn each_class_of_visitors_has_pages_of_its_own() {
         Script::page("Content-Type: text/html\r\n", agent)
     })
     .await;
-    let server = serve(&upstream).await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let mut seen = Vec::new();
     for wanted in ["MISS", "HIT"] {
@@ -206,7 +193,7 @@ async fn each_class_of_visitors_has_pages_of_its_own() {
             ("crawler", CRAWLER),
         ] {
             let reply = target.get_with("/", fields).await;
-            assert_eq!(status(&reply), wanted, "{class}");
+            assert_eq!(reply.x_cache(), wanted, "{class}");
             seen.push(reply.text());
         }
     }
@@ -231,7 +218,7 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
         )
     })
     .await;
-    let server = serve(&upstream).await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let german = "Accept-Language: de-AT, de;q=0.8\r\n";
     let french = "Accept-Language: fr\r\n";
@@ -240,17 +227,17 @@ async fn a_preference_is_sent_once_a_response_has_named_it() {
     for wanted in ["MISS", "HIT"] {
         let reply = target.get_with("/", german).await;
         assert_eq!(
-            (reply.text(), status(&reply)),
+            (reply.text(), reply.x_cache()),
             ("[de-at,de;q=0.9]".to_owned(), wanted)
         );
         let reply = target.get_with("/", french).await;
-        assert_eq!((reply.text(), status(&reply)), ("[fr]".to_owned(), wanted));
+        assert_eq!((reply.text(), reply.x_cache()), ("[fr]".to_owned(), wanted));
         let reply = target.get("/").await;
-        assert_eq!((reply.text(), status(&reply)), ("[]".to_owned(), "HIT"));
+        assert_eq!((reply.text(), reply.x_cache()), ("[]".to_owned(), "HIT"));
     }
     // The same wish, said in other words.
     let same = "Accept-Language: de-at;q=1.0,DE;q=0.5\r\n";
-    assert_eq!(status(&target.get_with("/", same).await), "HIT");
+    assert_eq!(target.get_with("/", same).await.x_cache(), "HIT");
 }
 
 #[tokio::test]
@@ -262,14 +249,14 @@ async fn a_field_named_in_vary_that_may_not_be_sent_is_not_sent() {
         )
     })
     .await;
-    let server = serve(&upstream).await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let fields = format!("X-Invented-Tomorrow: {MARK}\r\nX-Forwarded-Host: {MARK}\r\n");
     for _ in 0..3 {
         let reply = target.get_with("/", &fields).await;
         assert!(!reply.text().contains(MARK), "{}", reply.text());
     }
-    assert_eq!(status(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
 }
 
 #[tokio::test]
@@ -281,7 +268,7 @@ async fn a_page_that_may_not_be_shared_is_made_from_the_whole_request() {
         )
     })
     .await;
-    let server = serve(&upstream).await;
+    let server = start_before(&upstream).await;
     let target = server.target();
     let fields = format!("X-Invented-Tomorrow: {MARK}\r\n");
     // The first asks while it is not known, and is asked for again; the second is not.

@@ -6,7 +6,9 @@ use testkit::client::Client;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
 use testkit::running::Running;
-use testkit::serving::Serving;
+
+use super::start_before;
+use crate::start;
 
 const ASKS: &str = "Upgrade: websocket\r\nConnection: Upgrade\r\n\
                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
@@ -30,7 +32,7 @@ async fn proxy(upstream: &FakeHttp, location: &str) -> Running {
          location / {{ proxy_pass http://{}; {location} }} }}",
         upstream.address()
     );
-    Running::start(crate::program(), "", &http).await
+    start(&http).await
 }
 
 const PASSES_ON: &str = "proxy_set_header Upgrade $http_upgrade; \
@@ -79,7 +81,7 @@ async fn a_101_of_a_script_is_a_502() {
     .await;
     let cached = php.cached_site("fastcgi_cache_valid any 1h;");
     for http in [cached.replace("fastcgi_cache zone;", ""), cached] {
-        let server = Running::start(crate::program(), "", &http).await;
+        let server = start(&http).await;
         let mut client = server.connect().await;
         ask(&mut client, "/", ASKS).await;
         let reply = client.receive(false).await.expect("a response");
@@ -138,10 +140,9 @@ async fn frames_go_both_ways(client: &mut Client) {
 #[tokio::test]
 async fn websocket_goes_through_serve_past_the_page_that_is_stored() {
     let upstream = application().await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let server = start_before(&upstream).await;
     for wanted in ["MISS", "HIT"] {
-        assert_eq!(server.target().get("/").await.field("x-cache"), wanted);
+        assert_eq!(server.target().get("/").await.x_cache(), wanted);
     }
     // Twice: nothing of a tunnel is stored or waited for.
     let mut tunnels = Vec::new();
@@ -151,7 +152,7 @@ async fn websocket_goes_through_serve_past_the_page_that_is_stored() {
         frames_go_both_ways(&mut client).await;
         tunnels.push(client);
     }
-    assert_eq!(server.target().get("/").await.field("x-cache"), "HIT");
+    assert_eq!(server.target().get("/").await.x_cache(), "HIT");
 }
 
 #[tokio::test]
@@ -163,6 +164,6 @@ async fn upgrades_go_past_a_cache_that_passes_them_on() {
     frames_go_both_ways(&mut client).await;
     // While the tunnel is open, pages are fetched, stored and served.
     for wanted in ["MISS", "HIT"] {
-        assert_eq!(server.target().get("/").await.field("x-cache"), wanted);
+        assert_eq!(server.target().get("/").await.x_cache(), wanted);
     }
 }

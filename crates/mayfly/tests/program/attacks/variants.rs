@@ -1,16 +1,16 @@
 //! Variants of a page: preferences that applications ask for in `Vary`, and what one visitor
 //! can do with them to the pages of others.
 
-use testkit::client::Reply;
 use testkit::fake_http::{FakeHttp, Request, Script};
 use testkit::serving::Serving;
+
+use super::start_before;
 
 async fn serve(
     handler: impl Fn(&Request) -> Script + Send + Sync + 'static,
 ) -> (FakeHttp, Serving) {
     let upstream = FakeHttp::start(handler).await;
-    let url = format!("http://{}", upstream.address());
-    let server = Serving::start(crate::program(), &url, &["--ttl", "1h"]).await;
+    let server = start_before(&upstream).await;
     (upstream, server)
 }
 
@@ -20,10 +20,6 @@ fn page(vary: &str, text: &str) -> Script {
         vary => format!("Content-Type: text/html\r\nVary: {vary}\r\n"),
     };
     Script::page(&fields, text)
-}
-
-fn status(reply: &Reply) -> &str {
-    reply.field("x-cache")
 }
 
 /// Frameworks say `Vary` where they choose a language, and forget it where they redirect,
@@ -54,7 +50,7 @@ async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
         ("Accept-Language: xx\r\n", "in xx."),
     ] {
         let reply = target.get_with("/", fields).await;
-        assert_eq!((status(&reply), reply.text()), ("HIT", text.to_owned()));
+        assert_eq!((reply.x_cache(), reply.text()), ("HIT", text.to_owned()));
     }
 }
 
@@ -95,12 +91,12 @@ async fn invented_languages_do_not_drive_out_those_that_are_read() {
     let german = "Accept-Language: de\r\n";
     target.get("/").await;
     target.get_with("/", german).await;
-    assert_eq!(status(&target.get_with("/", german).await), "HIT");
+    assert_eq!(target.get_with("/", german).await.x_cache(), "HIT");
     for number in 0..40 {
         let line = format!("Accept-Language: x{number}\r\n");
-        assert_eq!(status(&target.get_with("/", &line).await), "MISS");
+        assert_eq!(target.get_with("/", &line).await.x_cache(), "MISS");
     }
-    assert_eq!(status(&target.get_with("/", german).await), "HIT");
+    assert_eq!(target.get_with("/", german).await.x_cache(), "HIT");
 }
 
 /// Who sends no Accept field is sent a page made for one that the server wrote: it was stored
@@ -117,12 +113,12 @@ async fn a_page_for_visitors_without_accept_is_kept_for_them() {
         }
     }
     target.get("/").await;
-    assert_eq!(status(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
     // One that cannot be sent counts as none.
     let unfit = format!("Accept: text/html,a/{}\r\n", "b".repeat(300));
     let reply = target.get_with("/", &unfit).await;
     assert_eq!(
-        (status(&reply), reply.text().contains("bbb")),
+        (reply.x_cache(), reply.text().contains("bbb")),
         ("HIT", false)
     );
 }
@@ -146,9 +142,9 @@ async fn what_is_refused_to_one_origin_is_kept_for_others() {
     for wanted in ["MISS", "HIT"] {
         let reply = target.get_with("/", good).await;
         assert_eq!(
-            (status(&reply), &*reply.text()),
+            (reply.x_cache(), &*reply.text()),
             (wanted, "https://good.test")
         );
     }
-    assert_eq!(status(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
 }

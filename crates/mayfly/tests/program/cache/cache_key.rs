@@ -1,9 +1,9 @@
-//! Which requests share a stored copy, and which have one of their own.
+//! Which requests share a stored response, and which have one of their own.
 
 use super::*;
 
 #[tokio::test]
-async fn cookies_and_arguments_that_do_not_count_share_one_copy() {
+async fn cookies_and_arguments_that_do_not_count_share_one_stored_response() {
     let php = counting("Vary: Cookie\r\n").await;
     let server = cached(
         &php,
@@ -22,7 +22,7 @@ async fn cookies_and_arguments_that_do_not_count_share_one_copy() {
     ] {
         let reply = target.get_with(path, fields).await;
         assert_eq!(
-            (cache(&reply), reply.text().as_str()),
+            (reply.x_cache(), reply.text().as_str()),
             ("HIT", "run 1"),
             "{path} {fields}"
         );
@@ -31,13 +31,13 @@ async fn cookies_and_arguments_that_do_not_count_share_one_copy() {
         .get_with("/?a=1", "Cookie: _ga=1; session=7\r\n")
         .await;
     assert_eq!(
-        (cache(&session), session.text().as_str()),
+        (session.x_cache(), session.text().as_str()),
         ("BYPASS", "run 2")
     );
 }
 
 #[tokio::test]
-async fn vary_keeps_a_copy_for_each_value() {
+async fn vary_keeps_a_stored_response_for_each_value() {
     let php = FakePhp::tcp(|request| {
         Script::page(
             "Vary: Accept-Language\r\n",
@@ -57,7 +57,7 @@ async fn vary_keeps_a_copy_for_each_value() {
 }
 
 #[tokio::test]
-async fn a_session_gets_copies_of_its_own() {
+async fn a_session_gets_stored_responses_of_its_own() {
     let php = FakePhp::tcp(|request| {
         Script::page(
             "Cache-Control: private\r\n",
@@ -71,7 +71,7 @@ async fn a_session_gets_copies_of_its_own() {
         for user in ["session=anna", "session=bert"] {
             let reply = target.get_with("/", &format!("Cookie: {user}\r\n")).await;
             assert_eq!(reply.text(), format!("for {user}"));
-            assert_eq!(cache(&reply), if round == 0 { "MISS" } else { "HIT" });
+            assert_eq!(reply.x_cache(), if round == 0 { "MISS" } else { "HIT" });
         }
     }
     assert_eq!(php.requests(), 2);

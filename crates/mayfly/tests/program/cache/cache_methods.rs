@@ -1,7 +1,7 @@
 //! `*_cache_methods POST`: an answer is kept only under a key that tells bodies apart.
 
-use super::cache;
-use crate::published::{pages, start};
+use crate::published::pages;
+use crate::start;
 
 #[tokio::test]
 async fn who_posts_another_body_never_gets_the_answer_to_the_first() {
@@ -15,7 +15,7 @@ async fn who_posts_another_body_never_gets_the_answer_to_the_first() {
             reply.text().starts_with(&format!("POST /ask {body}")),
             "{body}: {reply:?}"
         );
-        assert_ne!(cache(&reply), "HIT", "{body}");
+        assert_ne!(reply.x_cache(), "HIT", "{body}");
     }
     assert!(
         server

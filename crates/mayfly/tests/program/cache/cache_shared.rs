@@ -4,7 +4,6 @@
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::serving::Serving;
 
-use super::cache;
 use crate::program;
 
 /// Shows what it was sent and says `fields` of it.
@@ -13,8 +12,7 @@ async fn mirror(fields: &'static str) -> FakeHttp {
 }
 
 async fn serve(upstream: &FakeHttp) -> Serving {
-    let url = format!("http://{}", upstream.address());
-    Serving::start(program(), &url, &["--ttl", "1h"]).await
+    Serving::start(program(), &upstream.url(), &["--ttl", "1h"]).await
 }
 
 #[tokio::test]
@@ -35,7 +33,7 @@ async fn private_answer_is_made_of_what_its_visitor_sent() {
                 let sent = format!("{name}: {language}\r\n");
                 assert!(body.contains(&sent), "{fields}: no {sent} in {body}");
             }
-            assert_eq!(cache(&reply), "MISS", "{fields}");
+            assert_eq!(reply.x_cache(), "MISS", "{fields}");
             assert_eq!(upstream.requests(), requests, "{fields}");
         }
     }
@@ -79,7 +77,7 @@ async fn shared_answer_is_made_without_what_its_visitor_sent() {
             .await;
         let body = String::from_utf8_lossy(&reply.body).to_lowercase();
         assert!(!body.contains("x-invented"), "{body}");
-        assert_eq!(cache(&reply), wanted);
+        assert_eq!(reply.x_cache(), wanted);
     }
     assert_eq!(upstream.requests(), 1);
 }

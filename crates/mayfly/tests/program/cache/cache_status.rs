@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
+use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
 
-use crate::{PATIENCE, program};
+use crate::start;
 
 const HTML: &str = "Content-Type: text/html\r\n";
 
@@ -21,7 +21,7 @@ async fn a_page_that_is_stored_whole_says_stored() {
     };
     let php = FakePhp::tcp(move |_| whole()).await;
     let site = php.cached_site("fastcgi_cache_valid 1h;");
-    let server = Running::start(program(), "", &site).await;
+    let server = start(&site).await;
     let first = server.target().get("/").await;
     assert_eq!(first.field("cache-status"), "mayfly; fwd=uri-miss; stored");
     let second = server.target().get("/").await;
@@ -33,7 +33,7 @@ async fn a_page_that_is_stored_whole_says_stored() {
 }
 
 #[tokio::test]
-async fn stored_is_not_said_of_a_body_that_breaks_off() {
+async fn stored_is_not_said_of_a_truncated_body() {
     let gate = Arc::new(Semaphore::new(0));
     let of_php = gate.clone();
     let php = FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
@@ -44,7 +44,7 @@ async fn stored_is_not_said_of_a_body_that_breaks_off() {
     })
     .await;
     let site = php.cached_site("fastcgi_cache_valid 1h;");
-    let server = Running::start(program(), "", &site).await;
+    let server = start(&site).await;
     let mut client = server.connect().await;
     client
         .send("GET /cut HTTP/1.1\r\nHost: site.test\r\n\r\n")
@@ -73,16 +73,16 @@ async fn a_stale_answer_has_a_negative_ttl() {
     .await;
     let site =
         php.cached_site("fastcgi_cache_valid 1h; fastcgi_cache_use_stale error timeout http_500;");
-    let server = Running::start(program(), "", &site).await;
+    let server = start(&site).await;
     let target = server.target();
     target.get("/").await;
     let begun = std::time::Instant::now();
     let stale = loop {
         let reply = target.get("/").await;
-        if reply.field("x-cache") == "STALE" {
+        if reply.x_cache() == "STALE" {
             break reply;
         }
-        assert!(begun.elapsed() < PATIENCE, "never stale");
+        assert!(begun.elapsed() < TIMEOUT, "never stale");
     };
     assert_eq!(stale.text(), "old");
     let status = stale.field("cache-status");

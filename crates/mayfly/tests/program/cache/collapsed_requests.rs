@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_crowd_on_a_cold_page_is_one_execution() {
+async fn simultaneous_requests_for_a_cold_page_are_one_execution() {
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let php = FakePhp::tcp(move |_| {
@@ -13,16 +13,16 @@ async fn a_crowd_on_a_cold_page_is_one_execution() {
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
-    let mut crowd = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..100 {
         let mut client = server.connect().await;
         client
             .send("GET /hot HTTP/1.1\r\nHost: site.test\r\n\r\n")
             .await;
-        crowd.push(client);
+        clients.push(client);
     }
     gate.add_permits(1);
-    for mut client in crowd {
+    for mut client in clients {
         let reply = client.receive(false).await.expect("a response");
         assert_eq!((reply.status, reply.text().as_str()), (200, "the page"));
     }
@@ -110,20 +110,20 @@ async fn private_pages_do_not_queue_behind_each_other() {
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h; fastcgi_buffering off;").await;
-    let mut crowd = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..20 {
         let mut client = server.connect().await;
         client
             .send("GET /account HTTP/1.1\r\nHost: site.test\r\n\r\n")
             .await;
-        crowd.push(client);
+        clients.push(client);
     }
     // All of them have a PHP of their own before any of them is done.
     while php.requests() < 20 {
         tokio::task::yield_now().await;
     }
     gate.add_permits(20);
-    for mut client in crowd {
+    for mut client in clients {
         let reply = client.receive(false).await.expect("a response");
         assert_eq!(
             (reply.text().as_str(), reply.field("set-cookie")),
@@ -144,7 +144,7 @@ async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_b
          server {{ listen unix:%%/http; location / {{ fastcgi_pass php; fastcgi_param X y; }} }}",
         php.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let mut first = server.connect().await;
     first.send("GET /1 HTTP/1.0\r\n\r\n").await;
     while php.requests() < 1 {
@@ -171,11 +171,11 @@ async fn requests_past_what_php_can_do_wait_in_order_and_then_are_told_to_come_b
     assert_eq!(php.most_at_once(), 1);
 }
 
-/// The line has room for one: a follower that lost patience with a leader who
-/// stands there would be turned away, and PHP would make the page twice.
+/// The line has room for one: a follower that gave up on a leader that
+/// waits there would be turned away, and PHP would make the page twice.
 #[tokio::test]
-async fn patience_does_not_run_out_while_the_leader_waits_for_a_worker() {
-    const PATIENCE: Duration = Duration::from_millis(200);
+async fn the_lock_timeout_does_not_run_while_the_leader_waits_for_a_worker() {
+    const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let php = FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
@@ -189,11 +189,11 @@ async fn patience_does_not_run_out_while_the_leader_waits_for_a_worker() {
          server {{ listen unix:%%/http; location / {{\n\
          fastcgi_pass php; fastcgi_param REQUEST_URI $request_uri;\n\
          fastcgi_cache zone; fastcgi_cache_key $request_uri; fastcgi_cache_valid 1h; fastcgi_cache_lock on;\n\
-         fastcgi_cache_lock_timeout {patience}ms; fastcgi_cache_lock_age {patience}ms; }} }}",
+         fastcgi_cache_lock_timeout {timeout}ms; fastcgi_cache_lock_age {timeout}ms; }} }}",
         php.address(),
-        patience = PATIENCE.as_millis(),
+        timeout = LOCK_TIMEOUT.as_millis(),
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let target = server.target();
     let get = |path: &'static str| {
         let target = target.clone();
@@ -203,12 +203,12 @@ async fn patience_does_not_run_out_while_the_leader_waits_for_a_worker() {
     while php.requests() < 1 {
         tokio::task::yield_now().await;
     }
-    let crowd = [get("/page"), get("/page")];
-    tokio::time::sleep(2 * PATIENCE).await;
+    let clients = [get("/page"), get("/page")];
+    tokio::time::sleep(2 * LOCK_TIMEOUT).await;
     gate.add_permits(1);
     for (waiting, body) in [slow]
         .into_iter()
-        .chain(crowd)
+        .chain(clients)
         .zip(["slow", "page", "page"])
     {
         let reply = waiting.await.expect("a response");

@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use testkit::fake_php::{FakePhp, Script};
+use testkit::process::{descendants, is_root};
 use testkit::running::Running;
 
-use crate::{family, is_root, program};
+use crate::program;
 
 /// A control group with a limit, gone when dropped.
 struct Group(PathBuf);
@@ -111,7 +112,7 @@ async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
     while let Some(done) = askers.join_next().await {
         done.unwrap();
     }
-    let resident: u64 = family(server.pid()).into_iter().map(resident).sum();
+    let resident: u64 = descendants(server.pid()).into_iter().map(resident).sum();
     eprintln!("{} MB resident after {pages} junk keys", resident >> 20);
     assert!(resident > quarter / 2, "the zone is in use: {resident}");
     assert!(resident < quarter * 2, "{} MB", resident >> 20);

@@ -1,9 +1,9 @@
-//! PHP that breaks off, lies or dawdles: nothing of it is stored or looks whole.
+//! Truncated, invalid and slow responses of PHP: nothing of them is stored or looks whole.
 
 use super::*;
 
 #[tokio::test]
-async fn a_response_that_breaks_off_is_neither_stored_nor_looks_whole() {
+async fn a_truncated_response_is_neither_stored_nor_looks_whole() {
     let runs = AtomicUsize::new(0);
     let php = FakePhp::tcp(move |_| match runs.fetch_add(1, Ordering::SeqCst) {
         0 => Script::new()
@@ -15,11 +15,11 @@ async fn a_response_that_breaks_off_is_neither_stored_nor_looks_whole() {
     })
     .await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
-    for lie in 0..3 {
+    for round in 0..3 {
         let reply = server.target().get("/").await;
         assert!(
             !reply.is_complete || reply.status == 502,
-            "lie {lie}: {reply:?}"
+            "round {round}: {reply:?}"
         );
     }
     let reply = server.target().get("/").await;
@@ -35,7 +35,7 @@ async fn a_response_whose_head_or_pace_is_wrong_is_an_error_and_not_stored() {
     for _ in 0..(100 << 20) / endless.len() {
         hundred_megabytes = hundred_megabytes.stdout(&endless);
     }
-    let lies = [
+    let responses = [
         (
             "a head without end",
             502,
@@ -74,12 +74,12 @@ async fn a_response_whose_head_or_pace_is_wrong_is_an_error_and_not_stored() {
                 .wait_for(&never),
         ),
     ];
-    for (name, status, lie) in lies {
-        let php = FakePhp::tcp(move |_| lie.clone()).await;
-        let patience = if status == 502 { "60s" } else { "100ms" };
+    for (name, status, response) in responses {
+        let php = FakePhp::tcp(move |_| response.clone()).await;
+        let read_timeout = if status == 502 { "60s" } else { "100ms" };
         let server = cached(
             &php,
-            &format!("fastcgi_cache_valid 200 1h; fastcgi_read_timeout {patience};"),
+            &format!("fastcgi_cache_valid 200 1h; fastcgi_read_timeout {read_timeout};"),
         )
         .await;
         for round in 1..=2 {
@@ -107,7 +107,7 @@ async fn a_response_with_more_than_it_promises_is_cut_and_not_stored() {
         .end(0, 0)
         .stdout("more")
         .at_once();
-    let lies = [
+    let responses = [
         (
             "in the same record",
             "GET",
@@ -138,8 +138,8 @@ async fn a_response_with_more_than_it_promises_is_cut_and_not_stored() {
         ),
         ("behind END_REQUEST", "GET", after_end, "short"),
     ];
-    for (name, method, lie, wanted) in lies {
-        let php = FakePhp::tcp(move |_| lie.clone()).await;
+    for (name, method, response, wanted) in responses {
+        let php = FakePhp::tcp(move |_| response.clone()).await;
         let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
         for round in 1..=2 {
             let reply = server.target().ask(method, "/", "", "").await;

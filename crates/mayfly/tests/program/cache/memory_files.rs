@@ -8,7 +8,7 @@ use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 
-use crate::program;
+use crate::start;
 
 const PAGE_BYTES: usize = 90_000;
 /// More than enough for a file.
@@ -38,7 +38,7 @@ async fn php() -> FakePhp {
 async fn cached(php: &FakePhp, directives: &str) -> Running {
     let kept = "fastcgi_cache_valid 200 1h; fastcgi_cache_purge $http_x_purge;";
     let site = php.cached_site(&format!("{kept}\n{directives}"));
-    Running::start(program(), "", &site).await
+    start(&site).await
 }
 
 /// Files in memory that the server has open.

@@ -1,6 +1,8 @@
 //! The microcache as visitors meet it, in front of a scripted PHP. Nothing here
 //! sleeps for luck: whatever must happen first is held back by a gate of the test's.
 
+use crate::start;
+
 mod cache_key;
 mod cache_methods;
 mod cache_shared;
@@ -18,16 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 use tokio::sync::Semaphore;
 
-use crate::program;
-
 /// A server with one cached location in front of `php`.
 async fn cached(php: &FakePhp, directives: &str) -> Running {
-    Running::start(program(), "", &php.cached_site(directives)).await
+    start(&php.cached_site(directives)).await
 }
 
 /// PHP that says how often it ran.
@@ -42,22 +41,18 @@ async fn counting(head: &'static str) -> FakePhp {
     .await
 }
 
-fn cache(reply: &Reply) -> &str {
-    reply.field("x-cache")
-}
-
 #[tokio::test]
 async fn the_second_visitor_is_answered_from_memory() {
     let php = counting("Content-Type: text/html\r\nX-Made-By: php\r\n").await;
     let server = cached(&php, "fastcgi_cache_valid 200 1h;").await;
     let first = server.target().get("/page").await;
     assert_eq!(
-        (first.status, cache(&first), first.text().as_str()),
+        (first.status, first.x_cache(), first.text().as_str()),
         (200, "MISS", "run 1")
     );
     let second = server.target().get("/page").await;
     assert_eq!(
-        (second.status, cache(&second), second.text().as_str()),
+        (second.status, second.x_cache(), second.text().as_str()),
         (200, "HIT", "run 1")
     );
     assert_eq!(second.field("x-made-by"), "php");
@@ -79,7 +74,7 @@ async fn without_a_lifetime_nothing_is_stored() {
     for run in 1..=3 {
         let reply = server.target().get("/").await;
         assert_eq!(
-            (cache(&reply), reply.text()),
+            (reply.x_cache(), reply.text()),
             ("MISS", format!("run {run}"))
         );
     }
@@ -150,7 +145,11 @@ async fn head_ranges_and_conditions_are_answered_from_memory() {
     );
     let head = target.ask("HEAD", "/", "", "").await;
     assert_eq!(
-        (cache(&head), head.field("content-length"), head.body.len()),
+        (
+            head.x_cache(),
+            head.field("content-length"),
+            head.body.len()
+        ),
         ("HIT", "10", 0)
     );
     let part = target.get_with("/", "Range: bytes=2-4\r\n").await;
@@ -210,7 +209,7 @@ async fn the_application_decides_with_x_accel_expires() {
     for (path, second) in [("/hour", "HIT"), ("/far", "HIT"), ("/never", "MISS")] {
         server.target().get(path).await;
         let reply = server.target().get(path).await;
-        assert_eq!(cache(&reply), second, "{path}");
+        assert_eq!(reply.x_cache(), second, "{path}");
         assert!(!reply.has("x-accel-expires"));
     }
 }

@@ -21,12 +21,12 @@ async fn a_purge_by_condition_removes_one_key_or_a_prefix() {
         404,
         "nothing left to purge"
     );
-    assert_eq!(cache(&target.get("/a/1").await), "MISS");
-    assert_eq!(cache(&target.get("/a/2").await), "HIT");
+    assert_eq!(target.get("/a/1").await.x_cache(), "MISS");
+    assert_eq!(target.get("/a/2").await.x_cache(), "HIT");
     assert_eq!(target.get_with("/a/*", "X-Purge: 1\r\n").await.status, 200);
-    assert_eq!(cache(&target.get("/a/1").await), "MISS");
-    assert_eq!(cache(&target.get("/a/2").await), "MISS");
-    assert_eq!(cache(&target.get("/b").await), "HIT");
+    assert_eq!(target.get("/a/1").await.x_cache(), "MISS");
+    assert_eq!(target.get("/a/2").await.x_cache(), "MISS");
+    assert_eq!(target.get("/b").await.x_cache(), "HIT");
 }
 
 #[tokio::test]
@@ -80,15 +80,15 @@ async fn a_writer_sees_the_own_write_and_others_keep_the_cache() {
     let own = target
         .get_with("/other", &format!("Cookie: {cookie}\r\n"))
         .await;
-    assert_eq!((cache(&own), own.text().as_str()), ("BYPASS", "run 3"));
+    assert_eq!((own.x_cache(), own.text().as_str()), ("BYPASS", "run 3"));
     let others = target.get("/other").await;
-    assert_eq!((cache(&others), others.text().as_str()), ("HIT", "run 1"));
+    assert_eq!((others.x_cache(), others.text().as_str()), ("HIT", "run 1"));
     assert!(!others.has("set-cookie"));
     let forged = target
         .get_with("/other", "Cookie: mayfly_writer=99999999999999\r\n")
         .await;
     assert_eq!(
-        cache(&forged),
+        forged.x_cache(),
         "HIT",
         "a value of our own making is never that far off"
     );
@@ -102,7 +102,7 @@ async fn a_write_invalidates_its_own_target() {
     assert_eq!(target.get("/item").await.text(), "run 1");
     target.ask("POST", "/item", "", "comment=1").await;
     let after = target.get("/item").await;
-    assert_eq!((cache(&after), after.text().as_str()), ("MISS", "run 3"));
+    assert_eq!((after.x_cache(), after.text().as_str()), ("MISS", "run 3"));
 }
 
 /// As MediaWiki does it: the whole address is in the request line, by the scheme that it knows
@@ -113,7 +113,7 @@ async fn an_application_on_this_machine_purges_all_variants_of_an_address() {
     let site = php.cached_site(
         "fastcgi_cache_valid 200 1h; cache_shared on; fastcgi_cache_purge PURGE from local;",
     );
-    let server = Running::start(program(), "", &format!("trusted_proxy unix:;\n{site}")).await;
+    let server = start(&format!("trusted_proxy unix:;\n{site}")).await;
     let target = server.target();
     let page = "Accept: text/html\r\n";
     let behind_tls = format!("{page}X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n");
@@ -122,7 +122,7 @@ async fn an_application_on_this_machine_purges_all_variants_of_an_address() {
     for expected in ["MISS", "HIT"] {
         for fields in visitors {
             let reply = target.get_with("/wiki/A", fields).await;
-            assert_eq!(cache(&reply), expected, "{fields}");
+            assert_eq!(reply.x_cache(), expected, "{fields}");
         }
     }
     target.get_with("/wiki/Ab", page).await;
@@ -145,15 +145,15 @@ async fn an_application_on_this_machine_purges_all_variants_of_an_address() {
         purge(&format!("{field}\r\n")).await;
         for fields in visitors {
             let reply = target.get_with("/wiki/A", fields).await;
-            assert_eq!(cache(&reply), "HIT", "{field}");
+            assert_eq!(reply.x_cache(), "HIT", "{field}");
         }
     }
     assert_eq!(purge("User-Agent: MediaWiki/1.39\r\n").await, 200);
     for fields in visitors {
         let reply = target.get_with("/wiki/A", fields).await;
-        assert_eq!(cache(&reply), "MISS", "{fields}");
+        assert_eq!(reply.x_cache(), "MISS", "{fields}");
     }
-    assert_eq!(cache(&target.get_with("/wiki/Ab", page).await), "HIT");
+    assert_eq!(target.get_with("/wiki/Ab", page).await.x_cache(), "HIT");
     assert_eq!(purge("").await, 200);
     assert_eq!(purge("").await, 404, "nothing left to purge");
 }
@@ -163,13 +163,10 @@ async fn cache_max_valid_bounds_what_an_application_says() {
     let php = counting("Cache-Control: s-maxage=18000\r\n").await;
     let server = cached(&php, "cache_max_valid 30ms;").await;
     let target = server.target();
-    assert_eq!(cache(&target.get("/").await), "MISS");
+    assert_eq!(target.get("/").await.x_cache(), "MISS");
     let begun = std::time::Instant::now();
-    while cache(&target.get("/").await) == "HIT" {
-        assert!(
-            begun.elapsed() < testkit::client::PATIENCE,
-            "it stays fresh"
-        );
+    while target.get("/").await.x_cache() == "HIT" {
+        assert!(begun.elapsed() < testkit::wait::TIMEOUT, "it stays fresh");
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert!(php.requests() >= 2);

@@ -3,8 +3,8 @@
 
 use testkit::fake_php::FakePhp;
 
-use super::cache;
-use crate::published::{pages, start};
+use crate::published::pages;
+use crate::start;
 
 fn cached(php: &FakePhp, maps: &str, directives: &str) -> String {
     let site = php.cached_site(&format!("fastcgi_cache_valid 200 1h;\n{directives}"));
@@ -31,13 +31,13 @@ async fn a_purge_finds_what_get_and_head_stored_under_a_key_with_the_method() {
         let server = start(&cached(&php, maps, &rules)).await;
         let target = server.target();
         for path in ["/a", "/b"] {
-            assert_eq!(cache(&target.get(path).await), "MISS", "{key}");
-            assert_eq!(cache(&target.get(path).await), "HIT", "{key}");
+            assert_eq!(target.get(path).await.x_cache(), "MISS", "{key}");
+            assert_eq!(target.get(path).await.x_cache(), "HIT", "{key}");
         }
         assert_eq!(target.ask("PURGE", "/a", "", "").await.status, 200, "{key}");
         assert_eq!(target.ask("PURGE", "/a", "", "").await.status, 404, "{key}");
-        assert_eq!(cache(&target.get("/a").await), "MISS", "{key}");
-        assert_eq!(cache(&target.get("/b").await), "HIT", "{key}");
+        assert_eq!(target.get("/a").await.x_cache(), "MISS", "{key}");
+        assert_eq!(target.get("/b").await.x_cache(), "HIT", "{key}");
     }
 }
 
@@ -49,10 +49,10 @@ async fn a_purge_removes_what_head_stored_as_well() {
     let server = start(&cached(&php, "", rules)).await;
     let target = server.target();
     for wanted in ["MISS", "HIT"] {
-        assert_eq!(cache(&target.ask("HEAD", "/a", "", "").await), wanted);
+        assert_eq!(target.ask("HEAD", "/a", "", "").await.x_cache(), wanted);
     }
     assert_eq!(target.ask("PURGE", "/a", "", "").await.status, 200);
-    assert_eq!(cache(&target.ask("HEAD", "/a", "", "").await), "MISS");
+    assert_eq!(target.ask("HEAD", "/a", "", "").await.x_cache(), "MISS");
 }
 
 #[tokio::test]
@@ -63,10 +63,10 @@ async fn purge_all_empties_the_zone() {
     let target = server.target();
     for path in ["/a", "/b"] {
         target.get(path).await;
-        assert_eq!(cache(&target.get(path).await), "HIT");
+        assert_eq!(target.get(path).await.x_cache(), "HIT");
     }
     assert_eq!(target.ask("PURGE", "/anything", "", "").await.status, 200);
     for path in ["/a", "/b"] {
-        assert_eq!(cache(&target.get(path).await), "MISS");
+        assert_eq!(target.get(path).await.x_cache(), "MISS");
     }
 }

@@ -20,16 +20,16 @@ async fn stale_is_shown_while_one_request_refreshes_in_the_background() {
     )
     .await;
     let target = server.target();
-    assert_eq!(cache(&target.get("/").await), "MISS");
+    assert_eq!(target.get("/").await.x_cache(), "MISS");
     // The lifetime is over in a millisecond: within a few requests one is stale.
     let refreshing = loop {
         let reply = target.get("/").await;
-        if cache(&reply) != "HIT" {
+        if reply.x_cache() != "HIT" {
             break reply;
         }
     };
     assert_eq!(
-        (cache(&refreshing), refreshing.text().as_str()),
+        (refreshing.x_cache(), refreshing.text().as_str()),
         ("STALE", "run 1")
     );
     while php.requests() < 2 {
@@ -38,7 +38,7 @@ async fn stale_is_shown_while_one_request_refreshes_in_the_background() {
     for _ in 0..10 {
         let reply = target.get("/").await;
         assert_eq!(
-            (cache(&reply), reply.text().as_str()),
+            (reply.x_cache(), reply.text().as_str()),
             ("UPDATING", "run 1")
         );
     }
@@ -48,7 +48,7 @@ async fn stale_is_shown_while_one_request_refreshes_in_the_background() {
 }
 
 #[tokio::test]
-async fn who_goes_past_the_cache_does_not_keep_the_others_from_a_new_copy() {
+async fn who_goes_past_the_cache_does_not_keep_the_others_from_a_new_response() {
     let php = counting("Content-Type: text/html\r\n").await;
     let server = cached(
         &php,
@@ -60,21 +60,21 @@ async fn who_goes_past_the_cache_does_not_keep_the_others_from_a_new_copy() {
     assert_eq!(target.get("/").await.text(), "run 1");
     let private = target.get_with("/", "Cookie: session=7\r\n").await;
     assert_eq!(
-        (cache(&private), private.text().as_str()),
+        (private.x_cache(), private.text().as_str()),
         ("BYPASS", "run 2")
     );
-    // Nobody refreshes but who finds the copy stale first.
+    // Nobody refreshes but who finds the response stale first.
     let first = loop {
         let reply = target.get("/").await;
-        if cache(&reply) != "HIT" {
+        if reply.x_cache() != "HIT" {
             break reply;
         }
     };
-    assert_eq!((cache(&first), first.text().as_str()), ("STALE", "run 1"));
+    assert_eq!((first.x_cache(), first.text().as_str()), ("STALE", "run 1"));
 }
 
 #[tokio::test]
-async fn a_copy_is_shown_when_php_is_gone() {
+async fn a_stored_response_is_shown_when_php_is_gone() {
     let php = counting("Content-Type: text/html\r\n").await;
     let server = cached(
         &php,
@@ -87,7 +87,7 @@ async fn a_copy_is_shown_when_php_is_gone() {
     let stale = loop {
         let reply = target.get("/").await;
         assert_eq!((reply.status, reply.text().as_str()), (200, "run 1"));
-        if cache(&reply) == "STALE" {
+        if reply.x_cache() == "STALE" {
             break reply;
         }
     };
@@ -95,7 +95,7 @@ async fn a_copy_is_shown_when_php_is_gone() {
     assert_eq!(target.get("/other").await.status, 502);
 }
 
-/// A refresh that may not be stored left the old copy in place, and it was shown
+/// A refresh that may not be stored left the old response in the cache, and it was shown
 /// for as long as anybody asked for the page.
 #[tokio::test]
 async fn a_page_that_is_gone_or_private_now_is_not_shown_from_memory() {
@@ -115,7 +115,7 @@ async fn a_page_that_is_gone_or_private_now_is_not_shown_from_memory() {
         let target = server.target();
         assert_eq!(target.get("/").await.text(), "old");
         let seen_anew = async { while target.get("/").await.text() == "old" {} };
-        tokio::time::timeout(testkit::client::PATIENCE, seen_anew)
+        tokio::time::timeout(testkit::wait::TIMEOUT, seen_anew)
             .await
             .expect("the new page is shown");
         for _ in 0..3 {

@@ -10,16 +10,16 @@ use testkit::fake_php::{self, FakePhp};
 use testkit::running::Running;
 use tokio::sync::Semaphore;
 
-use crate::program;
+use crate::start;
 
 const ASSET: &str = "0123456789abcdef";
 
-/// What both upstreams do from now on: a status, or silence.
-type Mood = Arc<AtomicU16>;
+/// What both upstreams answer with from now on: a status, or nothing.
+type Behaviour = Arc<AtomicU16>;
 const SILENT: u16 = 0;
 
-async fn pages(mood: &Mood) -> FakePhp {
-    let mood = Arc::clone(mood);
+async fn pages(behaviour: &Behaviour) -> FakePhp {
+    let behaviour = Arc::clone(behaviour);
     FakePhp::tcp(move |request| {
         let body = format!(
             "{} {} {} run {}",
@@ -28,7 +28,7 @@ async fn pages(mood: &Mood) -> FakePhp {
             String::from_utf8_lossy(&request.body),
             request.number
         );
-        match mood.load(Ordering::SeqCst) {
+        match behaviour.load(Ordering::SeqCst) {
             SILENT => fake_php::Script::new().hang(),
             status => fake_php::Script::page(&format!("Status: {status}\r\n"), body),
         }
@@ -37,11 +37,11 @@ async fn pages(mood: &Mood) -> FakePhp {
 }
 
 /// Serves parts of [`ASSET`] where a range is asked for, and the whole otherwise.
-async fn assets(mood: &Mood) -> FakeHttp {
-    let mood = Arc::clone(mood);
+async fn assets(behaviour: &Behaviour) -> FakeHttp {
+    let behaviour = Arc::clone(behaviour);
     let never = Arc::new(Semaphore::new(0));
     FakeHttp::start(move |request| {
-        let status = mood.load(Ordering::SeqCst);
+        let status = behaviour.load(Ordering::SeqCst);
         let range = request.field("range").strip_prefix("bytes=");
         match range.and_then(|range| range.split_once('-')) {
             _ if status == SILENT => fake_http::Script::new().wait_for(&never),
@@ -94,18 +94,14 @@ async fn site(php: &FakePhp, http: &FakeHttp) -> Running {
         php = php.address(),
         http = http.address(),
     );
-    Running::start(program(), "", &configuration).await
+    start(&configuration).await
 }
 
-fn cache(reply: &Reply) -> &str {
-    reply.field("x-cache")
-}
-
-/// Asks until the copy is no longer fresh; a brief one is not for long.
+/// Asks until the stored response is no longer fresh.
 async fn once_stale(target: &Target, path: &str) -> Reply {
     loop {
         let reply = target.get(path).await;
-        if cache(&reply) != "HIT" {
+        if reply.x_cache() != "HIT" {
             return reply;
         }
     }
@@ -113,8 +109,8 @@ async fn once_stale(target: &Target, path: &str) -> Reply {
 
 #[tokio::test]
 async fn pages_from_php_and_assets_over_http_share_a_server_and_keep_every_promise() {
-    let mood = Arc::new(AtomicU16::new(200));
-    let (php, http) = (pages(&mood).await, assets(&mood).await);
+    let behaviour = Arc::new(AtomicU16::new(200));
+    let (php, http) = (pages(&behaviour).await, assets(&behaviour).await);
     let server = site(&php, &http).await;
     let target = server.target();
 
@@ -129,11 +125,11 @@ async fn pages_from_php_and_assets_over_http_share_a_server_and_keep_every_promi
         known.push(target.get(path).await.text());
     }
     for (trouble, without_a_copy) in [(500, 500), (503, 503), (SILENT, 504)] {
-        mood.store(trouble, Ordering::SeqCst);
+        behaviour.store(trouble, Ordering::SeqCst);
         for (path, known) in brief.iter().zip(&known) {
             let stale = once_stale(&target, path).await;
             assert_eq!(
-                (stale.status, cache(&stale), &stale.text()),
+                (stale.status, stale.x_cache(), &stale.text()),
                 (200, "STALE", known),
                 "{path} during {trouble}"
             );
@@ -142,12 +138,12 @@ async fn pages_from_php_and_assets_over_http_share_a_server_and_keep_every_promi
         }
     }
     // What is fresh never hears of it.
-    assert_eq!(cache(&target.get("/page").await), "HIT");
-    assert_eq!(cache(&target.get("/assets/film").await), "HIT");
+    assert_eq!(target.get("/page").await.x_cache(), "HIT");
+    assert_eq!(target.get("/assets/film").await.x_cache(), "HIT");
 
-    mood.store(200, Ordering::SeqCst);
+    behaviour.store(200, Ordering::SeqCst);
     for path in brief {
-        assert_ne!(cache(&once_stale(&target, path).await), "STALE", "{path}");
+        assert_ne!(once_stale(&target, path).await.x_cache(), "STALE", "{path}");
     }
     assert_eq!(php.faults(), 0);
 }
@@ -156,11 +152,11 @@ async fn each_cache_answers_for_its_own(target: &Target, php: &FakePhp, http: &F
     for wanted in ["MISS", "HIT", "HIT"] {
         let page = target.get("/page").await;
         assert_eq!(
-            (cache(&page), page.text().as_str()),
+            (page.x_cache(), page.text().as_str()),
             (wanted, "GET /page  run 1")
         );
         let asset = target.get("/assets/a.css").await;
-        assert_eq!((cache(&asset), asset.text().as_str()), (wanted, ASSET));
+        assert_eq!((asset.x_cache(), asset.text().as_str()), (wanted, ASSET));
     }
     assert_eq!((php.requests(), http.requests()), (1, 1));
 }
@@ -171,12 +167,12 @@ async fn a_purge_removes_one_and_leaves_the_other(target: &Target) {
             let reply = target.ask("PURGE", purged, "", "").await;
             assert_eq!(reply.status, status, "{purged}");
         }
-        assert_eq!(cache(&target.get(kept).await), "HIT", "{kept}");
-        assert_eq!(cache(&target.get(purged).await), "MISS", "{purged}");
+        assert_eq!(target.get(kept).await.x_cache(), "HIT", "{kept}");
+        assert_eq!(target.get(purged).await.x_cache(), "MISS", "{purged}");
         // As applications behind a CDN send it.
         let absolute = format!("http://site.test{purged}");
         assert_eq!(target.ask("PURGE", &absolute, "", "").await.status, 200);
-        assert_eq!(cache(&target.get(purged).await), "MISS", "{absolute}");
+        assert_eq!(target.get(purged).await.x_cache(), "MISS", "{absolute}");
     }
 }
 
@@ -204,7 +200,7 @@ async fn questions_asked_by_post_are_stored_by_their_body(target: &Target, php: 
     assert!(first.starts_with("POST /search q=one run "), "{first}");
     for (body, wanted) in [("q=one", "HIT"), ("q=two", "MISS"), ("q=two", "HIT")] {
         let reply = target.ask("POST", "/search", "", body).await;
-        assert_eq!(cache(&reply), wanted, "{body}");
+        assert_eq!(reply.x_cache(), wanted, "{body}");
         assert!(reply.text().contains(body), "{}", reply.text());
     }
     assert_eq!(php.requests() - before, 2);

@@ -1,6 +1,9 @@
 //! What is stored, for which methods, and what goes past the cache.
 
+use testkit::wait::TIMEOUT;
+
 use super::*;
+use crate::start;
 
 #[tokio::test]
 async fn a_redirect_of_the_application_is_stored() {
@@ -12,7 +15,7 @@ async fn a_redirect_of_the_application_is_stored() {
         });
         for wanted in ["MISS", "HIT"] {
             let reply = site.get("/").await;
-            assert_eq!((reply.status, cache(&reply)), (302, wanted));
+            assert_eq!((reply.status, reply.x_cache()), (302, wanted));
             assert_eq!(reply.field("location"), "http://site.test/there");
             assert_eq!(reply.text(), "answer 1");
         }
@@ -39,7 +42,7 @@ async fn what_php_complains_of_does_not_keep_a_page_from_being_stored() {
          fastcgi_cache zone; fastcgi_cache_valid 1h; }} }}",
         php.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     for _ in 0..2 {
         assert_eq!(server.target().get("/").await.text(), "answer 1");
     }
@@ -57,7 +60,7 @@ async fn get_and_head_share_what_is_stored() {
         assert_eq!(site.head("/b").await.text(), "");
         site.expect(&[("/b", "HIT", "the page")]).await;
         let head = site.head("/b").await;
-        assert_eq!((cache(&head), head.text().as_str()), ("HIT", ""));
+        assert_eq!((head.x_cache(), head.text().as_str()), ("HIT", ""));
         assert_eq!(head.field("content-length"), "8");
     }
 }
@@ -74,7 +77,7 @@ async fn an_empty_body_is_stored_like_any_other() {
             ("GET", "/empty", "HIT"),
         ] {
             let reply = site.server.target().ask(method, path, "", "").await;
-            assert_eq!((cache(&reply), reply.body.len()), (wanted, 0), "{path}");
+            assert_eq!((reply.x_cache(), reply.body.len()), (wanted, 0), "{path}");
         }
     }
 }
@@ -91,11 +94,11 @@ async fn a_stale_page_is_sent_in_any_coding_when_the_origin_has_lost_it() {
         let long = "a page worth compressing, ".repeat(100);
         for (path, body) in [("/full", long.as_str()), ("/empty", "")] {
             site.page(path, "Content-Type: text/html\r\n", body);
-            assert_eq!(cache(&site.get(path).await), "MISS");
+            assert_eq!(site.get(path).await.x_cache(), "MISS");
             site.remove(path);
             let zipped = "Accept-Encoding: gzip\r\n";
             let reply = site.past_its_lifetime(path, zipped).await;
-            assert_eq!((reply.status, cache(&reply)), (200, "STALE"), "{path}");
+            assert_eq!((reply.status, reply.x_cache()), (200, "STALE"), "{path}");
             let text = match reply.field("content-encoding") {
                 "gzip" => std::io::read_to_string(flate2::read::GzDecoder::new(&*reply.body))
                     .expect("gzip"),
@@ -178,7 +181,7 @@ async fn a_body_of_unknown_length_is_stored() {
         });
         for wanted in ["MISS", "HIT"] {
             let reply = site.get("/").await;
-            assert_eq!((cache(&reply), reply.field("x-test")), (wanted, "kept"));
+            assert_eq!((reply.x_cache(), reply.field("x-test")), (wanted, "kept"));
             assert_eq!(reply.text(), "one part, another");
         }
     }
@@ -221,7 +224,7 @@ async fn head_is_fetched_by_get_unless_conversion_is_off() {
 }
 
 #[tokio::test]
-async fn a_head_whose_response_breaks_off_leaves_nothing_behind() {
+async fn a_head_whose_response_is_truncated_leaves_nothing_behind() {
     for spelling in Spelling::BOTH {
         let site = Site::caching(spelling, "*_read_timeout 50ms;").await;
         site.put("/big", |_| {
@@ -232,7 +235,7 @@ async fn a_head_whose_response_breaks_off_leaves_nothing_behind() {
         site.page("/big", FOR_HOURS, "whole");
         // Until the first fetch has timed out, others read along with it.
         let whole = async { while site.get("/big").await.text() != "whole" {} };
-        tokio::time::timeout(PATIENCE, whole)
+        tokio::time::timeout(TIMEOUT, whole)
             .await
             .expect("the end of what hangs");
         assert!(!site.server.error_log().contains("[alert]"));

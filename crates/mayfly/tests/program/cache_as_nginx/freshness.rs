@@ -1,5 +1,7 @@
 //! How long responses are fresh, and how stale ones become fresh again.
 
+use testkit::wait::TIMEOUT;
+
 use super::*;
 
 const LATER: &str = "Expires: Thu, 31 Dec 2037 23:55:55 GMT\r\n";
@@ -87,12 +89,12 @@ async fn fields_of_the_response_decide_whether_it_is_stored() {
             site.put("/t", move |_| Answer::status(204, fields.clone()));
             let target = format!("/t?{}", name.replace(' ', "_"));
             assert_eq!(
-                cache(&site.get(&target).await),
+                site.get(&target).await.x_cache(),
                 "MISS",
                 "{spelling:?} {name}"
             );
             assert_eq!(
-                cache(&site.get(&target).await),
+                site.get(&target).await.x_cache(),
                 wanted,
                 "{spelling:?} {name}"
             );
@@ -121,12 +123,12 @@ async fn a_time_in_the_past_is_stored_as_stale() {
             site.put("/t", move |_| Answer::status(204, fields.clone()));
             let target = format!("/t?{name}");
             assert_eq!(
-                cache(&site.get(&target).await),
+                site.get(&target).await.x_cache(),
                 "MISS",
                 "{spelling:?} {name}"
             );
             assert_eq!(
-                cache(&site.get(&target).await),
+                site.get(&target).await.x_cache(),
                 wanted,
                 "{spelling:?} {name}"
             );
@@ -144,7 +146,7 @@ async fn fields_that_are_ignored_do_not_count() {
             Answer::status(204, fields)
         });
         for _ in 0..2 {
-            assert_eq!(cache(&site.get("/t").await), "MISS", "{spelling:?}");
+            assert_eq!(site.get("/t").await.x_cache(), "MISS", "{spelling:?}");
         }
     }
 }
@@ -163,7 +165,10 @@ async fn the_response_goes_before_the_directive() {
             site.page(path, fields, "after");
         }
         let reply = site.past_its_lifetime("/short", "").await;
-        assert_eq!((cache(&reply), reply.text().as_str()), ("EXPIRED", "after"));
+        assert_eq!(
+            (reply.x_cache(), reply.text().as_str()),
+            ("EXPIRED", "after")
+        );
         site.expect(&[("/shared", "HIT", "before"), ("/silent", "HIT", "before")])
             .await;
     }
@@ -223,7 +228,7 @@ async fn a_validator_makes_a_stale_page_fresh_again() {
         site.put("/tagged", tagged(FOR_HOURS, "\"1\"", "other"));
         for path in ["/dated", "/tagged"] {
             let reply = site.past_its_lifetime(path, "").await;
-            let seen = (reply.status, cache(&reply).to_owned(), reply.text());
+            let seen = (reply.status, reply.x_cache().to_owned(), reply.text());
             let wanted = (200, "REVALIDATED".to_owned(), "kept".to_owned());
             assert_eq!(seen, wanted, "{spelling:?} {path}");
             site.expect(&[(path, "HIT", "kept")]).await;
@@ -244,7 +249,7 @@ async fn a_page_that_changed_takes_the_place_of_the_old_one() {
         site.put("/tagged", tagged(FOR_HOURS, "\"2\"", "new"));
         for path in ["/dated", "/tagged"] {
             let reply = site.past_its_lifetime(path, "").await;
-            assert_eq!((cache(&reply), reply.text().as_str()), ("EXPIRED", "new"));
+            assert_eq!((reply.x_cache(), reply.text().as_str()), ("EXPIRED", "new"));
             site.expect(&[(path, "HIT", "new")]).await;
         }
     }
@@ -258,9 +263,9 @@ async fn only_pages_are_validated() {
         site.put("/made", move |_| {
             Answer::status(201, fields.clone()).then("made")
         });
-        assert_eq!(cache(&site.get("/made").await), "MISS");
+        assert_eq!(site.get("/made").await.x_cache(), "MISS");
         let reply = site.past_its_lifetime("/made", "").await;
-        assert_eq!((reply.status, cache(&reply)), (201, "EXPIRED"));
+        assert_eq!((reply.status, reply.x_cache()), (201, "EXPIRED"));
         let asked = site.last_asked();
         let conditions = [
             asked.field("if-modified-since"),
@@ -281,7 +286,7 @@ async fn a_page_that_was_gone_comes_back_whole() {
         assert_eq!(reply.status, 404);
         site.put("/t", tagged("", "\"1\"", "here"));
         let back = async { while site.get("/t").await.text() != "here" {} };
-        tokio::time::timeout(PATIENCE, back)
+        tokio::time::timeout(TIMEOUT, back)
             .await
             .expect("an end of the 404");
         // Between the two it never asked whether the 404 still held.

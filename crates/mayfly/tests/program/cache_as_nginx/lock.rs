@@ -32,13 +32,13 @@ async fn one_after_the_other_and_all_at_once_ask_once() {
         }
         assert_eq!(site.origin.requests(), 1);
         let gates = numbered(&site, "/at_once", 1);
-        let mut crowd = Vec::new();
+        let mut clients = Vec::new();
         for _ in 0..5 {
-            crowd.push(site.begin("/at_once").await);
+            clients.push(site.begin("/at_once").await);
         }
         site.until_asked(2).await;
         gates[0].add_permits(1);
-        for client in &mut crowd {
+        for client in &mut clients {
             assert_eq!(response(client).await.text(), "answer 1", "{spelling:?}");
         }
         site.expect(&[("/at_once", "HIT", "answer 1")]).await;
@@ -74,12 +74,12 @@ async fn without_a_lock_everybody_asks_and_the_last_is_stored() {
     for spelling in Spelling::BOTH {
         let site = Site::caching(spelling, "*_cache_lock off;").await;
         let gates = numbered(&site, "/t", 3);
-        let mut crowd = Vec::new();
+        let mut clients = Vec::new();
         for number in 1..=3 {
-            crowd.push(site.begin("/t").await);
+            clients.push(site.begin("/t").await);
             site.until_asked(number).await;
         }
-        for (number, (client, gate)) in crowd.iter_mut().zip(&gates).enumerate() {
+        for (number, (client, gate)) in clients.iter_mut().zip(&gates).enumerate() {
             gate.add_permits(1);
             let text = response(client).await.text();
             assert_eq!(text, format!("answer {}", number + 1), "{spelling:?}");

@@ -11,7 +11,7 @@
 //! | `proxy_cache_chunked.t` | [`basics`]: `a_body_of_unknown_length_is_stored` |
 //! | `proxy_cache_control.t` | [`freshness`]: `fields_of_the_response_decide_whether_it_is_stored`, `a_time_in_the_past_is_stored_as_stale`, `fields_that_are_ignored_do_not_count` |
 //! | `proxy_cache_convert_head.t` | [`basics`]: `head_is_fetched_by_get_unless_conversion_is_off` (HEAD stored as such: see `docs/nginx-differences.md`) |
-//! | `proxy_cache_error.t` | [`basics`]: `a_head_whose_response_breaks_off_leaves_nothing_behind` |
+//! | `proxy_cache_error.t` | [`basics`]: `a_head_whose_response_is_truncated_leaves_nothing_behind` |
 //! | `proxy_cache_lock.t` | [`lock`]: `one_after_the_other_and_all_at_once_ask_once`, `who_waited_long_enough_asks_without_storing`, `without_a_lock_everybody_asks_and_the_last_is_stored` |
 //! | `proxy_cache_lock_age.t` | [`lock`]: `a_request_that_takes_too_long_is_not_waited_for` (that followers read along with a response that hangs: see `docs/nginx-differences.md`) |
 //! | `proxy_cache_lock_ssi.t` | [`lock`]: `a_part_of_a_page_does_not_wait_for_the_lock_of_another` |
@@ -30,6 +30,8 @@
 //! until they have, those that must last are hours, and what must wait is held by a
 //! gate.
 
+use crate::start;
+
 mod basics;
 mod freshness;
 mod lock;
@@ -42,11 +44,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use testkit::client::{Client, PATIENCE, Reply};
+use testkit::client::{Client, Reply};
 use testkit::origin::{Answer, Origin, Request, Spelling};
 use testkit::running::Running;
-
-use crate::program;
+use testkit::wait::TIMEOUT;
 
 /// Long enough for any test.
 const FOR_HOURS: &str = "Cache-Control: max-age=36000\r\n";
@@ -93,7 +94,7 @@ impl Site {
              server {{\n listen unix:%%/http;\n server_name site.test;\n\
              add_header X-Cache $upstream_cache_status always;\n{server}\n}}"
         );
-        let server = Running::start(program(), "", &spelling.spell(&text, &origin)).await;
+        let server = start(&spelling.spell(&text, &origin)).await;
         Site {
             spelling,
             origin,
@@ -144,13 +145,13 @@ impl Site {
         let found = async {
             loop {
                 let reply = self.get_with(path, fields).await;
-                if cache(&reply) != "HIT" {
+                if reply.x_cache() != "HIT" {
                     return reply;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, found)
+        tokio::time::timeout(TIMEOUT, found)
             .await
             .expect("a lifetime that ends")
     }
@@ -161,13 +162,13 @@ impl Site {
         let found = async {
             loop {
                 let reply = self.get(path).await;
-                if cache(&reply) == wanted {
+                if reply.x_cache() == wanted {
                     return reply;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, found)
+        tokio::time::timeout(TIMEOUT, found)
             .await
             .unwrap_or_else(|_| panic!("{path} never comes to {wanted}"))
     }
@@ -188,7 +189,7 @@ impl Site {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, asked)
+        tokio::time::timeout(TIMEOUT, asked)
             .await
             .expect("the origin is asked in time");
     }
@@ -197,7 +198,7 @@ impl Site {
     async fn expect(&self, steps: &[(&str, &str, &str)]) {
         for &(path, wanted, text) in steps {
             let reply = self.get(path).await;
-            let seen = (cache(&reply).to_owned(), reply.text());
+            let seen = (reply.x_cache().to_owned(), reply.text());
             let wanted = (wanted.to_owned(), text.to_owned());
             assert_eq!(seen, wanted, "{:?} {path}", self.spelling);
         }
@@ -205,10 +206,6 @@ impl Site {
 }
 
 /// What the cache did.
-fn cache(reply: &Reply) -> &str {
-    reply.field("x-cache")
-}
-
 async fn response(client: &mut Client) -> Reply {
     client.receive(false).await.expect("a response")
 }

@@ -2,6 +2,7 @@
 //! refresh comes first in spite of `stale-while-revalidate` where there is no
 //! background update: see `docs/nginx-differences.md`.)
 
+use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
 
 use super::*;
@@ -46,7 +47,7 @@ async fn use_stale_updating_shows_a_page_that_fails_meanwhile() {
         fails(&site, "/t");
         let reply = site.past_its_lifetime("/t", "").await;
         assert_eq!(
-            (cache(&reply), reply.text().as_str()),
+            (reply.x_cache(), reply.text().as_str()),
             ("STALE", "page"),
             "{spelling:?}"
         );
@@ -63,7 +64,7 @@ async fn stale_while_revalidate_bridges_errors_and_refreshes_behind() {
         fails(&site, "/t");
         let reply = site.past_its_lifetime("/t", "").await;
         assert_eq!(
-            (cache(&reply), reply.text().as_str()),
+            (reply.x_cache(), reply.text().as_str()),
             ("STALE", "page"),
             "{spelling:?}"
         );
@@ -91,7 +92,7 @@ async fn what_was_refreshed_may_be_stale_again() {
                 site.get("/t").await;
             }
         };
-        tokio::time::timeout(PATIENCE, refreshed)
+        tokio::time::timeout(TIMEOUT, refreshed)
             .await
             .expect("a refresh");
         fails(&site, "/t");
@@ -108,7 +109,7 @@ async fn a_refresh_asks_for_the_whole_page_where_nothing_is_validated() {
         site.put("/t", tagged(fields, "\"1\"", "old"));
         site.get("/t").await;
         site.put("/t", tagged(FOR_HOURS, "\"1\"", "new"));
-        assert_eq!(cache(&site.past_its_lifetime("/t", "").await), "STALE");
+        assert_eq!(site.past_its_lifetime("/t", "").await.x_cache(), "STALE");
         assert_eq!(
             site.comes_to("/t", "HIT").await.text(),
             "new",
@@ -130,7 +131,10 @@ async fn a_refresh_knows_what_a_pattern_captured() {
         );
         site.get("/regexp").await;
         site.page("/regexp", FOR_HOURS, "new");
-        assert_eq!(cache(&site.past_its_lifetime("/regexp", "").await), "STALE");
+        assert_eq!(
+            site.past_its_lifetime("/regexp", "").await.x_cache(),
+            "STALE"
+        );
         assert_eq!(
             site.comes_to("/regexp", "HIT").await.text(),
             "new",
@@ -155,7 +159,7 @@ async fn while_a_refresh_is_under_way_others_are_told_so() {
             Answer::status(200, FOR_HOURS).wait_for(&held).then("new")
         });
         let reply = site.past_its_lifetime("/t", "").await;
-        assert_eq!((cache(&reply), reply.text().as_str()), ("STALE", "old"));
+        assert_eq!((reply.x_cache(), reply.text().as_str()), ("STALE", "old"));
         site.until_asked(2).await;
         site.expect(&[("/t", "UPDATING", "old")]).await;
         gate.add_permits(1);
@@ -176,7 +180,7 @@ async fn use_stale_updating_refreshes_behind_as_well() {
         site.get("/t").await;
         site.page("/t", FOR_HOURS, "new");
         let reply = site.past_its_lifetime("/t", "").await;
-        assert_eq!((cache(&reply), reply.text().as_str()), ("STALE", "old"));
+        assert_eq!((reply.x_cache(), reply.text().as_str()), ("STALE", "old"));
         assert_eq!(
             site.comes_to("/t", "HIT").await.text(),
             "new",
@@ -204,10 +208,10 @@ async fn stale_while_revalidate_ends_but_not_where_use_stale_says_otherwise() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, ended).await.expect("an end");
+        tokio::time::timeout(TIMEOUT, ended).await.expect("an end");
         let reply = site.get("/updating").await;
         assert_eq!(
-            (cache(&reply), reply.text().as_str()),
+            (reply.x_cache(), reply.text().as_str()),
             ("STALE", "page"),
             "{spelling:?}"
         );
@@ -226,7 +230,7 @@ async fn stale_if_error_ends() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, ended).await.expect("an end");
+        tokio::time::timeout(TIMEOUT, ended).await.expect("an end");
     }
 }
 
@@ -272,7 +276,10 @@ async fn a_refresh_within_an_if_goes_where_the_request_went() {
         );
         site.get("/t?if=1").await;
         site.page("/t", FOR_HOURS, "new");
-        assert_eq!(cache(&site.past_its_lifetime("/t?if=1", "").await), "STALE");
+        assert_eq!(
+            site.past_its_lifetime("/t?if=1", "").await.x_cache(),
+            "STALE"
+        );
         assert_eq!(
             site.comes_to("/t?if=1", "HIT").await.text(),
             "new",
@@ -294,7 +301,7 @@ async fn a_refresh_asks_for_the_path_as_it_was_written() {
         site.get("/escape.htm%6C").await;
         site.page("/escape.html", FOR_HOURS, "new");
         assert_eq!(
-            cache(&site.past_its_lifetime("/escape.htm%6C", "").await),
+            site.past_its_lifetime("/escape.htm%6C", "").await.x_cache(),
             "STALE"
         );
         assert_eq!(

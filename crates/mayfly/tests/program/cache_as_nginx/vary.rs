@@ -10,7 +10,7 @@ async fn expect(site: &Site, steps: &[(&str, &str, &str)]) {
         let reply = site.get_with(target, fields).await;
         let spelling = site.spelling;
         assert_eq!(
-            cache(&reply),
+            reply.x_cache(),
             wanted,
             "{spelling:?} step {index}: {target} {fields}"
         );
@@ -56,7 +56,7 @@ async fn a_response_that_does_not_vary_takes_the_place_of_all_that_did() {
         let reply = site
             .past_its_lifetime("/t?novary", "Accept-Encoding: deflate\r\n")
             .await;
-        assert_eq!(cache(&reply), "EXPIRED", "{spelling:?}");
+        assert_eq!(reply.x_cache(), "EXPIRED", "{spelling:?}");
         expect(&site, &[("/t?any", "Accept-Encoding: gzip\r\n", "HIT")]).await;
     }
 }
@@ -81,7 +81,7 @@ async fn each_of_them_is_validated_for_itself() {
         site.put("/t", says(FOR_HOURS));
         for field in &codings {
             let reply = site.past_its_lifetime("/t", field).await;
-            assert_eq!(cache(&reply), "REVALIDATED", "{spelling:?} {field}");
+            assert_eq!(reply.x_cache(), "REVALIDATED", "{spelling:?} {field}");
         }
         for field in &codings {
             expect(&site, &[("/t", field, "HIT")]).await;

@@ -65,9 +65,9 @@ async fn a_full_zone_makes_room() {
         // Four times what fits.
         for number in 0..64 {
             let reply = site.get(&format!("/t?{number}")).await;
-            assert_eq!((cache(&reply), reply.body.len()), ("MISS", body.len()));
+            assert_eq!((reply.x_cache(), reply.body.len()), ("MISS", body.len()));
         }
-        assert_eq!(cache(&site.get("/t?63").await), "HIT", "{spelling:?}");
-        assert_eq!(cache(&site.get("/t?0").await), "MISS", "{spelling:?}");
+        assert_eq!(site.get("/t?63").await.x_cache(), "HIT", "{spelling:?}");
+        assert_eq!(site.get("/t?0").await.x_cache(), "MISS", "{spelling:?}");
     }
 }

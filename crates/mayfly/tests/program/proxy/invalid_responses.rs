@@ -1,13 +1,13 @@
-//! Upstreams that lie: what they send is cut, refused or waited for, and never stored.
+//! Invalid responses of upstreams: they are truncated, refused or waited for, and never stored.
 
 use super::*;
 
 /// Each of these upstreams breaks its word. The client sees an error or a response
 /// that does not end, and the next client asks the upstream again.
 #[tokio::test]
-async fn an_upstream_that_lies_is_never_stored_and_never_looks_whole() {
+async fn an_invalid_response_is_never_stored_and_never_looks_whole() {
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
-    let lies = [
+    let responses = [
         (
             "too short",
             format!("{head}Content-Length: 10\r\n\r\nshort"),
@@ -52,8 +52,9 @@ async fn an_upstream_that_lies_is_never_stored_and_never_looks_whole() {
         ("no HTTP", "hello\r\n\r\n".to_owned()),
         ("nothing", String::new()),
     ];
-    for (name, lie) in lies {
-        let upstream = FakeHttp::start(move |_| Script::new().raw(lie.as_bytes()).close()).await;
+    for (name, response) in responses {
+        let upstream =
+            FakeHttp::start(move |_| Script::new().raw(response.as_bytes()).close()).await;
         let server = proxy(
             &upstream,
             "location / { proxy_pass http://UP; proxy_cache zone; }",
@@ -79,14 +80,14 @@ async fn an_upstream_that_lies_is_never_stored_and_never_looks_whole() {
 const NOT_STORED: &str = "response not stored: The upstream sent more than the response says";
 
 /// As with nginx, the client gets as much as was promised. Which part of it is the
-/// lie nobody knows, so that the next client asks again.
+/// invalid response nobody knows, so that the next client asks again.
 #[tokio::test]
 async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n";
     let after_length = "more data than specified in \"Content-Length\" header";
     let after_head = "a body with a response that has none";
     // Name, method of the client, response, what the client gets, words of the log.
-    let lies = [
+    let responses = [
         (
             "a length too short",
             "GET",
@@ -130,8 +131,8 @@ async fn an_upstream_that_says_more_than_it_promised_is_cut_and_never_stored() {
             after_length,
         ),
     ];
-    for (name, method, lie, wanted, words) in lies {
-        let upstream = FakeHttp::start(move |_| Script::new().raw(lie.as_bytes())).await;
+    for (name, method, response, wanted, words) in responses {
+        let upstream = FakeHttp::start(move |_| Script::new().raw(response.as_bytes())).await;
         let server = proxy(
             &upstream,
             "location / { proxy_pass http://UP; proxy_cache zone; proxy_cache_valid 204 1m; }",
@@ -169,17 +170,17 @@ async fn followers_of_an_upstream_that_says_too_much_get_what_was_promised() {
         "location / { proxy_pass http://UP; proxy_cache zone; }",
     )
     .await;
-    let mut crowd = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..3 {
         let mut client = server.connect().await;
         let request = "GET / HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n";
         client.send(request).await;
         client.receive_until("first").await;
-        crowd.push(client);
+        clients.push(client);
     }
     assert_eq!(upstream.requests(), 1);
     gate.add_permits(1);
-    for mut client in crowd {
+    for mut client in clients {
         assert_eq!(client.receive_all().await, b",rest");
     }
     gate.add_permits(1);
@@ -193,7 +194,7 @@ async fn a_304_with_more_behind_it_freshens_nothing() {
     let upstream = FakeHttp::start(|request| match request.field("if-none-match") {
         "" => Script::page("ETag: \"a\"\r\nX-Accel-Expires: 0\r\nX-Run: first\r\n", "page"),
         _ => Script::new().raw(
-            "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-Run: lie\r\n\r\nmore",
+            "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-Run: invalid\r\n\r\nmore",
         ),
     })
     .await;

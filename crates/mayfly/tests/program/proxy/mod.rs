@@ -1,5 +1,7 @@
 //! HTTP upstreams as a client and a scripted upstream see them: what is asked,
-//! what comes back, and what becomes of an upstream that lies.
+//! what comes back, and what becomes of an invalid response.
+
+use crate::start;
 
 mod early_hints;
 mod invalid_responses;
@@ -22,7 +24,7 @@ async fn proxy(upstream: &FakeHttp, directives: &str) -> Running {
         "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
          server {{\n listen unix:%%/http;\n server_name site.test;\n{directives}\n}}"
     );
-    Running::start(program(), "", &http).await
+    start(&http).await
 }
 
 /// An upstream that says what it was asked.
@@ -279,7 +281,7 @@ async fn another_server_is_tried_where_the_directive_says_so() {
         failing.address(),
         working.address()
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let passed = server.target().get("/no/").await;
     assert_eq!((passed.status, passed.field("x-tried")), (503, "503"));
     let reply = server.target().get("/").await;
@@ -354,13 +356,13 @@ async fn the_cache_knows_no_protocol() {
     };
     // A HEAD is asked as a GET, and a range does not keep the whole from being stored.
     let head = ask("HEAD", "").await;
-    assert_eq!((head.status, head.field("x-cache")), (200, "MISS"));
+    assert_eq!((head.status, head.x_cache()), (200, "MISS"));
     let part = ask("GET", "Range: bytes=0-2\r\n").await;
     assert_eq!((part.status, part.text().as_str()), (206, "run"));
-    assert_eq!(part.field("x-cache"), "HIT");
+    assert_eq!(part.x_cache(), "HIT");
     let whole = ask("GET", "").await;
     assert_eq!(
-        (whole.text().as_str(), whole.field("x-cache")),
+        (whole.text().as_str(), whole.x_cache()),
         ("run 1 range=", "HIT")
     );
     assert_eq!(upstream.requests(), 1);

@@ -6,7 +6,7 @@ use testkit::fake_http::{FakeHttp, Script};
 use testkit::running::Running;
 use testkit::tls::Authority;
 
-use crate::program;
+use crate::start;
 
 /// The certificates of a test, as files.
 struct Files(tempfile::TempDir);
@@ -34,7 +34,7 @@ async fn proxy(upstream: &FakeHttp, files: &Files, directives: &str) -> Running 
          server {{\n listen unix:%%/http;\n server_name site.test;\n{directives}\n}}",
         upstream.address()
     );
-    Running::start(program(), "", &http).await
+    start(&http).await
 }
 
 /// An upstream with a certificate for `app.test` that says what it was told.
@@ -199,9 +199,9 @@ async fn encrypted_connections_are_kept_for_requests_of_the_same_kind() {
     }
 }
 
-/// Without the farewell of TLS anybody on the way could have cut it off.
+/// Without the close_notify of TLS anybody on the way could have cut it off.
 #[tokio::test]
-async fn a_body_that_ends_without_a_farewell_does_not_look_whole() {
+async fn a_body_that_ends_without_close_notify_does_not_look_whole() {
     let ours = Authority::new("ours");
     let config = ours.identity("app.test").server(None);
     let upstream = FakeHttp::start_encrypted(config, |request| {

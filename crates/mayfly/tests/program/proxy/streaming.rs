@@ -1,5 +1,7 @@
 //! Bodies that are passed on while they arrive, either way, and what comes behind them.
 
+use testkit::process::Signal;
+
 use super::*;
 
 #[tokio::test]
@@ -91,7 +93,7 @@ async fn an_upgrade_makes_a_tunnel_that_outlives_a_reload() {
     assert!(head.contains("\r\nConnection: upgrade\r\n"), "{head}");
     assert!(head.contains("\r\nUpgrade: echo\r\n"), "{head}");
     assert!(head.contains("hello"), "{head}");
-    server.signal("HUP");
+    server.signal(Signal::HUP);
     let big = "x".repeat(200_000);
     client.send(format!("{big}end")).await;
     let echoed = client.receive_until("end").await;
@@ -137,7 +139,7 @@ async fn chunks_that_came_together_are_sent_on_together_and_their_end_with_them(
         "server {{ listen unix:%%/http; location / {{\n\
          proxy_pass http://{address}; proxy_request_buffering off; }} }}"
     );
-    let server = Running::start(program(), "", &http).await;
+    let server = start(&http).await;
     let mut client = server.connect().await;
     client
         .send(

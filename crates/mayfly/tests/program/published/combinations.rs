@@ -3,14 +3,17 @@
 //! PHP-FPM with two caches (D), a proxy in front of Apache (E), and PHP in a container of
 //! its own that sees another document root.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use testkit::fake_http::{self, FakeHttp};
+use testkit::process::KilledOnDrop;
+use testkit::wait::until;
 
 use super::*;
+use crate::start;
 
 #[tokio::test]
 async fn pages_in_memcached_are_served_without_php_and_the_rest_falls_back() {
@@ -87,17 +90,17 @@ async fn the_application_chooses_lifetimes_and_who_is_logged_in_goes_past() {
     ))
     .await;
     let target = server.target();
-    assert_eq!(cache(&target.get("/").await), "MISS");
-    assert_eq!(cache(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "MISS");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
     let logged_in = "Cookie: wordpress_logged_in_1=a\r\n";
-    assert_eq!(cache(&target.get_with("/", logged_in).await), "BYPASS");
-    assert_eq!(cache(&target.get("/").await), "HIT");
+    assert_eq!(target.get_with("/", logged_in).await.x_cache(), "BYPASS");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
     // The forum's pages end after a moment; what is stale is shown while it is refreshed.
     let first = target.get("/forum").await.text();
     let begun = Instant::now();
     loop {
         let reply = target.get("/forum").await;
-        match cache(&reply) {
+        match reply.x_cache() {
             "HIT" if reply.text() == first => assert!(begun.elapsed() < Duration::from_secs(20)),
             "STALE" | "UPDATING" => break assert_eq!(reply.text(), first),
             _ => break assert_ne!(reply.text(), first),
@@ -140,11 +143,11 @@ async fn pages_and_assets_outlive_a_failing_php_and_can_be_purged() {
     .await;
     let target = server.target();
     let page = target.get("/").await;
-    assert_eq!((page.status, cache(&page)), (200, "MISS"));
-    assert_eq!(cache(&target.get("/a.css").await), "MISS");
+    assert_eq!((page.status, page.x_cache()), (200, "MISS"));
+    assert_eq!(target.get("/a.css").await.x_cache(), "MISS");
     let range = target.get_with("/a.css", "Range: bytes=0-0\r\n").await;
     assert_eq!(
-        (range.status, cache(&range), &*range.text()),
+        (range.status, range.x_cache(), &*range.text()),
         (206, "HIT", "a")
     );
     fails.store(true, Ordering::SeqCst);
@@ -152,7 +155,7 @@ async fn pages_and_assets_outlive_a_failing_php_and_can_be_purged() {
     loop {
         let reply = target.get("/").await;
         assert_eq!(reply.status, 200, "always online: {reply:?}");
-        if cache(&reply) == "STALE" {
+        if reply.x_cache() == "STALE" {
             break;
         }
         assert!(begun.elapsed() < Duration::from_secs(20));
@@ -160,7 +163,7 @@ async fn pages_and_assets_outlive_a_failing_php_and_can_be_purged() {
     assert_eq!(target.ask("PURGE", "/", "", "").await.status, 200);
     assert_eq!(target.get("/").await.status, 500, "it is gone");
     assert_eq!(target.ask("PURGE", "/a.css", "", "").await.status, 200);
-    assert_eq!(cache(&target.get("/a.css").await), "MISS");
+    assert_eq!(target.get("/a.css").await.x_cache(), "MISS");
 }
 
 #[tokio::test]
@@ -196,28 +199,18 @@ async fn a_proxy_in_front_of_apache_caches_by_its_rules_and_tells_who_asks() {
     ))
     .await;
     std::fs::create_dir(server.path("static")).expect("a folder");
-    std::fs::write(server.path("static/a.txt"), "from disk").expect("a file");
+    server.write("static/a.txt", "from disk");
     let target = server.target();
     assert_eq!(target.get("/").await.text(), "site.test unix: unix:");
-    assert_eq!(cache(&target.get("/").await), "HIT");
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
     for wanted in [(404, "MISS"), (404, "HIT")] {
         let reply = target.get("/none").await;
-        assert_eq!((reply.status, cache(&reply)), wanted);
+        assert_eq!((reply.status, reply.x_cache()), wanted);
     }
     for _ in 0..2 {
-        assert_eq!(cache(&target.get("/private").await), "MISS");
+        assert_eq!(target.get("/private").await.x_cache(), "MISS");
     }
     assert_eq!(target.get("/a.txt").await.text(), "from disk");
-}
-
-/// A process of the test's, stopped when dropped.
-struct Stopped(Child);
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[tokio::test]
@@ -260,12 +253,11 @@ async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    let _php = Stopped(child.expect("php-fpm starts"));
-    let begun = Instant::now();
-    while std::net::TcpStream::connect(at).is_err() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "php-fpm listens");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let _php = KilledOnDrop(child.expect("php-fpm starts"));
+    until("php-fpm listens", || {
+        std::net::TcpStream::connect(at).is_ok()
+    })
+    .await;
     let root = scripts.display();
     let server = start(&format!(
         "fastcgi_cache_path %%/cache keys_zone=pages:1m;\n\
@@ -284,12 +276,12 @@ async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
     ))
     .await;
     std::fs::create_dir(server.path("public")).expect("a folder");
-    std::fs::write(server.path("public/a.txt"), "file").expect("a file");
+    server.write("public/a.txt", "file");
     let target = server.target();
     let expected = format!("{root}/index.php /a/route?x=1");
     for wanted in ["MISS", "HIT"] {
         let reply = target.get("/a/route?x=1").await;
-        assert_eq!((&*reply.text(), cache(&reply)), (&*expected, wanted));
+        assert_eq!((&*reply.text(), reply.x_cache()), (&*expected, wanted));
     }
     assert_eq!(target.get("/a.txt").await.text(), "file");
 }

@@ -1,7 +1,10 @@
-//! The FastCGI microcache on a small machine: pages for all in a zone of their own, copies
+//! The FastCGI microcache on a small machine: pages for all in a zone of their own, pages
 //! for a session, a cookie of two seconds for whoever writes, more time for crawlers.
 
+use testkit::process::Signal;
+
 use super::*;
+use crate::start;
 
 /// As its author printed it, but for the addresses.
 fn configuration(php: &FakePhp) -> String {
@@ -73,10 +76,10 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
     let server = start(&configuration(&php)).await;
     let target = server.target();
 
-    // Pages for everybody: once made, then from memory; HEAD has a copy of its own.
+    // Pages for everybody: once made, then from memory; HEAD has a stored response of its own.
     let first = target.get("/page").await;
-    assert_eq!((first.status, cache(&first)), (200, "MISS"));
-    assert_eq!(cache(&target.get("/page").await), "HIT");
+    assert_eq!((first.status, first.x_cache()), (200, "MISS"));
+    assert_eq!(target.get("/page").await.x_cache(), "HIT");
     assert_eq!(target.ask("HEAD", "/page", "", "").await.status, 200);
 
     // Who writes goes past the cache for a while, and leaves nothing there.
@@ -89,7 +92,7 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
     assert_eq!(written.field("x-microcachable"), "0");
     let before = target.get("/other").await;
     let own = target.get_with("/other", "Cookie: _mcnc=1\r\n").await;
-    assert_eq!(cache(&own), "BYPASS");
+    assert_eq!(own.x_cache(), "BYPASS");
     assert_ne!(own.text(), before.text());
     assert_eq!(target.get("/other").await.text(), before.text());
 
@@ -101,14 +104,14 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
         assert_ne!(target.get_with("/mine", other).await.text(), hers.text());
     }
 
-    // Crawlers have copies that last, exempt paths none.
+    // Crawlers have stored responses that last, exempt paths none.
     let crawler = "User-Agent: somebot/1.0\r\n";
     assert_eq!(
-        cache(&target.get_with("/page", crawler).await),
+        target.get_with("/page", crawler).await.x_cache(),
         "crawler MISS"
     );
     assert_eq!(
-        cache(&target.get_with("/page", crawler).await),
+        target.get_with("/page", crawler).await.x_cache(),
         "crawler HIT"
     );
     let admin = target.get("/admin").await.text();
@@ -116,7 +119,7 @@ async fn the_microcache_set_up_starts_as_printed_and_does_what_it_says() {
 
     // A purge finds what GET stored, although the key holds the method.
     assert_eq!(target.ask("PURGE", "/other", "", "").await.status, 200);
-    assert_eq!(cache(&target.get("/other").await), "MISS");
+    assert_eq!(target.get("/other").await.x_cache(), "MISS");
     assert_eq!(target.ask("PURGE", "/never", "", "").await.status, 404);
 }
 
@@ -126,7 +129,7 @@ async fn its_log_has_a_dash_for_tls_and_nothing_for_http2() {
     let mut server = start(&configuration(&php)).await;
     let log = server.path("cache.log");
     server.target().get("/page").await;
-    server.signal("QUIT");
+    server.signal(Signal::QUIT);
     server.ended().await;
     let lines = std::fs::read_to_string(log).expect("a log");
     assert!(

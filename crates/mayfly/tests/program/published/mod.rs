@@ -3,11 +3,7 @@
 mod combinations;
 mod microcache;
 
-use testkit::client::Reply;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::running::Running;
-
-use crate::program;
 
 /// What distributions ship as `fastcgi_params`, as far as pages are told apart by it.
 const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
@@ -17,10 +13,6 @@ const FASTCGI_PARAMS: &str = "fastcgi_param QUERY_STRING $query_string;\n\
     fastcgi_param SCRIPT_NAME $fastcgi_script_name;\n\
     fastcgi_param REQUEST_URI $request_uri;\n\
     fastcgi_param DOCUMENT_ROOT $document_root;\n";
-
-pub async fn start(http: &str) -> Running {
-    Running::start(program(), "", http).await
-}
 
 /// PHP whose pages say which request made them, with this head.
 pub async fn pages(head: &'static str) -> FakePhp {
@@ -37,8 +29,4 @@ pub async fn pages(head: &'static str) -> FakePhp {
         )
     })
     .await
-}
-
-fn cache(reply: &Reply) -> &str {
-    reply.field("x-cache")
 }

@@ -1,28 +1,22 @@
 //! What `mayfly serve` does for applications that it knows, with a real PHP.
 
+mod http_upstream;
+mod options;
 mod several_applications;
 mod unreadable_folders;
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-use testkit::client::{PATIENCE, Reply, Target};
+use testkit::client::{Reply, Target};
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::serving::Serving;
+use testkit::wait::TIMEOUT;
 
 use crate::program;
 
-async fn serve(files: &[(&str, &str)], ttl: &str) -> (TempDir, Serving) {
-    let site = Serving::folder();
-    for (name, text) in files {
-        let path = site.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
-    let folder = site.path().to_str().expect("a plain path");
-    let server = Serving::start(program(), folder, &["--ttl", ttl, "--workers", "2"]).await;
-    (site, server)
+async fn serve(files: &[(&str, &str)], ttl: &str) -> Serving {
+    Serving::start_site(program(), files, &["--ttl", ttl, "--workers", "2"]).await
 }
 
 /// Every page is another one; wrong addresses are told as WordPress tells them.
@@ -46,12 +40,12 @@ const WORDPRESS: &[(&str, &str)] = &[
 ];
 
 fn seen(reply: &Reply) -> (u16, &str) {
-    (reply.status, reply.field("x-cache"))
+    (reply.status, reply.x_cache())
 }
 
 #[tokio::test]
 async fn wrong_addresses_and_their_like_reach_wordpress_once() {
-    let (_site, server) = serve(WORDPRESS, "1h").await;
+    let server = serve(WORDPRESS, "1h").await;
     let target = server.target();
     for (path, status) in [
         ("/no/such/page", 404),
@@ -69,7 +63,7 @@ async fn wrong_addresses_and_their_like_reach_wordpress_once() {
 
 #[tokio::test]
 async fn whoever_is_logged_in_gets_an_answer_of_their_own_and_a_write_drops_all() {
-    let (_site, server) = serve(WORDPRESS, "1h").await;
+    let server = serve(WORDPRESS, "1h").await;
     let target = server.target();
     let own = "Cookie: wordpress_logged_in_x=1\r\n";
     for path in ["/a", "/b"] {
@@ -89,7 +83,7 @@ async fn whoever_is_logged_in_gets_an_answer_of_their_own_and_a_write_drops_all(
 
 #[tokio::test]
 async fn pages_and_files_are_compressed() {
-    let (_site, server) = serve(WORDPRESS, "1h").await;
+    let server = serve(WORDPRESS, "1h").await;
     let target = server.target();
     let plain = target.get("/").await.text();
     for coding in ["br", "zstd", "gzip"] {
@@ -138,7 +132,7 @@ async fn purge(target: &Target, url: &str) -> u16 {
 #[tokio::test]
 async fn an_edit_in_mediawiki_is_seen_at_once() {
     let settings = "<?php\n$wgUseCdn = true;\n  $wgCdnServers = [ '127.0.0.1:8080' ];\n";
-    let (_site, server) = serve(&mediawiki(settings), "20ms").await;
+    let server = serve(&mediawiki(settings), "20ms").await;
     let target = server.target();
     for (path, status) in [("/wiki/Page", 200), ("/wiki/Missing", 404)] {
         assert_eq!(seen(&target.get(path).await), (status, "MISS"));
@@ -154,13 +148,13 @@ async fn an_edit_in_mediawiki_is_seen_at_once() {
 #[tokio::test]
 async fn a_mediawiki_that_tells_nobody_of_edits_is_kept_for_the_ttl() {
     let settings = "<?php\n$wgUseCdn = true;\n# $wgCdnServers = [ '127.0.0.1:8080' ];\n";
-    let (_site, server) = serve(&mediawiki(settings), "20ms").await;
+    let server = serve(&mediawiki(settings), "20ms").await;
     let target = server.target();
     for path in ["/wiki/Page", "/index.php"] {
         target.get(path).await;
         let begun = Instant::now();
-        while target.get(path).await.field("x-cache") == "HIT" {
-            assert!(begun.elapsed() < PATIENCE, "{path} stays");
+        while target.get(path).await.x_cache() == "HIT" {
+            assert!(begun.elapsed() < TIMEOUT, "{path} stays");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -177,8 +171,7 @@ async fn a_flood_of_answers_that_are_not_stored_is_told_with_its_reason() {
             .raw("HTTP/1.1 404 No\r\nCache-Control: no-cache\r\nContent-Length: 2\r\n\r\nno")
     })
     .await;
-    let url = format!("http://{}", http.address());
-    let server = Serving::start(program(), &url, &["--ttl", "1s"]).await;
+    let server = Serving::start(program(), &http.url(), &["--ttl", "1s"]).await;
     let mut crawlers = Vec::new();
     for page in 0..60 {
         let mut client = server.connect().await;

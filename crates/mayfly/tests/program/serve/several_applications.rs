@@ -1,46 +1,8 @@
 //! `mayfly serve` on folders with several applications: each answers for its own paths.
 
-use std::path::Path;
+use testkit::serving::{Serving, write_files};
 
-use testkit::serving::Serving;
-
-use crate::program;
-
-/// Is there a PHP to run?
-fn has_php() -> bool {
-    let has_it = |folder: &str| {
-        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut names = files.map(|file| file.file_name());
-        names.any(|name| name.to_string_lossy().starts_with("php-fpm"))
-    };
-    let found = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"]
-        .into_iter()
-        .any(has_it);
-    if !found {
-        eprintln!("skipped: no php-fpm");
-    }
-    found
-}
-
-fn write(folder: &Path, files: &[(&str, &str)]) {
-    for (name, text) in files {
-        let path = folder.join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
-    open_to_all(folder);
-}
-
-/// PHP and the server are accounts that own nothing of it.
-fn open_to_all(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).expect("a mode");
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        if entry.path().is_dir() {
-            open_to_all(&entry.path());
-        }
-    }
-}
+use crate::{has_php_fpm, program};
 
 const FRONT: &str = "<?php echo __DIR__ === $_SERVER['DOCUMENT_ROOT'] ? 'root' : basename(__DIR__), ' ', $_SERVER['REQUEST_URI'];";
 
@@ -54,12 +16,12 @@ const BLOG: [(&str, &str); 5] = [
 
 #[tokio::test]
 async fn a_wordpress_in_a_folder_answers_for_its_own_paths() {
-    if !has_php() {
+    if !has_php_fpm() {
         return;
     }
     let site = Serving::folder();
-    write(site.path(), &BLOG);
-    write(site.path(), &[("index.php", FRONT), ("style.css", "a {}")]);
+    write_files(site.path(), &BLOG);
+    write_files(site.path(), &[("index.php", FRONT), ("style.css", "a {}")]);
     let server = Serving::start(program(), site.path().to_str().expect("a path"), &[]).await;
     let target = server.target();
     for (path, expected) in [
@@ -97,12 +59,12 @@ async fn a_wordpress_in_a_folder_answers_for_its_own_paths() {
 
 #[tokio::test]
 async fn a_wordpress_in_a_folder_of_static_pages_answers_there_only() {
-    if !has_php() {
+    if !has_php_fpm() {
         return;
     }
     let site = Serving::folder();
-    write(site.path(), &BLOG);
-    write(site.path(), &[("index.html", "static")]);
+    write_files(site.path(), &BLOG);
+    write_files(site.path(), &[("index.html", "static")]);
     let server = Serving::start(program(), site.path().to_str().expect("a path"), &[]).await;
     let target = server.target();
     assert_eq!(target.get("/blog/a-post").await.text(), "blog /blog/a-post");
@@ -112,11 +74,11 @@ async fn a_wordpress_in_a_folder_of_static_pages_answers_there_only() {
 
 #[tokio::test]
 async fn what_is_said_at_the_start_names_the_folder_that_was_chosen_and_why() {
-    if !has_php() {
+    if !has_php_fpm() {
         return;
     }
     let site = Serving::folder();
-    write(
+    write_files(
         site.path(),
         &[
             ("public/index.php", FRONT),

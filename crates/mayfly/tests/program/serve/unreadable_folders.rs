@@ -1,12 +1,13 @@
-//! What cannot be read is named, instead of a site being taken for another kind.
+//! A folder that cannot be read is named, instead of a site being taken for another kind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use testkit::process::is_root;
 use testkit::serving::Serving;
 
-use crate::{is_root, program};
+use crate::program;
 
 /// `serve --print-config FOLDER` as somebody without rights.
 fn look(folder: &Path) -> Option<Output> {
@@ -54,34 +55,5 @@ fn a_folder_that_may_not_be_read_is_no_site_of_static_files() {
             said.contains("Permission denied"),
             "{closed:?} {mode:o}: {said}"
         );
-    }
-}
-
-#[test]
-fn a_temporary_folder_whose_parent_is_missing_is_an_error_at_start() {
-    let folder = tempfile::tempdir().unwrap();
-    let conf = folder.path().join("conf");
-    for (directive, names) in [
-        ("client_body_temp_path", "missing/bodies"),
-        ("proxy_temp_path", "missing/answers"),
-    ] {
-        let text = format!(
-            "pid {0}/pid; error_log stderr; daemon off;\nevents {{}}\nhttp {{ {directive} {0}/{names};\n\
-             server {{ listen unix:{0}/http; location / {{ proxy_pass http://127.0.0.1:9; }} }} }}\n",
-            folder.path().display()
-        );
-        std::fs::write(&conf, text).unwrap();
-        // Should it start, it does not stay.
-        let output = Command::new("timeout")
-            .arg("5")
-            .arg(program())
-            .arg("-c")
-            .arg(&conf)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        let wanted = format!("{names}\" failed (2: No such file or directory)");
-        assert!(said.contains(&wanted) && said.contains("[emerg]"), "{said}");
     }
 }

@@ -1,13 +1,12 @@
-//! Upstreams that lie, break off, or are merely odd. For each: what the caller
+//! Responses that are invalid, truncated, or merely odd. For each: what the caller
 //! sees, however the bytes are cut. Only a complete response may end.
 
-mod common;
-
 use bytes::Bytes;
-use common::{HEAD_LIMIT_BYTES, Seen, collect, read_head, spec};
 use http_client::{BodyFraming, Error, Exchange, NoBody, READ_BUFFER_BYTES};
 use tokio::io::{AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
+
+use crate::scripted_upstream::{HEAD_LIMIT_BYTES, Seen, collect, read_head, spec};
 
 const PIPE_BYTES: usize = 16 * 1024;
 

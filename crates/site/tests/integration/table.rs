@@ -1,9 +1,8 @@
 //! A sweep over the whole directive table: what it says is true of every entry.
 
-mod common;
-
-use common::read;
 use site::directives::{self, Context, Directive, Effect, Ending};
+
+use crate::reading::read;
 
 /// A configuration around `line`, with everything that examples refer to.
 fn configuration_with(context: Context, line: &str) -> String {
@@ -146,6 +145,29 @@ fn every_entry_is_documented() {
             assert!(!why.is_empty() && !why.ends_with('.'), "{name}: {why}");
         }
     }
+}
+
+/// More words than this are hard to follow for many readers.
+const MAX_SENTENCE_WORDS: usize = 32;
+
+#[test]
+fn no_sentence_of_an_entry_is_long() {
+    let mut long = Vec::new();
+    for directive in directives::all() {
+        // What stands in backticks counts as one word.
+        let pieces = directive.long.split('`').enumerate();
+        let prose: String = pieces
+            .map(|(index, piece)| if index % 2 == 0 { piece } else { "code" })
+            .collect();
+        let lines = prose.split('\n').flat_map(|line| line.split(". "));
+        for sentence in lines {
+            let words = sentence.split_whitespace().count();
+            if words > MAX_SENTENCE_WORDS {
+                long.push(format!("{}: {words} words: {sentence}", directive.name));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 #[test]

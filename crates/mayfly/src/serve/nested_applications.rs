@@ -4,17 +4,17 @@
 //! hold.
 
 use super::applications::{Cookies, PHP, Rules, Scripts, rules};
-use super::conf_text::Conf;
-use super::detect::{Below, Found, Kind};
-use super::write_config::list;
+use super::conf_text::{Conf, list};
+use super::detect::{Found, NestedApplication};
+use super::kind::Kind;
 
 /// The named location that chooses between the applications.
 pub(super) const FALLBACK: &str = "@application";
 
 /// The rules of the document root's application. A cookie that one of the others may read
 /// means something unless all of them are known.
-pub(super) fn with_others(own: Rules, below: &[Below]) -> Rules {
-    let mut others = below.iter().filter_map(|it| rules(it.kind));
+pub(super) fn with_others(own: Rules, nested: &[NestedApplication]) -> Rules {
+    let mut others = nested.iter().filter_map(|it| rules(it.kind));
     let are_all_known = own.cookies.are_all_known && others.all(|it| it.cookies.are_all_known);
     Rules {
         cookies: Cookies {
@@ -25,16 +25,20 @@ pub(super) fn with_others(own: Rules, below: &[Below]) -> Rules {
     }
 }
 
-/// What is personal of the applications below, beside what is of the document root's.
-pub(super) fn personal(conf: &mut Conf, below: &[Below]) {
-    for (below, rules) in with_rules(below) {
-        conf.note(&format!("{} in {}.", below.kind.name(), below.path));
+/// What is personal of the nested applications, beside what is of the document root's.
+pub(super) fn personal(conf: &mut Conf, nested: &[NestedApplication]) {
+    for (application, rules) in with_rules(nested) {
+        conf.note(&format!(
+            "{} in {}.",
+            application.kind.name(),
+            application.path
+        ));
         list(conf, "cache_personal_cookies", rules.cookies.personal);
         list(conf, "cache_key_cookies", rules.cookies.key);
         if !rules.paths.is_empty() {
             let pattern = format!(
                 "\"~*^{}/(?:.*/)?(?:{})(?:/|$)\"",
-                pattern(&below.path),
+                pattern(&application.path),
                 rules.paths.join("|")
             );
             conf.line(&format!("cache_personal_paths {pattern};"));
@@ -46,13 +50,17 @@ pub(super) fn personal(conf: &mut Conf, below: &[Below]) {
 /// What nobody may fetch of them, and which of their scripts run.
 pub(super) fn refused_and_scripts(
     conf: &mut Conf,
-    below: &[Below],
+    nested: &[NestedApplication],
     own: Option<Scripts>,
     mut run: impl FnMut(&mut Conf, &str),
 ) {
-    for (below, rules) in with_rules(below) {
-        let path = pattern(&below.path);
-        conf.note(&format!("{} in {}.", below.kind.name(), below.path));
+    for (application, rules) in with_rules(nested) {
+        let path = pattern(&application.path);
+        conf.note(&format!(
+            "{} in {}.",
+            application.kind.name(),
+            application.path
+        ));
         for (why, refused) in rules.refused {
             conf.refuse(why, &refused.replace("^/", &format!("^{path}/")));
         }
@@ -73,12 +81,12 @@ pub(super) fn refused_and_scripts(
 pub(super) fn fallback(conf: &mut Conf, found: &Found) {
     conf.note("Who answers for paths that are no files.");
     conf.open(&format!("location {FALLBACK}"));
-    for below in &found.below {
-        let script = match below.kind {
+    for application in &found.nested {
+        let script = match application.kind {
             Kind::DokuWiki => "doku.php",
             _ => "index.php",
         };
-        let (path, pattern) = (&below.path, pattern(&below.path));
+        let (path, pattern) = (&application.path, pattern(&application.path));
         conf.line(&format!(
             "rewrite \"^{pattern}(?:/|$)\" {path}/{script} last;"
         ));
@@ -91,8 +99,8 @@ pub(super) fn fallback(conf: &mut Conf, found: &Found) {
     conf.gap();
 }
 
-fn with_rules(below: &[Below]) -> impl Iterator<Item = (&Below, Rules)> {
-    below.iter().filter_map(|it| Some((it, rules(it.kind)?)))
+fn with_rules(nested: &[NestedApplication]) -> impl Iterator<Item = (&NestedApplication, Rules)> {
+    nested.iter().filter_map(|it| Some((it, rules(it.kind)?)))
 }
 
 /// The path in a pattern: letters, digits, `-`, `_` and `.` are all it holds.

@@ -1,8 +1,6 @@
 //! What goes out, and that both directions move at once. The streams are small,
 //! so that whoever waits for the other to read first would wait forever.
 
-mod common;
-
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -10,12 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{collect, read_head, spec};
 use http_client::{BodyFraming, Error, Event, Exchange, NoBody, RequestSpec, Side};
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
 };
 use tokio::sync::mpsc;
+
+use crate::scripted_upstream::{collect, read_head, spec};
 
 /// Smaller than anything sent through it.
 const TINY_PIPE_BYTES: usize = 64;

@@ -1,7 +1,4 @@
 //! Reading a configuration from a text, on a machine that is always the same.
-#![allow(dead_code, reason = "each test uses a part")]
-
-pub mod facts;
 
 use nginx_conf::MemoryLoader;
 use site::{LowerOptions, Reading, read_with};

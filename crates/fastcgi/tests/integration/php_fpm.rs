@@ -25,7 +25,7 @@ const PROGRAMS: [&str; 4] = [
     "/usr/sbin/php-fpm",
 ];
 /// Far above what any of these takes; for machines under load.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Fpm {
     master: Child,
@@ -126,7 +126,7 @@ impl Fpm {
         let mut exchange = Exchange::start(stream, self.spec(code, body_bytes), body);
         let mut answer = Answer::default();
         loop {
-            let event = tokio::time::timeout(PATIENCE, exchange.next())
+            let event = tokio::time::timeout(TIMEOUT, exchange.next())
                 .await
                 .expect("an answer in time")?;
             match event.expect("an end") {

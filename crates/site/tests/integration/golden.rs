@@ -2,13 +2,13 @@
 //! it the diagnostics, or the facts about the site. `MAYFLY_BLESS=1` writes
 //! what came out; read the diff before committing it.
 
-mod common;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use nginx_conf::{Style, render};
 use site::Verdict;
+
+use crate::{facts, reading};
 
 const RULE: &str = "----------------------------------------\n";
 
@@ -46,8 +46,8 @@ fn every_golden_file_gives_the_expected_diagnostics_and_facts() {
 }
 
 fn outcome(input: &str) -> String {
-    let plain = common::read(PLAIN).site.unwrap();
-    let reading = common::read(input);
+    let plain = reading::read(PLAIN).site.unwrap();
+    let reading = reading::read(input);
     let mut text = String::new();
     for diagnostic in &reading.diagnostics {
         writeln!(text, "{}", diagnostic.one_line(&reading.sources)).unwrap();
@@ -56,14 +56,14 @@ fn outcome(input: &str) -> String {
         }
     }
     if let Some(site) = &reading.site {
-        text.push_str(&common::facts::facts(site, &plain));
+        text.push_str(&facts::facts(site, &plain));
     }
     text
 }
 
 #[test]
 fn five_different_mistakes_are_named_in_one_go() {
-    let reading = common::read(
+    let reading = reading::read(
         "worker_processes many;\n\
          http {\n\
            server {\n\
@@ -94,7 +94,7 @@ fn five_different_mistakes_are_named_in_one_go() {
 
 #[test]
 fn explain_says_what_becomes_of_each_directive() {
-    let reading = common::read(
+    let reading = reading::read(
         "events { worker_connections 10; }\n\
          http {\n\
            server { root /a; js_import a; nonsense; use epoll; types { a/b c; } }\n\
@@ -105,15 +105,15 @@ fn explain_says_what_becomes_of_each_directive() {
         .map(ToString::to_string)
         .collect();
     let expected = [
-        "1: events  -- works: how connections are processed",
-        "1:   worker_connections 10  -- ignored: the limit on open files is the only limit",
-        "2: http  -- works: everything about serving HTTP",
-        "3:   server  -- works: a virtual server",
-        "3:     root /a  -- works: the folder of the files",
+        "1: events  -- works: holds settings for connections, as nginx groups them",
+        "1:   worker_connections 10  -- ignored: only the limit on open files bounds the number of connections",
+        "2: http  -- works: holds the servers, and what they share",
+        "3:   server  -- works: defines a virtual server",
+        "3:     root /a  -- works: sets the directory of the files",
         "3:     js_import a  -- unsupported: use `map` and `rewrite`",
         "3:     nonsense  -- unknown",
         "3:     use epoll  -- not allowed here",
-        "3:     types  -- works: media types by file extension",
+        "3:     types  -- works: maps file extensions to media types",
     ];
     let expected: Vec<String> = expected
         .iter()
@@ -157,7 +157,7 @@ fn explain_says_works_of_nothing_that_is_refused() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let input = text.split_once(RULE).map_or(&*text, |(input, _)| input);
-        let reading = common::read(input);
+        let reading = reading::read(input);
         let lines = site::explain(&reading.ast, &reading.sources, &reading.complaints);
         let place = |span| {
             let at = reading.sources.position(span)?;
