@@ -18,8 +18,6 @@ pub mod cookies;
 mod following;
 mod from_memory;
 mod leading;
-#[cfg(test)]
-mod lookup_counts;
 pub mod policy;
 pub mod purge;
 mod refreshing;
@@ -227,3 +225,6 @@ fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
     };
     plan.zone.collapse(&join, found)
 }
+
+#[cfg(test)]
+mod lookup_counts;

@@ -6,7 +6,6 @@ use std::hash::{BuildHasher, Hasher};
 use shared_request::cookies;
 use site::{CacheRules, CookieInKey};
 
-use super::policy::Plan;
 use crate::exchange::request::{Request, WRITER_COOKIE};
 use crate::exchange::variable;
 
@@ -34,8 +33,7 @@ pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> O
 }
 
 /// Has the request cookies that count and that its key does not hold?
-pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
-    let rules = plan.rules;
+pub fn has_cookie_outside_key(request: &mut Request, rules: &CacheRules) -> bool {
     let in_key = &rules.cookies_in_key;
     let is_ignored = |name: &[u8]| {
         let named = in_key.iter().filter_map(|part| match part {
@@ -49,8 +47,7 @@ pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
     let has_none = cookies::pairs(request.head.view())
         .map(|(name, _)| name.trim_ascii_end())
         .all(|name| name.is_empty() || is_ignored(name));
-    // A session's copies are told apart by its cookies.
-    if plan.session.is_some() || has_none {
+    if has_none {
         return false;
     }
     !in_key.iter().any(|part| match part {

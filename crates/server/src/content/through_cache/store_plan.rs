@@ -161,7 +161,9 @@ pub fn prepare(
     let slice = Wanted::by(request);
     let minds_private = pass.exchange.ignored_fields.cache_control
         && plan.shared.is_none()
-        && has_cookie_outside_key(request, plan);
+        // A session's copies are told apart by its cookies.
+        && plan.session.is_none()
+        && has_cookie_outside_key(request, plan.rules);
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
