@@ -19,14 +19,14 @@ use crate::access::limits::Limited;
 use crate::access::{body_length, control, limits, real_ip};
 use crate::base::clock;
 use crate::base::ready_or_pending::ReadyOrPending;
-use crate::content::{self, AwaitedContent, Made, files, mirror};
+use crate::content::{self, ContentStep, PendingContent, files, mirror};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::respond::error_pages::{self, Next};
-use crate::respond::{self, Completed};
+use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
 use crate::route::{self, Located, pattern, rewrite};
 use crate::transport::client::{ClientSide, unless_gone};
@@ -52,25 +52,25 @@ enum Stage<'a> {
     /// A stage has ended the way, or bends it.
     Handled(Handled),
     /// Somebody has to be waited for.
-    Wait(Awaited<'a>),
+    Wait(Wait<'a>),
     Reply(Box<Reply>),
     /// Nothing is to be sent.
     Nothing,
 }
 
 /// Who or what is waited for.
-enum Awaited<'a> {
+enum Wait<'a> {
     Delay(Duration),
     Access,
     Mirror(&'a Mirror),
-    Content(AwaitedContent<'a>),
+    Content(PendingContent<'a>),
 }
 
 /// How far the stages have come.
-enum Reached<'a> {
+enum Outcome<'a> {
     Reply(Box<Reply>),
     Nothing,
-    Wait(Awaited<'a>),
+    Pending(Wait<'a>),
 }
 
 /// Makes the response to `request`, whose configuration `configuration` is. One that is wrong in
@@ -88,19 +88,19 @@ pub fn serve<'a>(
     };
     let mut way = Way::new(configuration);
     match way.advance(request, client, first) {
-        Reached::Nothing => ReadyOrPending::Ready(Answer::Nothing),
-        Reached::Reply(reply) => match respond::complete(request, reply) {
-            Completed::Ready => ReadyOrPending::Ready(Answer::Response),
-            Completed::Waits(form) => ReadyOrPending::pending(async move {
+        Outcome::Nothing => ReadyOrPending::Ready(Answer::Nothing),
+        Outcome::Reply(reply) => match respond::complete(request, reply) {
+            Completion::Ready => ReadyOrPending::Ready(Answer::Response),
+            Completion::Pending(form) => ReadyOrPending::pending(async move {
                 form.end(request).await;
                 Answer::Response
             }),
         },
-        Reached::Wait(awaited) => ReadyOrPending::pending(async move {
-            let Some(reply) = way.end(request, client, awaited).await else {
+        Outcome::Pending(wait) => ReadyOrPending::pending(async move {
+            let Some(reply) = way.end(request, client, wait).await else {
                 return Answer::Nothing;
             };
-            if let Completed::Waits(form) = respond::complete(request, reply) {
+            if let Completion::Pending(form) = respond::complete(request, reply) {
                 form.end(request).await;
             }
             Answer::Response
@@ -114,9 +114,9 @@ pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let mut nobody = ClientSide::none();
     let mut way = Way::new(&configuration);
     match way.advance(request, &mut nobody, Stage::ServerRewrite) {
-        Reached::Nothing => None,
-        Reached::Reply(reply) => Some(reply),
-        Reached::Wait(awaited) => Box::pin(way.end(request, &mut nobody, awaited)).await,
+        Outcome::Nothing => None,
+        Outcome::Reply(reply) => Some(reply),
+        Outcome::Pending(wait) => Box::pin(way.end(request, &mut nobody, wait)).await,
     }
 }
 
@@ -141,7 +141,7 @@ impl<'a> Way<'a> {
         request: &mut Request,
         client: &mut ClientSide,
         mut stage: Stage<'a>,
-    ) -> Reached<'a> {
+    ) -> Outcome<'a> {
         loop {
             stage = match stage {
                 Stage::ServerRewrite => self.server_rewrite(request),
@@ -155,9 +155,9 @@ impl<'a> Way<'a> {
                 Stage::Mirror => self.mirror(request),
                 Stage::Content => self.content(request),
                 Stage::Handled(handled) => handle(request, handled),
-                Stage::Wait(awaited) => return Reached::Wait(awaited),
-                Stage::Reply(reply) => return Reached::Reply(reply),
-                Stage::Nothing => return Reached::Nothing,
+                Stage::Wait(wait) => return Outcome::Pending(wait),
+                Stage::Reply(reply) => return Outcome::Reply(reply),
+                Stage::Nothing => return Outcome::Nothing,
             }
         }
     }
@@ -167,14 +167,14 @@ impl<'a> Way<'a> {
         &mut self,
         request: &mut Request,
         client: &mut ClientSide,
-        mut awaited: Awaited<'a>,
+        mut wait: Wait<'a>,
     ) -> Option<Box<Reply>> {
         loop {
-            let next = self.wait(request, client, awaited).await;
-            awaited = match self.advance(request, client, next) {
-                Reached::Reply(reply) => return Some(reply),
-                Reached::Nothing => return None,
-                Reached::Wait(awaited) => awaited,
+            let next = self.wait(request, client, wait).await;
+            wait = match self.advance(request, client, next) {
+                Outcome::Reply(reply) => return Some(reply),
+                Outcome::Nothing => return None,
+                Outcome::Pending(wait) => wait,
             }
         }
     }
@@ -184,10 +184,10 @@ impl<'a> Way<'a> {
         &self,
         request: &mut Request,
         client: &mut ClientSide,
-        awaited: Awaited<'a>,
+        wait: Wait<'a>,
     ) -> Stage<'a> {
-        match awaited {
-            Awaited::Delay(pause) => {
+        match wait {
+            Wait::Delay(pause) => {
                 let pause = tokio::time::sleep(pause);
                 if unless_gone(client.gone(true), pause).await.is_none() {
                     return Stage::Handled(Handled::ClientGone);
@@ -195,18 +195,16 @@ impl<'a> Way<'a> {
                 request.now = clock::now();
                 Stage::Access
             }
-            Awaited::Access => match Box::pin(control::check(request, client)).await {
+            Wait::Access => match Box::pin(control::check(request, client)).await {
                 Some(handled) => Stage::Handled(handled),
                 None => Stage::TryFiles,
             },
-            Awaited::Mirror(mirror) => {
-                match Box::pin(mirror::begin(request, mirror, client)).await {
-                    Err(status) => Stage::Handled(Handled::Status(status)),
-                    Ok(()) => before_content(request),
-                }
-            }
-            Awaited::Content(awaited) => {
-                Stage::Handled(awaited.end(request, client, self.configuration).await)
+            Wait::Mirror(mirror) => match Box::pin(mirror::begin(request, mirror, client)).await {
+                Err(status) => Stage::Handled(Handled::Status(status)),
+                Ok(()) => before_content(request),
+            },
+            Wait::Content(wait) => {
+                Stage::Handled(wait.end(request, client, self.configuration).await)
             }
         }
     }
@@ -291,7 +289,7 @@ impl<'a> Way<'a> {
     fn mirror(&self, request: &Request) -> Stage<'a> {
         let settings = self.server(request).settings(request.location);
         match &settings.mirror {
-            Some(mirror) if !request.is_subrequest => Stage::Wait(Awaited::Mirror(mirror)),
+            Some(mirror) if !request.is_subrequest => Stage::Wait(Wait::Mirror(mirror)),
             _ => before_content(request),
         }
     }
@@ -299,8 +297,8 @@ impl<'a> Way<'a> {
     #[inline]
     fn content(&self, request: &mut Request) -> Stage<'a> {
         match content::begin(request, self.configuration) {
-            Made::Handled(handled) => Stage::Handled(handled),
-            Made::Waits(awaited) => Stage::Wait(Awaited::Content(awaited)),
+            ContentStep::Handled(handled) => Stage::Handled(handled),
+            ContentStep::Pending(wait) => Stage::Wait(Wait::Content(wait)),
         }
     }
 }
@@ -346,13 +344,13 @@ fn limit<'a>(request: &mut Request) -> Stage<'a> {
     match limits::check(request) {
         Limited::Pass => Stage::Access,
         Limited::Reject(status) => Stage::Handled(Handled::Status(status)),
-        Limited::Delay(pause) => Stage::Wait(Awaited::Delay(pause)),
+        Limited::Delay(pause) => Stage::Wait(Wait::Delay(pause)),
     }
 }
 
 fn access<'a>(request: &Request) -> Stage<'a> {
     match request.compiled_location().is_guarded {
-        true => Stage::Wait(Awaited::Access),
+        true => Stage::Wait(Wait::Access),
         false => Stage::TryFiles,
     }
 }

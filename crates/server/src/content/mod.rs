@@ -19,42 +19,43 @@ use std::sync::Arc;
 
 use site::{Content, Pass};
 
+use crate::content::pass::{PassDecision, UpstreamPlan};
 use crate::content::through_cache::policy;
-use crate::content::through_cache::policy::CachePlan;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 use crate::transport::client::ClientSide;
 
 /// How far the content has been made.
-pub enum Made<'a> {
+pub enum ContentStep<'a> {
     Handled(Handled),
-    Waits(AwaitedContent<'a>),
+    Pending(PendingContent<'a>),
 }
 
 /// Content that somebody has to be waited for.
-pub enum AwaitedContent<'a> {
+pub enum PendingContent<'a> {
     /// The key may be made of the request's body, which is to be taken first.
     Body(&'a Arc<Pass>),
     /// Somebody has to be asked.
-    Upstream(&'a Arc<Pass>, CachePlan<'a>),
+    Upstream(&'a Arc<Pass>, Box<UpstreamPlan<'a>>),
 }
 
 /// Makes the response of the location that the request is in, as far as nobody has to be
 /// waited for.
 #[inline]
-pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> Made<'a> {
+pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> ContentStep<'a> {
     let server = &configuration.site.http.servers[request.server.0];
     let settings = server.settings(request.location);
     let handled = match &settings.content {
         Content::Files => files::serve(request),
         Content::Pass(pass) if policy::asks_by_body(request, pass) => {
-            return Made::Waits(AwaitedContent::Body(pass));
+            return ContentStep::Pending(PendingContent::Body(pass));
         }
-        Content::Pass(pass) => match pass::at_once(request, configuration, pass) {
-            pass::AtOnce::Handled(handled) => handled,
-            pass::AtOnce::Must(plan) => {
-                return Made::Waits(AwaitedContent::Upstream(pass, plan));
+        Content::Pass(pass) => match pass::decide(request, configuration, pass) {
+            PassDecision::Handled(handled) => handled,
+            PassDecision::UpstreamNeeded(plan) => {
+                let plan = Box::new(plan);
+                return ContentStep::Pending(PendingContent::Upstream(pass, plan));
             }
         },
         Content::Handler(_) => match request.compiled_location().content_handler {
@@ -62,19 +63,19 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
             None => Handled::Status(500),
         },
     };
-    Made::Handled(in_slices(request, handled))
+    ContentStep::Handled(in_slices(request, handled))
 }
 
 /// The same, for as long as it takes.
 pub async fn make(request: &mut Request, client: &mut ClientSide) -> Handled {
     let configuration = request.configuration.clone();
     match begin(request, &configuration) {
-        Made::Handled(handled) => handled,
-        Made::Waits(awaited) => awaited.end(request, client, &configuration).await,
+        ContentStep::Handled(handled) => handled,
+        ContentStep::Pending(pending) => pending.end(request, client, &configuration).await,
     }
 }
 
-impl AwaitedContent<'_> {
+impl PendingContent<'_> {
     /// The rest. To ask somebody is a large future, which only those who do pay for.
     pub async fn end(
         self,
@@ -83,19 +84,19 @@ impl AwaitedContent<'_> {
         configuration: &ActiveConfiguration,
     ) -> Handled {
         let handled = match self {
-            AwaitedContent::Body(pass) => {
+            PendingContent::Body(pass) => {
                 if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                     return Handled::Status(status);
                 }
-                match pass::at_once(request, configuration, pass) {
-                    pass::AtOnce::Handled(handled) => handled,
-                    pass::AtOnce::Must(plan) => {
+                match pass::decide(request, configuration, pass) {
+                    PassDecision::Handled(handled) => handled,
+                    PassDecision::UpstreamNeeded(plan) => {
                         Box::pin(pass::serve(request, pass, plan, client)).await
                     }
                 }
             }
-            AwaitedContent::Upstream(pass, plan) => {
-                Box::pin(pass::serve(request, pass, plan, client)).await
+            PendingContent::Upstream(pass, plan) => {
+                Box::pin(pass::serve(request, pass, *plan, client)).await
             }
         };
         in_slices(request, handled)

@@ -33,21 +33,21 @@ use recoded_body::RecodedBody;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
 
 /// How far a response has been completed.
-pub enum Completed {
+pub enum Completion {
     /// It is the request's own now, and can be sent.
     Ready,
     /// Its encoded form is being made, and nothing else changes it.
-    Waits(Box<AwaitedForm>),
+    Pending(Box<PendingForm>),
 }
 
 /// A response whose encoded form is being made.
-pub struct AwaitedForm {
+pub struct PendingForm {
     reply: Box<Reply>,
     wait: Wait,
 }
 
 /// Completes `reply` as the directives say, and makes it the response of `request`.
-pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completed {
+pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completion {
     if request.head.version() == Version::Http09 {
         return set(request, reply);
     }
@@ -67,20 +67,20 @@ pub fn complete(request: &mut Request, mut reply: Box<Reply>) -> Completed {
             reply.body = changes.apply(request, body);
             set(request, reply)
         }
-        Changes::Wait(wait) => Completed::Waits(Box::new(AwaitedForm { reply, wait: *wait })),
+        Changes::Wait(wait) => Completion::Pending(Box::new(PendingForm { reply, wait: *wait })),
     }
 }
 
-fn set(request: &mut Request, reply: Box<Reply>) -> Completed {
+fn set(request: &mut Request, reply: Box<Reply>) -> Completion {
     request.status = reply.head.status;
     request.reply = Some(reply);
-    Completed::Ready
+    Completion::Ready
 }
 
-impl AwaitedForm {
+impl PendingForm {
     /// Waits for the form; then the response can be sent.
     pub async fn end(self: Box<Self>, request: &mut Request) {
-        let AwaitedForm { mut reply, wait } = *self;
+        let PendingForm { mut reply, wait } = *self;
         if let Some(recoder) = wait.settle(&mut reply).await {
             let body = std::mem::replace(&mut reply.body, Body::Empty);
             let body = RecodedBody::around(body.into_arriving(), Some(recoder));
