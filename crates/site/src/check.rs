@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean};
 
-use crate::directives::{self, Context, Directive, Effect, Ending, Found};
+use crate::directives::{self, Context, Directive, DirectiveLookup, Effect, Ending};
 
 /// A directive in its place, as the table wants it.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ fn find(
 ) -> Option<&'static Directive> {
     let name = &directive.name;
     match directives::find(name, context) {
-        Found::Directive(spec) => return Some(spec),
-        Found::Elsewhere(spec) => {
+        DirectiveLookup::Directive(spec) => return Some(spec),
+        DirectiveLookup::Elsewhere(spec) => {
             let places: Vec<&str> = directives::by_name(name)
                 .iter()
                 .flat_map(|spec| spec.contexts)
@@ -128,7 +128,7 @@ fn find(
             }
             diagnostics.push(diagnostic);
         }
-        Found::Unknown => diagnostics.push(unknown(name, context)),
+        DirectiveLookup::Unknown => diagnostics.push(unknown(name, context)),
     }
     None
 }

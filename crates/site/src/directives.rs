@@ -280,7 +280,7 @@ pub fn content_handlers() -> impl Iterator<Item = &'static str> {
 
 /// What came of looking for a name in a context.
 #[derive(Debug, Clone, Copy)]
-pub enum Found {
+pub enum DirectiveLookup {
     Directive(&'static Directive),
     /// It exists, elsewhere.
     Elsewhere(&'static Directive),
@@ -288,13 +288,13 @@ pub enum Found {
 }
 
 /// Looks a written name up.
-pub fn find(name: &str, context: Context) -> Found {
-    let mut found = Found::Unknown;
+pub fn find(name: &str, context: Context) -> DirectiveLookup {
+    let mut found = DirectiveLookup::Unknown;
     for directive in by_name(name) {
         if directive.contexts.contains(&context) {
-            return Found::Directive(directive);
+            return DirectiveLookup::Directive(directive);
         }
-        found = Found::Elsewhere(directive);
+        found = DirectiveLookup::Elsewhere(directive);
     }
     found
 }

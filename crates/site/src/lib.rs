@@ -13,13 +13,13 @@ mod lower;
 pub mod model;
 mod read;
 mod reference;
-mod unkeyed;
+mod unkeyed_inputs;
 
-pub use explain::{Explained, Verdict, explain};
+pub use explain::{ExplainedDirective, Verdict, explain};
 pub use lower::{LowerOptions, lower};
 pub use model::*;
 #[doc(hidden)]
 pub use read::fuzz_read;
 pub use read::{Reading, read, read_with};
 pub use reference::reference;
-pub use unkeyed::{Unkeyed, unkeyed};
+pub use unkeyed_inputs::{UnkeyedInputs, unkeyed_inputs};

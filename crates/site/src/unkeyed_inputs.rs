@@ -10,14 +10,14 @@ use crate::model::*;
 
 /// Locations whose cache has the same gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unkeyed {
+pub struct UnkeyedInputs {
     /// Names of locations, with the server's name where it has one.
     pub locations: Vec<String>,
     /// What is sent and not in the key, in words.
     pub inputs: Vec<String>,
 }
 
-impl fmt::Display for Unkeyed {
+impl fmt::Display for UnkeyedInputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -69,8 +69,8 @@ impl fmt::Display for Input {
 }
 
 /// The gaps of each location that keeps responses, alike ones together.
-pub fn unkeyed(site: &Site) -> Vec<Unkeyed> {
-    let mut found: Vec<Unkeyed> = Vec::new();
+pub fn unkeyed_inputs(site: &Site) -> Vec<UnkeyedInputs> {
+    let mut found: Vec<UnkeyedInputs> = Vec::new();
     for server in &site.http.servers {
         for location in &server.locations {
             let Content::Pass(pass) = &location.settings.content else {
@@ -92,7 +92,7 @@ pub fn unkeyed(site: &Site) -> Vec<Unkeyed> {
             match found.iter_mut().find(|known| known.inputs == inputs) {
                 Some(known) if known.locations.contains(&name) => {}
                 Some(known) => known.locations.push(name),
-                None => found.push(Unkeyed {
+                None => found.push(UnkeyedInputs {
                     locations: vec![name],
                     inputs,
                 }),
@@ -267,7 +267,7 @@ mod tests {
         let site = read
             .site
             .unwrap_or_else(|| panic!("{:?}", read.diagnostics));
-        unkeyed(&site)
+        unkeyed_inputs(&site)
             .iter()
             .map(|it| format!("{}: {}", it.locations.join(" "), it.inputs.join("; ")))
             .collect()
