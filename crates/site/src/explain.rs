@@ -1,6 +1,7 @@
-//! What becomes of each directive of a configuration: `mayfly check --explain`.
+//! What each directive of a configuration does, for `mayfly check --explain`.
 //!
-//! One line for each, in the order of the files, indented like the blocks.
+//! One line for each directive, in the order of the files, indented like the blocks. It says
+//! works, ignored, unsupported, misplaced, unknown or refused, and why.
 
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Sources, Span};
 
@@ -12,12 +13,12 @@ use crate::directives::{self, Context, DirectiveLookup, Effect, Ending};
 pub struct ExplainedDirective {
     /// `FILE:LINE`
     pub position: String,
-    /// How many blocks it stands in.
+    /// How many blocks it is in.
     pub depth: usize,
-    /// Name and arguments as they are understood.
+    /// Name and arguments after quotes and escapes are resolved.
     pub text: String,
     pub verdict: Verdict,
-    /// What the same reading warns of at this place.
+    /// What the same reading warns of here.
     pub warning: Option<String>,
 }
 
@@ -32,7 +33,7 @@ pub enum Verdict {
     /// It exists, but not here.
     Misplaced,
     Unknown,
-    /// It exists and may stand here, and the same reading refuses what it says.
+    /// It exists and may be written here, and the same reading refuses what it says.
     Refused(String),
 }
 
@@ -78,7 +79,7 @@ impl Explainer<'_> {
     ) {
         for directive in written {
             let found = directives::find(&directive.name, context);
-            // What stands in a block of directives has lines of its own.
+            // What is in a block of directives has lines of its own.
             let (inner, about) = match (&directive.block, found) {
                 (Some(block), DirectiveLookup::Directive(spec)) if spec.ending == Ending::Block => {
                     (Some((block, inside(spec.name, context))), directive.head())
@@ -108,7 +109,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// The first error or warning that points into this place.
+    /// The first error or warning that points into this span.
     fn complaint(&self, about: Span, is_error: bool) -> Option<&Diagnostic> {
         self.found.iter().find(|it| {
             it.is_error() == is_error && it.span.is_some_and(|span| is_within(span, about))

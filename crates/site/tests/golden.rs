@@ -1,6 +1,7 @@
-//! Golden files: `conf/NAME.conf` holds a configuration, a rule line, and below
-//! it the diagnostics, or the facts about the site. `MAYFLY_BLESS=1` writes
-//! what came out; read the diff before committing it.
+//! Golden files: `conf/NAME.conf` contains a configuration, a line of dashes, and what must
+//! come out: the diagnostics, or the facts about the site.
+//!
+//! `MAYFLY_BLESS=1` writes what comes out. Read the diff before you commit it.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! HTTP upstreams: what only `proxy_*` has. What it shares with FastCGI stands
-//! in `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
+//! Table of the directives that only `proxy_*` has. Those that it shares with FastCGI are in
+//! `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
 
 use super::{Context, Directive};
 

@@ -1,5 +1,5 @@
-//! A `Site` in short, a line for each fact: what differs in a server from an
-//! empty server's settings, and in a location from its server's.
+//! Shows a `Site` as text for golden files: one line for each fact that differs from an empty
+//! server, and for a location, from its server.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
