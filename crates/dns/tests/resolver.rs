@@ -9,7 +9,7 @@ use dns::{Addresses, Fault, ResolveError, Resolver, ResolverSpec};
 use testkit::fake_dns::{DnsQuestion, DnsRecord, DnsReply, FakeDns};
 
 /// Ample: only tests about patience run into one.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn resolver(servers: &[&FakeDns]) -> Arc<Resolver> {
     let servers = servers.iter().map(|server| server.address()).collect();
@@ -64,7 +64,7 @@ async fn each_answer_of_a_name_server_has_its_meaning() {
         ("zero.test", &["10.0.0.5"], 0),
     ];
     for (name, expected, seconds) in found {
-        let result = resolver.resolve(name, PATIENCE, 1_000).await;
+        let result = resolver.resolve(name, TIMEOUT, 1_000).await;
         let valid_until = result.as_ref().unwrap().valid_until;
         let valid_for = valid_until - 1_000;
         assert!(
@@ -83,7 +83,7 @@ async fn each_answer_of_a_name_server_has_its_meaning() {
         ("a..b", Fault::HostNotFound),
     ];
     for (name, fault) in faults {
-        let error = resolver.resolve(name, PATIENCE, 1_000).await.unwrap_err();
+        let error = resolver.resolve(name, TIMEOUT, 1_000).await.unwrap_err();
         assert_eq!(error.fault, fault, "{name}");
     }
 }
@@ -92,7 +92,7 @@ async fn each_answer_of_a_name_server_has_its_meaning() {
 async fn errors_are_told_in_nginx_words() {
     let server = FakeDns::start(zone);
     let resolver = resolver(&[&server]);
-    let error = resolver.resolve("Absent.test", PATIENCE, 0).await;
+    let error = resolver.resolve("Absent.test", TIMEOUT, 0).await;
     assert_eq!(
         error.unwrap_err().to_string(),
         "Absent.test could not be resolved (3: Host not found)"
@@ -110,7 +110,7 @@ async fn errors_are_told_in_nginx_words() {
 async fn an_address_is_its_own_answer() {
     let server = FakeDns::start(zone);
     let resolver = resolver(&[&server]);
-    let found = resolver.resolve("fd00::9", PATIENCE, 0).await;
+    let found = resolver.resolve("fd00::9", TIMEOUT, 0).await;
     assert_eq!(addresses(found), ["fd00::9"]);
     assert_eq!(server.asked(), []);
 }
@@ -119,23 +119,23 @@ async fn an_address_is_its_own_answer() {
 async fn answers_are_remembered_for_their_ttl_and_errors_are_not() {
     let server = FakeDns::start(zone);
     let resolver = resolver(&[&server]);
-    let first = resolver.resolve("both.test", PATIENCE, 0).await.unwrap();
+    let first = resolver.resolve("both.test", TIMEOUT, 0).await.unwrap();
     let last = first.valid_until - 1;
     assert_eq!(
-        resolver.resolve("Both.Test", PATIENCE, last).await.unwrap(),
+        resolver.resolve("Both.Test", TIMEOUT, last).await.unwrap(),
         first
     );
     assert_eq!(server.asked_for("both.test"), 2, "A and AAAA, once each");
-    let again = resolver.resolve("both.test", PATIENCE, last + 1).await;
+    let again = resolver.resolve("both.test", TIMEOUT, last + 1).await;
     assert!(again.unwrap().valid_until > first.valid_until);
     assert_eq!(server.asked_for("both.test"), 4);
     for times in [1, 2] {
         resolver
-            .resolve("broken.test", PATIENCE, 0)
+            .resolve("broken.test", TIMEOUT, 0)
             .await
             .unwrap_err();
         assert_eq!(server.asked_for("broken.test"), 2 * times);
-        resolver.resolve("zero.test", PATIENCE, 0).await.unwrap();
+        resolver.resolve("zero.test", TIMEOUT, 0).await.unwrap();
         assert_eq!(server.asked_for("zero.test"), 2 * times);
     }
 }
@@ -147,7 +147,7 @@ async fn valid_replaces_the_ttl() {
         valid: Some(Duration::from_secs(60)),
         ..ResolverSpec::new(vec![server.address()])
     });
-    let found = resolver.resolve("both.test", PATIENCE, 0).await.unwrap();
+    let found = resolver.resolve("both.test", TIMEOUT, 0).await.unwrap();
     assert!((60_000..70_000).contains(&found.valid_until));
 }
 
@@ -161,7 +161,7 @@ async fn only_the_kinds_wanted_are_asked_for() {
             ..ResolverSpec::new(vec![server.address()])
         });
         let before = server.asked().len();
-        let found = resolver.resolve("both.test", PATIENCE, 0).await;
+        let found = resolver.resolve("both.test", TIMEOUT, 0).await;
         assert_eq!(addresses(found), [expected]);
         let asked = &server.asked()[before..];
         assert_eq!(asked.len(), 1);
@@ -181,7 +181,7 @@ async fn requests_for_one_name_share_one_question() {
     });
     let resolver = resolver(&[&server]);
     let mut waiting: Vec<_> = (0..20)
-        .map(|_| Box::pin(resolver.resolve("both.test", PATIENCE, 0)))
+        .map(|_| Box::pin(resolver.resolve("both.test", TIMEOUT, 0)))
         .collect();
     for request in &mut waiting {
         // Polled once, so that it has asked or joined.
@@ -205,8 +205,8 @@ async fn who_gives_up_does_not_end_the_question_of_others() {
         zone(question)
     });
     let resolver = Resolver::new(ResolverSpec::new(vec![server.address()]));
-    let mut first = Box::pin(resolver.resolve("both.test", PATIENCE, 0));
-    let mut second = Box::pin(resolver.resolve("both.test", PATIENCE, 0));
+    let mut first = Box::pin(resolver.resolve("both.test", TIMEOUT, 0));
+    let mut second = Box::pin(resolver.resolve("both.test", TIMEOUT, 0));
     for request in [&mut first, &mut second] {
         assert!(tokio::time::timeout(Duration::ZERO, request).await.is_err());
     }
@@ -226,7 +226,7 @@ async fn forged_and_malformed_datagrams_only_cost_time() {
         _ => zone(question),
     });
     let resolver = resolver(&[&server]);
-    let found = resolver.resolve("both.test", PATIENCE, 0).await;
+    let found = resolver.resolve("both.test", TIMEOUT, 0).await;
     assert_eq!(addresses(found), ["10.0.0.1", "fd00::1"]);
 }
 
@@ -236,7 +236,7 @@ async fn name_servers_take_turns_and_stand_in_for_each_other() {
     let fine = FakeDns::start(zone);
     let resolver = resolver(&[&mute, &fine]);
     for name in ["both.test", "many.test", "cut.test"] {
-        assert!(resolver.resolve(name, PATIENCE, 0).await.is_ok(), "{name}");
+        assert!(resolver.resolve(name, TIMEOUT, 0).await.is_ok(), "{name}");
     }
     let asked = [mute.asked_for("both.test"), fine.asked_for("both.test")];
     assert_eq!(asked, [2, 2], "first the one, then the other");
@@ -254,7 +254,7 @@ async fn a_port_without_a_name_server_is_passed_by() {
     drop(closed);
     let fine = FakeDns::start(zone);
     let resolver = Resolver::new(ResolverSpec::new(vec![gone, fine.address()]));
-    let found = resolver.resolve("both.test", PATIENCE, 0).await;
+    let found = resolver.resolve("both.test", TIMEOUT, 0).await;
     assert_eq!(addresses(found), ["10.0.0.1", "fd00::1"]);
 }
 
@@ -263,7 +263,7 @@ async fn services_come_with_port_priority_and_weight() {
     let server = FakeDns::start(zone);
     let resolver = resolver(&[&server]);
     let found = resolver
-        .services("_http._tcp.svc.test", PATIENCE, 0)
+        .services("_http._tcp.svc.test", TIMEOUT, 0)
         .await
         .unwrap();
     let shown: Vec<_> = found
@@ -276,5 +276,5 @@ async fn services_come_with_port_priority_and_weight() {
         [(1, 5, 8080, "both.test"), (2, 1, 8081, "many.test")]
     );
     assert!((6_000..7_000).contains(&found.valid_until));
-    assert!(resolver.services("absent.test", PATIENCE, 0).await.is_err());
+    assert!(resolver.services("absent.test", TIMEOUT, 0).await.is_err());
 }

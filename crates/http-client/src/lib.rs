@@ -32,7 +32,8 @@ mod spare;
 
 pub use error::{Error, Side};
 pub use exchange::{Exchange, READ_BUFFER_BYTES, RequestSpec};
-pub use http1::{ResponseError as HeadFault, Version, chunked::ChunkedError};
+pub use http_semantics::Version;
+pub use http1::{ResponseError as HeadFault, chunked::ChunkedError};
 pub use request_body::{BodySource, NoBody};
 pub use response::{Event, MAX_INTERIM_RESPONSES, ResponseHead, Surplus};
 pub use sender::BodyFraming;

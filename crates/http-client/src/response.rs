@@ -14,8 +14,9 @@ use std::fmt;
 use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
+use http_semantics::{Fields, Version};
 use http1::chunked::{ChunkedDecoder, Decoded};
-use http1::{Fields, ResponseFraming, Version, response_framing, take_response};
+use http1::{ResponseFraming, response_framing, take_response};
 
 use crate::error::Error;
 

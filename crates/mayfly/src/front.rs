@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use server::runtime::DefaultMemory;
+use server::exchange::active_configuration::DefaultMemory;
 use site::{Content, Process, Site};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -55,7 +55,7 @@ pub struct Plan {
 struct Front {
     invocation: Invocation,
     journal: Arc<Journal>,
-    accepted: InForce,
+    accepted: AcceptedConfiguration,
     bound: Bound,
     logs: LogFiles,
     pools: Pools,
@@ -71,7 +71,7 @@ struct Front {
 }
 
 /// What stays known of the configuration once it is served.
-struct InForce {
+struct AcceptedConfiguration {
     process: Process,
     sources: nginx_conf::Sources,
     names_pid_file: bool,
@@ -171,7 +171,7 @@ impl Front {
         let mut front = Front {
             invocation,
             journal: journal.clone(),
-            accepted: InForce {
+            accepted: AcceptedConfiguration {
                 process,
                 sources,
                 names_pid_file,
@@ -350,7 +350,7 @@ impl Front {
         self.bound = bound;
         self.journal.use_logs(&process.error_logs, &logs);
         self.logs = logs;
-        self.accepted = InForce {
+        self.accepted = AcceptedConfiguration {
             process,
             sources,
             names_pid_file,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use server::error_log::{self, Registry};
+use server::log::error_log::{self, Registry};
 use site::{ErrorLog, LogLevel, LogTarget};
 
 use crate::logs::{self, LogFiles};

@@ -40,7 +40,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use cli::{Command, Flags, Refusal, ServeArgs};
+use cli::{Action, Command, Flags, Refusal, ServeArgs};
 use config::{Accepted, Invocation};
 use exit::Exit;
 use front::Plan;
@@ -71,32 +71,38 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Exit {
     match command {
-        Command::Run(flags) => start(&flags),
+        Command::Flags(flags, action) => run_flags(&flags, action),
         Command::Detached(flags) => start_detached(&flags),
         Command::Worker => worker_process::run(),
-        Command::Test { flags, dump } => check::test(&flags, dump),
-        Command::Signal(flags, name) => signal_command::send(&flags, name),
         Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve_folder(&args),
-        Command::Version => {
-            complain(&cli::nginx_version_line());
-            Exit::Done
-        }
-        Command::Build => {
-            complain(&cli::build_text());
-            Exit::Done
-        }
-        Command::FlagsHelp => {
-            complain(&cli::nginx_version_line());
-            complain(&cli::flags_help());
-            Exit::Done
-        }
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());
             Exit::Done
         }
     }
+}
+
+fn run_flags(flags: &Flags, action: Action) -> Exit {
+    match action {
+        Action::Run => start(flags),
+        Action::Test { dump } => check::test(flags, dump),
+        Action::Signal(name) => signal_command::send(flags, name),
+        Action::Version => show(&cli::nginx_version_line()),
+        Action::Build => show(&cli::build_text()),
+        Action::Help => show(&format!(
+            "{}{}",
+            cli::nginx_version_line(),
+            cli::flags_help()
+        )),
+    }
+}
+
+/// Shows a text on stderr, as nginx does.
+fn show(text: &str) -> Exit {
+    complain(text);
+    Exit::Done
 }
 
 /// Text for whoever sits at the terminal; stderr may be closed.

@@ -142,8 +142,12 @@ fn what_and_where(found: &Found, document_root: &Path) -> String {
     if !found.signs.is_empty() {
         text.push_str(&format!(" (there is {})", found.signs.join(", ")));
     }
-    for below in &found.below {
-        text.push_str(&format!("\n  and {} in {}", below.kind.name(), below.path));
+    for application in &found.nested {
+        text.push_str(&format!(
+            "\n  and {} in {}",
+            application.kind.name(),
+            application.path
+        ));
     }
     text
 }

@@ -5,9 +5,9 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use server::runtime::{PoolAddress, Resources, Runtime};
+use server::exchange::active_configuration::{ActiveConfiguration, PoolAddress, Resources};
+use server::log::{access_log, error_log};
 use server::worker::{self, Shared, Sockets};
-use server::{access_log, error_log};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
@@ -31,7 +31,7 @@ pub struct Serving {
 }
 
 /// A configuration that was replaced; it lives until its last request ends.
-pub struct Former(Weak<Runtime>);
+pub struct Former(Weak<ActiveConfiguration>);
 
 /// Between two looks at whether something has ended: nobody waits for it. The longer it takes,
 /// the less often it is looked at.
@@ -56,8 +56,8 @@ impl Serving {
     /// A message for the operator.
     pub fn start(served: Served) -> Result<Serving, String> {
         let count = worker_count(served.site.process.workers);
-        let (runtime, sockets, pools) = build(served, None)?;
-        let shared = Shared::new(runtime, sockets);
+        let (configuration, sockets, pools) = build(served, None)?;
+        let shared = Shared::new(configuration, sockets);
         let threads = worker::start(&shared, count)
             .map_err(|error| format!("could not start workers: {error}"))?;
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
@@ -86,9 +86,9 @@ impl Serving {
     /// # Errors
     /// A message for the operator; the old one stays in force.
     pub fn replace(&mut self, served: Served) -> Result<Former, String> {
-        let former = self.shared.runtime();
-        let (runtime, sockets, pools) = build(served, Some(&former))?;
-        self.shared.replace(runtime, sockets);
+        let former = self.shared.configuration();
+        let (configuration, sockets, pools) = build(served, Some(&former))?;
+        self.shared.replace(configuration, sockets);
         // Pools that stayed may have a new master.
         let earlier = std::mem::replace(&mut self.pools, pools.clone());
         for pool in pools {
@@ -114,9 +114,13 @@ impl Serving {
     /// Lets as many requests through as there are workers, and closes the
     /// connections to workers of masters that are gone.
     fn apply(&self, status: &PoolStatus) {
-        let runtime = self.shared.runtime();
+        let configuration = self.shared.configuration();
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
-        for (group, model) in runtime.groups.iter().zip(&runtime.site.http.groups) {
+        for (group, model) in configuration
+            .groups
+            .iter()
+            .zip(&configuration.site.http.groups)
+        {
             // Those that names stand for come behind the others.
             let written = model.servers.iter().filter(|server| !server.is_name());
             for (index, server) in written.enumerate() {
@@ -134,18 +138,19 @@ impl Serving {
 
     /// Logs were moved away: from now on lines go to these files.
     pub fn reopen(&self, logs: &LogFiles) {
-        let runtime = self.shared.runtime();
+        let configuration = self.shared.configuration();
         // Without descriptors left, lines go on into the old files.
         if let (Ok(error_files), Ok(access_files)) = (logs.descriptors(), logs.descriptors()) {
-            runtime.error_logs.replace_files(error_files);
-            runtime.access_logs.replace_files(access_files);
+            configuration.error_logs.replace_files(error_files);
+            configuration.access_logs.replace_files(access_files);
             self.shared.logs_reopened();
         }
     }
 
     /// Takes no new connections, closes the idle ones, and lets requests end.
     pub fn stop_gracefully(&self) {
-        self.shared.replace(self.shared.runtime(), Sockets::new());
+        self.shared
+            .replace(self.shared.configuration(), Sockets::new());
         self.shared.stop_gracefully();
     }
 
@@ -160,8 +165,8 @@ impl Serving {
 
     /// Closes kept connections to PHP: a worker waits for its client.
     pub fn close_idle_upstreams(&self) {
-        let runtime = self.shared.runtime();
-        for group in &runtime.groups {
+        let configuration = self.shared.configuration();
+        for group in &configuration.groups {
             let servers = group.snapshot(0);
             servers
                 .iter()
@@ -178,8 +183,8 @@ pub fn worker_count(workers: Option<usize>) -> usize {
 
 fn build(
     served: Served,
-    previous: Option<&Runtime>,
-) -> Result<(Arc<Runtime>, Sockets, Vec<PoolStatus>), String> {
+    previous: Option<&ActiveConfiguration>,
+) -> Result<(Arc<ActiveConfiguration>, Sockets, Vec<PoolStatus>), String> {
     let Served {
         site,
         sockets,
@@ -207,6 +212,7 @@ fn build(
         access_logs,
         pools: addresses.collect(),
     };
-    let runtime = Runtime::build(site, resources, previous).map_err(|error| error.to_string())?;
-    Ok((runtime, sockets, pools))
+    let configuration =
+        ActiveConfiguration::build(site, resources, previous).map_err(|error| error.to_string())?;
+    Ok((configuration, sockets, pools))
 }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 const PROGRAM: &str = "/usr/bin/memcached";
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Stopped when dropped.
 struct Running {
@@ -43,7 +43,7 @@ impl Running {
             .await
             .is_err()
         {
-            assert!(begun.elapsed() < PATIENCE, "memcached does not listen");
+            assert!(begun.elapsed() < TIMEOUT, "memcached does not listen");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Some(running)

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::stream::{ClientStream, Phase};
+use crate::transport::stream::{ClientStream, Phase};
 
 /// Counters of the whole server.
 #[derive(Default)]

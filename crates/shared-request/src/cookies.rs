@@ -1,6 +1,6 @@
 //! Which cookies are personal, which are in the key, and which nobody is sent.
 
-use http1::RequestView;
+use http_semantics::RequestView;
 
 use crate::{Bypass, NameSet, Rules, UnknownCookies, php};
 
@@ -83,7 +83,7 @@ fn kind(cookie: &[u8], rules: &Rules) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use http1::{HeadLimits, RequestHead};
+    use http1::{HeadLimits, parse_head};
 
     use super::*;
 
@@ -104,7 +104,7 @@ mod tests {
             text.push_str(&format!("Cookie: {field}\r\n"));
         }
         text.push_str("\r\n");
-        let head = RequestHead::parse(text, &HeadLimits::default()).unwrap();
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
         let mut out = Vec::new();
         put_counted(head.view(), &rules, &mut out)?;
         Ok(String::from_utf8(out).unwrap())

@@ -3,13 +3,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Longer than any test has to wait: what takes this long hangs.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+use crate::wait::TIMEOUT;
 
 /// A connection to a server under test.
 pub struct Client {
@@ -39,6 +37,11 @@ impl Reply {
 
     pub fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(field, _)| field == name)
+    }
+
+    /// The value of `X-Cache`, where the configuration adds `$upstream_cache_status` as that.
+    pub fn x_cache(&self) -> &str {
+        self.field("x-cache")
     }
 
     pub fn text(&self) -> String {
@@ -78,9 +81,9 @@ impl Client {
     /// The next response; `None` when the server closed without one.
     ///
     /// # Panics
-    /// When nothing comes for [`PATIENCE`], or when it is no response.
+    /// When nothing comes for [`TIMEOUT`], or when it is no response.
     pub async fn receive(&mut self, to_head_request: bool) -> Option<Reply> {
-        tokio::time::timeout(PATIENCE, self.read_response(to_head_request))
+        tokio::time::timeout(TIMEOUT, self.read_response(to_head_request))
             .await
             .expect("a response in time")
     }
@@ -88,9 +91,9 @@ impl Client {
     /// Everything until the server closes.
     ///
     /// # Panics
-    /// When it does not close within [`PATIENCE`].
+    /// When it does not close within [`TIMEOUT`].
     pub async fn receive_all(&mut self) -> Vec<u8> {
-        tokio::time::timeout(PATIENCE, async {
+        tokio::time::timeout(TIMEOUT, async {
             while self.fill().await {}
             std::mem::take(&mut self.buffer)
         })
@@ -101,9 +104,9 @@ impl Client {
     /// Reads until `text` has come; gives everything up to and including it.
     ///
     /// # Panics
-    /// When it does not come within [`PATIENCE`].
+    /// When it does not come within [`TIMEOUT`].
     pub async fn receive_until(&mut self, text: &str) -> Vec<u8> {
-        tokio::time::timeout(PATIENCE, async {
+        tokio::time::timeout(TIMEOUT, async {
             loop {
                 if let Some(at) = find(&self.buffer, text.as_bytes()) {
                     let rest = self.buffer.split_off(at + text.len());
@@ -119,10 +122,10 @@ impl Client {
     /// The next bytes, however many came.
     ///
     /// # Panics
-    /// When nothing comes for [`PATIENCE`], or the server closes.
+    /// When nothing comes for [`TIMEOUT`], or the server closes.
     pub async fn receive_some(&mut self) -> Vec<u8> {
         if self.buffer.is_empty() {
-            let filled = tokio::time::timeout(PATIENCE, self.fill()).await;
+            let filled = tokio::time::timeout(TIMEOUT, self.fill()).await;
             assert!(filled.expect("bytes in time"), "the server closed");
         }
         std::mem::take(&mut self.buffer)
@@ -136,7 +139,7 @@ impl Client {
             if !self.fill().await {
                 assert!(
                     self.buffer.is_empty(),
-                    "a head that broke off: {:?}",
+                    "a truncated head: {:?}",
                     String::from_utf8_lossy(&self.buffer)
                 );
                 return None;

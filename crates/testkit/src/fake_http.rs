@@ -160,7 +160,16 @@ impl FakeHttp {
         FakeHttp::listen(None, handler).await
     }
 
-    /// The same, encrypted.
+    /// Answers with these field lines, and with the request's head as the body.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot listen.
+    pub async fn showing_requests(fields: &'static str) -> FakeHttp {
+        FakeHttp::start(move |request| Script::page(fields, &request.head)).await
+    }
+
+    /// Like [`FakeHttp::start`], encrypted.
     ///
     /// # Panics
     ///
@@ -197,6 +206,11 @@ impl FakeHttp {
     /// `127.0.0.1:PORT`
     pub fn address(&self) -> String {
         self.address.to_string()
+    }
+
+    /// `http://127.0.0.1:PORT`
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Connections accepted so far.

@@ -1,11 +1,14 @@
 //! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted client, a fake PHP, a fake
-//! HTTP server and a fake name server.
+//! HTTP server and a fake name server, processes, and waiting with a bound.
 
 pub mod client;
 pub mod fake_dns;
 pub mod fake_http;
 pub mod fake_php;
 pub mod origin;
+pub mod process;
 pub mod running;
 pub mod serving;
+pub mod started;
 pub mod tls;
+pub mod wait;

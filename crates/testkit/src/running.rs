@@ -1,23 +1,17 @@
 //! A server under test: the built program with a configuration of the test's,
-//! in a folder of its own, stopped when dropped. It listens on a unix socket,
+//! in a folder of its own, killed when dropped. It listens on a unix socket,
 //! so that no two tests can want the same port.
 
-use std::path::{Path, PathBuf};
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tempfile::TempDir;
-
-use crate::client::{Client, Target};
-
-/// How long a start may take on a busy machine.
-const START_PATIENCE: Duration = Duration::from_secs(20);
+use crate::process::is_root;
+use crate::started::Started;
 
 /// A running server.
-pub struct Running {
-    child: Child,
-    folder: TempDir,
-}
+pub struct Running(Started);
 
 impl Running {
     /// Starts `program` with `http` as the content of the http block; `%%` in
@@ -30,47 +24,12 @@ impl Running {
             .prefix("mayfly-test")
             .tempdir()
             .expect("a folder");
-        let mut running = Running {
-            child: spawn(program, folder.path(), main, http),
-            folder,
-        };
-        let begun = Instant::now();
-        let pid_file = running.path("pid");
-        while !pid_file.exists() {
-            if let Ok(Some(status)) = running.child.try_wait() {
-                panic!("the server ended with {status}: {}", running.error_log());
-            }
-            assert!(
-                begun.elapsed() < START_PATIENCE,
-                "no start: {}",
-                running.error_log()
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        running
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// What was written to the error log so far.
-    pub fn error_log(&self) -> String {
-        let read = |name| std::fs::read_to_string(self.path(name)).unwrap_or_default();
-        format!("{}{}", read("error.log"), read("stderr"))
-    }
-
-    /// Where it listens: `listen unix:%%/http;`.
-    pub fn target(&self) -> Target {
-        Target(self.path("http"))
-    }
-
-    pub async fn connect(&self) -> Client {
-        Client::connect(&self.path("http")).await
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+        let child = spawn(program, folder.path(), main, http);
+        let mut started = Started::new(child, folder, &["error.log", "stderr"]);
+        started
+            .wait_for_start(|folder| folder.join("pid").exists())
+            .await;
+        Running(started)
     }
 
     /// Replaces the configuration file.
@@ -78,58 +37,37 @@ impl Running {
     /// # Panics
     /// When it cannot be written.
     pub fn rewrite(&self, main: &str, http: &str) {
-        write_configuration(self.folder.path(), main, http);
+        write_configuration(self.folder_path(), main, http);
     }
+}
 
-    /// Sends a signal by its name.
-    ///
-    /// # Panics
-    /// When `kill` is missing.
-    pub fn signal(&self, name: &str) {
-        let done = Command::new("kill")
-            .arg(format!("-{name}"))
-            .arg(self.pid().to_string())
-            .status();
-        assert!(done.is_ok_and(|status| status.success()), "kill -{name}");
+impl Deref for Running {
+    type Target = Started;
+
+    fn deref(&self) -> &Started {
+        &self.0
     }
+}
 
-    /// Waits for the end of the process.
-    ///
-    /// # Panics
-    /// When it goes on for longer than a start may take.
-    pub async fn ended(&mut self) -> std::process::ExitStatus {
-        let begun = Instant::now();
-        loop {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return status;
-            }
-            assert!(
-                begun.elapsed() < START_PATIENCE,
-                "no end: {}",
-                self.error_log()
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Started {
+        &mut self.0
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if std::thread::panicking() {
-            eprintln!("--- error log of the server\n{}", self.error_log());
-        }
+        self.0.stop(Duration::ZERO);
     }
 }
 
 fn write_configuration(folder: &Path, main: &str, http: &str) {
-    let place = folder.to_str().expect("a plain path");
+    let shown = folder.to_str().expect("a plain path");
     let text = format!(
-        "daemon off;\npid {place}/pid;\nerror_log {place}/error.log info;\n{main}\nevents {{}}\n\
-         http {{\nroot {place};\naccess_log off;\n{http}\n}}\n"
+        "daemon off;\npid {shown}/pid;\nerror_log {shown}/error.log info;\n{main}\nevents {{}}\n\
+         http {{\nroot {shown};\naccess_log off;\n{http}\n}}\n"
     );
-    std::fs::write(folder.join("test.conf"), text.replace("%%", place)).expect("a configuration");
+    std::fs::write(folder.join("test.conf"), text.replace("%%", shown)).expect("a configuration");
 }
 
 fn spawn(program: &str, folder: &Path, main: &str, http: &str) -> Child {
@@ -137,7 +75,7 @@ fn spawn(program: &str, folder: &Path, main: &str, http: &str) -> Child {
     let stderr = std::fs::File::create(folder.join("stderr")).expect("a file for stderr");
     let mut command = Command::new(program);
     command.arg("-p").arg(folder);
-    if rustix::process::getuid().is_root() {
+    if is_root() {
         // As root it would serve as another user, who may not read the folder.
         command.args(["-g", "user root;"]);
     }

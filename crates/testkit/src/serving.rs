@@ -1,22 +1,21 @@
 //! `mayfly serve` under test: the program with a folder or a URL and no configuration,
 //! on a unix socket in a folder of its own, stopped when dropped.
 
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::client::{Client, Target};
-
-/// How long a start may take on a busy machine; PHP starts with it.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+use crate::started::Started;
+use crate::wait::TIMEOUT;
 
 /// A running `mayfly serve`.
 pub struct Serving {
-    child: Child,
-    folder: TempDir,
+    started: Started,
+    /// The site that it serves, where [`Serving::start_site`] made one.
+    _site: Option<TempDir>,
 }
 
 impl Serving {
@@ -39,7 +38,7 @@ impl Serving {
     /// When it does not start; with what it said.
     pub async fn start(program: &str, what: &str, arguments: &[&str]) -> Serving {
         let folder = Serving::folder();
-        let said = |name| std::fs::File::create(folder.path().join(name)).expect("a file");
+        let output = |name| std::fs::File::create(folder.path().join(name)).expect("a file");
         let child = Command::new(program)
             .arg("serve")
             .arg(what)
@@ -47,72 +46,67 @@ impl Serving {
             .arg(format!("unix:{}", folder.path().join("http").display()))
             .args(arguments)
             .stdin(Stdio::null())
-            .stdout(said("stdout"))
-            .stderr(said("stderr"))
+            .stdout(output("stdout"))
+            .stderr(output("stderr"))
             .spawn()
             .expect("the program starts");
-        let mut serving = Serving { child, folder };
-        let begun = Instant::now();
+        let mut started = Started::new(child, folder, &["stderr"]);
         // What is announced is said when everything listens.
-        while !serving.read("stdout").contains("Ctrl-C") {
-            if let Ok(Some(status)) = serving.child.try_wait() {
-                panic!("the server ended with {status}: {}", serving.error_log());
-            }
-            assert!(
-                begun.elapsed() < START_PATIENCE,
-                "no start: {}",
-                serving.error_log()
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        let announced = |folder: &Path| {
+            std::fs::read_to_string(folder.join("stdout")).is_ok_and(|text| text.contains("Ctrl-C"))
+        };
+        started.wait_for_start(announced).await;
+        Serving {
+            started,
+            _site: None,
         }
+    }
+
+    /// Starts `program serve FOLDER ARGUMENTS` for a site with these files.
+    ///
+    /// # Panics
+    /// When it does not start; with what it said.
+    pub async fn start_site(program: &str, files: &[(&str, &str)], arguments: &[&str]) -> Serving {
+        let site = Serving::folder();
+        write_files(site.path(), files);
+        let shown = site.path().to_str().expect("a plain path");
+        let mut serving = Serving::start(program, shown, arguments).await;
+        serving._site = Some(site);
         serving
     }
+}
 
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+impl Deref for Serving {
+    type Target = Started;
+
+    fn deref(&self) -> &Started {
+        &self.started
     }
+}
 
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// What was logged so far.
-    pub fn error_log(&self) -> String {
-        self.read("stderr")
-    }
-
-    pub fn target(&self) -> Target {
-        Target(self.path("http"))
-    }
-
-    pub async fn connect(&self) -> Client {
-        Client::connect(&self.path("http")).await
-    }
-
-    /// The process that was started: the privileged parent where root started it.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+impl DerefMut for Serving {
+    fn deref_mut(&mut self) -> &mut Started {
+        &mut self.started
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
         // PHP is stopped by its parent, which therefore must not be killed outright.
-        if let Some(pid) = i32::try_from(self.child.id())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < START_PATIENCE && !matches!(self.child.try_wait(), Ok(Some(_))) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if std::thread::panicking() {
-            eprintln!("--- what the server said\n{}", self.error_log());
-        }
+        self.started.terminate();
+        self.started.stop(TIMEOUT);
+    }
+}
+
+/// Writes files with the folders that they lie in.
+///
+/// # Panics
+/// When that fails.
+pub fn write_files(folder: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = folder.join(name.trim_start_matches('/'));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
     }
 }
 

@@ -6,8 +6,33 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::{Command, Refusal, SignalName, path};
 use crate::paths;
+
+/// What flags ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Read a configuration and serve.
+    Run,
+    /// `-t` and, with `dump`, `-T`.
+    Test { dump: bool },
+    /// `-s`.
+    Signal(SignalName),
+    /// `-v`.
+    Version,
+    /// `-V`: with what it was built.
+    Build,
+    /// `-h`, `-?`.
+    Help,
+}
+
+/// Argument of `-s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalName {
+    Stop,
+    Quit,
+    Reload,
+    Reopen,
+}
 
 /// What `-c`, `-p`, `-g`, `-e` and `-q` say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,7 +94,11 @@ struct Typed {
     signal: Option<SignalName>,
 }
 
-pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
+/// Reads flags (without the program's name).
+///
+/// # Errors
+/// nginx's message.
+pub fn parse(arguments: &[OsString]) -> Result<(Flags, Action), String> {
     let mut typed = Typed::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -78,7 +107,7 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
         };
         typed.letters(letters, &mut || arguments.next().cloned())?;
     }
-    Ok(typed.command())
+    Ok(typed.action())
 }
 
 impl Typed {
@@ -86,7 +115,7 @@ impl Typed {
         &mut self,
         letters: &[u8],
         next: &mut dyn FnMut() -> Option<OsString>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), String> {
         for (index, letter) in letters.iter().enumerate() {
             match letter {
                 b'?' | b'h' => self.help = true,
@@ -109,18 +138,14 @@ impl Typed {
         Ok(())
     }
 
-    fn value(&mut self, letter: u8, value: Option<OsString>) -> Result<(), Refusal> {
-        let requires = |letter: u8, what: &str| {
-            Refusal::Flags(format!(
-                "option \"-{}\" requires {what}",
-                char::from(letter)
-            ))
-        };
+    fn value(&mut self, letter: u8, value: Option<OsString>) -> Result<(), String> {
+        let requires =
+            |letter: u8, what: &str| format!("option \"-{}\" requires {what}", char::from(letter));
         let value = value.filter(|value| !value.is_empty());
         match letter {
             b'p' => {
                 let value = value.ok_or_else(|| requires(letter, "directory name"))?;
-                self.flags.prefix = Some(path(&value));
+                self.flags.prefix = Some(PathBuf::from(value));
             }
             b'c' | b'e' => {
                 let value = value.ok_or_else(|| requires(letter, "file name"))?;
@@ -128,7 +153,7 @@ impl Typed {
                     b'c' => &mut self.flags.conf,
                     _ => &mut self.flags.error_log,
                 };
-                *place = Some(path(&value));
+                *place = Some(PathBuf::from(value));
             }
             b'g' => {
                 let value = value.ok_or_else(|| requires(letter, "parameter"))?;
@@ -149,35 +174,28 @@ impl Typed {
     }
 
     /// nginx's order: help and versions end the program, then `-t`, then `-s`.
-    fn command(self) -> Command {
-        let flags = self.flags;
-        if self.help {
-            return Command::FlagsHelp;
-        }
-        if self.build {
-            return Command::Build;
-        }
-        if self.version {
-            return Command::Version;
-        }
-        if self.test {
-            return Command::Test {
-                flags,
-                dump: self.dump,
-            };
-        }
-        match self.signal {
-            Some(signal) => Command::Signal(flags, signal),
-            None => Command::Run(flags),
-        }
+    fn action(self) -> (Flags, Action) {
+        let action = if self.help {
+            Action::Help
+        } else if self.build {
+            Action::Build
+        } else if self.version {
+            Action::Version
+        } else if self.test {
+            Action::Test { dump: self.dump }
+        } else {
+            self.signal.map_or(Action::Run, Action::Signal)
+        };
+        (self.flags, action)
     }
 }
 
-fn invalid(option: &str) -> Refusal {
-    Refusal::Flags(format!("invalid option: \"{option}\""))
+fn invalid(option: &str) -> String {
+    format!("invalid option: \"{option}\"")
 }
 
-pub(super) fn help() -> String {
+/// What `-h` prints.
+pub fn help() -> String {
     format!(
         "\
 Usage: mayfly [-?hvVtTq] [-s signal] [-p prefix]
@@ -212,13 +230,13 @@ Exit codes: 0 done; 1 refused (bad configuration or flags, failed start or signa
 mod tests {
     use super::*;
 
-    fn run(line: &str) -> Result<Command, Refusal> {
+    fn run(line: &str) -> Result<(Flags, Action), String> {
         let arguments: Vec<OsString> = line
             .split(' ')
             .filter(|it| !it.is_empty())
             .map(Into::into)
             .collect();
-        super::super::parse(&arguments)
+        parse(&arguments)
     }
 
     fn flags(conf: &str, prefix: &str) -> Flags {
@@ -236,42 +254,43 @@ mod tests {
             quiet: true,
             ..flags
         };
-        let test = |flags, dump| Command::Test { flags, dump };
+        let test = |flags, dump| (flags, Action::Test { dump });
+        let plain = |action| (Flags::default(), action);
         let cases = [
-            ("", Command::Run(Flags::default())),
-            ("-c a.conf", Command::Run(flags("a.conf", ""))),
-            ("-ca.conf", Command::Run(flags("a.conf", ""))),
-            ("-p /x/ -c a", Command::Run(flags("a", "/x/"))),
+            ("", plain(Action::Run)),
+            ("-c a.conf", (flags("a.conf", ""), Action::Run)),
+            ("-ca.conf", (flags("a.conf", ""), Action::Run)),
+            ("-p /x/ -c a", (flags("a", "/x/"), Action::Run)),
             ("-t", test(Flags::default(), false)),
             ("-tq", test(quiet(Flags::default()), false)),
             ("-t -q", test(quiet(Flags::default()), false)),
             ("-tc a", test(flags("a", ""), false)),
             ("-qtca", test(quiet(flags("a", "")), false)),
             ("-T", test(Flags::default(), true)),
-            ("-v", Command::Version),
-            ("-V", Command::Build),
-            ("-vV", Command::Build),
-            ("-h", Command::FlagsHelp),
-            ("-?", Command::FlagsHelp),
-            ("-tv", Command::Version),
+            ("-v", plain(Action::Version)),
+            ("-V", plain(Action::Build)),
+            ("-vV", plain(Action::Build)),
+            ("-h", plain(Action::Help)),
+            ("-?", plain(Action::Help)),
+            ("-tv", plain(Action::Version)),
             (
                 "-s quit",
-                Command::Signal(Flags::default(), SignalName::Quit),
+                (Flags::default(), Action::Signal(SignalName::Quit)),
             ),
             (
                 "-sreload",
-                Command::Signal(Flags::default(), SignalName::Reload),
+                (Flags::default(), Action::Signal(SignalName::Reload)),
             ),
             (
                 "-s stop -c a",
-                Command::Signal(flags("a", ""), SignalName::Stop),
+                (flags("a", ""), Action::Signal(SignalName::Stop)),
             ),
             (
                 "-s reopen",
-                Command::Signal(Flags::default(), SignalName::Reopen),
+                (Flags::default(), Action::Signal(SignalName::Reopen)),
             ),
             ("-t -s quit", test(Flags::default(), false)),
-            ("-", Command::Run(Flags::default())),
+            ("-", plain(Action::Run)),
         ];
         for (line, expected) in cases {
             assert_eq!(run(line), Ok(expected), "{line:?}");
@@ -293,14 +312,14 @@ mod tests {
             ("--bogus", "invalid option: \"-\""),
         ];
         for (line, message) in cases {
-            assert_eq!(run(line), Err(Refusal::Flags(message.into())), "{line:?}");
+            assert_eq!(run(line), Err(message.to_owned()), "{line:?}");
         }
     }
 
     #[test]
     fn values_keep_their_spaces() {
         let arguments = ["-g".into(), "pid a; daemon off;".into()];
-        let Ok(Command::Run(flags)) = parse(&arguments) else {
+        let Ok((flags, Action::Run)) = parse(&arguments) else {
             panic!("refused")
         };
         assert_eq!(flags.globals.as_deref(), Some("pid a; daemon off;"));

@@ -7,47 +7,25 @@ mod version;
 mod words;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-pub use flags::Flags;
-pub use version::{build_text, nginx_version_line, version_text};
+pub use flags::{Action, Flags, SignalName};
+pub use version::{build_text, nginx_version_line};
+use words::{Answer, Word};
 pub use words::{CheckArgs, ServeArgs, Workers};
 
 /// What to do.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// Read a configuration and serve.
-    Run(Flags),
-    /// `-t` and `-T`.
-    Test {
-        flags: Flags,
-        dump: bool,
-    },
-    /// `-s`.
-    Signal(Flags, SignalName),
-    /// `-v`.
-    Version,
-    /// `-V`: with what it was built.
-    Build,
-    /// `-h`, `-?`: nginx's flags on stderr, then nothing.
-    FlagsHelp,
-    /// A text for stdout: `help`, `serve --help`, ...
-    Text(String),
+    /// What nginx's flags ask for.
+    Flags(Flags, Action),
     Serve(ServeArgs),
     Check(CheckArgs),
+    /// A text for stdout: `help`, `serve --help`, ...
+    Text(String),
     /// The detached half of `daemon on` (see `daemon`).
     Detached(Flags),
     /// The unprivileged process (see `worker_process`).
     Worker,
-}
-
-/// Argument of `-s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalName {
-    Stop,
-    Quit,
-    Reload,
-    Reopen,
 }
 
 /// Why the arguments make no command.
@@ -64,7 +42,7 @@ pub enum Refusal {
 pub const DETACHED: &str = "--as=main";
 pub const WORKER: &str = "--as=worker";
 
-/// Understands the arguments (without the program's name).
+/// Reads the arguments (without the program's name).
 ///
 /// # Errors
 /// [`Refusal`], with the text to show.
@@ -72,14 +50,30 @@ pub fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
     let first = arguments.first().and_then(|first| first.to_str());
     match first {
         Some(WORKER) => Ok(Command::Worker),
-        Some(DETACHED) => match flags::parse(arguments.get(1..).unwrap_or_default())? {
-            Command::Run(flags) => Ok(Command::Detached(flags)),
+        Some(DETACHED) => match parse_flags(arguments.get(1..).unwrap_or_default())? {
+            Command::Flags(flags, Action::Run) => Ok(Command::Detached(flags)),
             other => Ok(other),
         },
-        Some(word) if words::is_word(word) => words::parse(arguments),
-        Some(word) if !word.is_empty() && !word.starts_with('-') => Err(words::unknown(word)),
-        _ => flags::parse(arguments),
+        Some(word) if words::is_word(word) => parse_words(arguments),
+        Some(word) if !word.is_empty() && !word.starts_with('-') => {
+            Err(Refusal::Words(words::unknown(word)))
+        }
+        _ => parse_flags(arguments),
     }
+}
+
+fn parse_flags(arguments: &[OsString]) -> Result<Command, Refusal> {
+    let (flags, action) = flags::parse(arguments).map_err(Refusal::Flags)?;
+    Ok(Command::Flags(flags, action))
+}
+
+fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
+    Ok(match words::parse(arguments).map_err(Refusal::Words)? {
+        Answer::Word(Word::Serve(args)) => Command::Serve(args),
+        Answer::Word(Word::Check(args)) => Command::Check(args),
+        Answer::Word(Word::Version) => Command::Text(version::version_text()),
+        Answer::Text(text) => Command::Text(text),
+    })
 }
 
 /// What `-h` prints.
@@ -87,6 +81,52 @@ pub fn flags_help() -> String {
     flags::help()
 }
 
-fn path(text: &OsString) -> PathBuf {
-    PathBuf::from(text)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Command, Refusal> {
+        let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        parse(&arguments)
+    }
+
+    #[test]
+    fn the_first_argument_tells_flags_from_words() {
+        let flags = |action| Ok(Command::Flags(Flags::default(), action));
+        assert_eq!(run("-t"), flags(Action::Test { dump: false }));
+        assert_eq!(run(""), flags(Action::Run));
+        assert!(matches!(run("check a.conf"), Ok(Command::Check(_))));
+        assert!(matches!(run("version"), Ok(Command::Text(_))));
+        assert_eq!(run(WORKER), Ok(Command::Worker));
+        assert_eq!(run(DETACHED), Ok(Command::Detached(Flags::default())));
+        assert!(matches!(run("-z"), Err(Refusal::Flags(_))));
+        assert!(matches!(run("sevre"), Err(Refusal::Words(_))));
+        assert!(matches!(run("serve"), Err(Refusal::Words(_))));
+    }
+    #[test]
+    fn words_of_other_programs_say_what_does_the_same_here() {
+        let cases = [
+            ("sevre", "did you mean \"serve\"?"),
+            ("server", "did you mean \"serve\"?"),
+            ("chekc a.conf", "did you mean \"check\"?"),
+            ("start", "mayfly serve DIR"),
+            ("stop", "mayfly -s stop"),
+            ("reload", "mayfly -s reload"),
+            ("a/site.conf", "mayfly -c a/site.conf"),
+            ("./public", "mayfly serve ./public"),
+            ("xyz", "Words: serve, check, help, version."),
+            ("sevre", "Words: serve, check, help, version."),
+            ("serve a --port 80", "--listen ADDR:PORT"),
+            ("serve a --port=80", "--listen ADDR:PORT"),
+            ("serve a -p 80", "--listen ADDR:PORT"),
+            ("serve a --bind 0.0.0.0", "--listen ADDR:PORT"),
+            ("serve a --lisen 80", "--listen"),
+        ];
+        for (line, part) in cases {
+            match run(line) {
+                Err(Refusal::Words(text)) => assert!(text.contains(part), "{line}: {text}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+    }
 }

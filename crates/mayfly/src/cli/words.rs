@@ -7,8 +7,6 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
-use super::{Command, Refusal, version_text};
-
 /// A web server for PHP sites that keeps finished pages in memory.
 #[derive(Parser)]
 #[command(
@@ -22,14 +20,23 @@ struct Line {
     word: Word,
 }
 
-#[derive(Subcommand)]
-enum Word {
+/// What words ask for.
+#[derive(Debug, PartialEq, Subcommand)]
+pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
     Serve(ServeArgs),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
     /// Show the version
     Version,
+}
+
+/// A word that was read, or a text that answers it.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    Word(Word),
+    /// For stdout: `help`, `serve --help`, ...
+    Text(String),
 }
 
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -98,7 +105,8 @@ fn workers(text: &str) -> Result<Workers, String> {
 /// The words, for whoever mistypes one.
 const WORDS: [&str; 4] = ["serve", "check", "help", "version"];
 
-pub(super) fn is_word(word: &str) -> bool {
+/// Whether an argument is one of the words, or an option in the place of one.
+pub fn is_word(word: &str) -> bool {
     WORDS.contains(&word) || matches!(word, "--help" | "--version")
 }
 
@@ -116,7 +124,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
 ];
 
 /// What to say to whoever begins with a word that is none.
-pub(super) fn unknown(word: &str) -> Refusal {
+pub fn unknown(word: &str) -> String {
     let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&word));
     let tip = if let Some((_, instead)) = elsewhere {
         format!("\n  tip: {instead}\n")
@@ -129,11 +137,11 @@ pub(super) fn unknown(word: &str) -> Refusal {
     } else {
         String::new()
     };
-    Refusal::Words(format!(
+    format!(
         "mayfly: there is no word \"{word}\"\n{tip}\n\
          Words: {}. Flags are nginx's: mayfly -h shows them.\n",
         WORDS.join(", ")
-    ))
+    )
 }
 
 /// Options that other programs have for where to listen.
@@ -176,27 +184,21 @@ fn with_tip(message: String, arguments: &[OsString]) -> String {
     }
 }
 
-pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
+/// Reads a line that begins with a word (without the program's name).
+///
+/// # Errors
+/// What clap says of it.
+pub fn parse(arguments: &[OsString]) -> Result<Answer, String> {
     if arguments.first().is_some_and(|word| word == "--version") {
-        return Ok(Command::Text(version_text()));
+        return Ok(Answer::Word(Word::Version));
     }
     let line = std::iter::once(OsString::from("mayfly")).chain(arguments.iter().cloned());
     match Line::try_parse_from(line) {
-        Ok(Line {
-            word: Word::Serve(args),
-        }) => Ok(Command::Serve(args)),
-        Ok(Line {
-            word: Word::Check(args),
-        }) => Ok(Command::Check(args)),
-        Ok(Line {
-            word: Word::Version,
-        }) => Ok(Command::Text(version_text())),
+        Ok(Line { word }) => Ok(Answer::Word(word)),
         Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp => Ok(Command::Text(error.to_string())),
-            ErrorKind::UnknownArgument => {
-                Err(Refusal::Words(with_tip(error.to_string(), arguments)))
-            }
-            _ => Err(Refusal::Words(error.to_string())),
+            ErrorKind::DisplayHelp => Ok(Answer::Text(error.to_string())),
+            ErrorKind::UnknownArgument => Err(with_tip(error.to_string(), arguments)),
+            _ => Err(error.to_string()),
         },
     }
 }
@@ -205,9 +207,9 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Command, Refusal> {
 mod tests {
     use super::*;
 
-    fn run(line: &str) -> Result<Command, Refusal> {
+    fn run(line: &str) -> Result<Answer, String> {
         let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
-        super::super::parse(&arguments)
+        parse(&arguments)
     }
 
     #[test]
@@ -217,7 +219,7 @@ mod tests {
 
     #[test]
     fn serve_has_careful_defaults() {
-        let Ok(Command::Serve(args)) = run("serve site") else {
+        let Ok(Answer::Word(Word::Serve(args))) = run("serve site") else {
             panic!("refused")
         };
         assert_eq!(args.dir, PathBuf::from("site"));
@@ -230,7 +232,7 @@ mod tests {
     #[test]
     fn serve_takes_what_it_is_told() {
         let line = "serve site --listen 127.0.0.1:1 --listen [::1]:2 --ttl 200ms --workers 4 --php /x --print-config";
-        let Ok(Command::Serve(args)) = run(line) else {
+        let Ok(Answer::Word(Word::Serve(args))) = run(line) else {
             panic!("refused")
         };
         assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
@@ -251,34 +253,7 @@ mod tests {
         ];
         for (line, part) in cases {
             match run(line) {
-                Err(Refusal::Words(text)) => assert!(text.contains(part), "{line}: {text}"),
-                other => panic!("{line}: {other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn words_of_other_programs_say_what_does_the_same_here() {
-        let cases = [
-            ("sevre", "did you mean \"serve\"?"),
-            ("server", "did you mean \"serve\"?"),
-            ("chekc a.conf", "did you mean \"check\"?"),
-            ("start", "mayfly serve DIR"),
-            ("stop", "mayfly -s stop"),
-            ("reload", "mayfly -s reload"),
-            ("a/site.conf", "mayfly -c a/site.conf"),
-            ("./public", "mayfly serve ./public"),
-            ("xyz", "Words: serve, check, help, version."),
-            ("sevre", "Words: serve, check, help, version."),
-            ("serve a --port 80", "--listen ADDR:PORT"),
-            ("serve a --port=80", "--listen ADDR:PORT"),
-            ("serve a -p 80", "--listen ADDR:PORT"),
-            ("serve a --bind 0.0.0.0", "--listen ADDR:PORT"),
-            ("serve a --lisen 80", "--listen"),
-        ];
-        for (line, part) in cases {
-            match run(line) {
-                Err(Refusal::Words(text)) => assert!(text.contains(part), "{line}: {text}"),
+                Err(text) => assert!(text.contains(part), "{line}: {text}"),
                 other => panic!("{line}: {other:?}"),
             }
         }
@@ -292,10 +267,11 @@ mod tests {
             "help serve",
             "serve --help",
             "check --help",
-            "version",
-            "--version",
         ] {
-            assert!(matches!(run(line), Ok(Command::Text(_))), "{line}");
+            assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
+        }
+        for line in ["version", "--version"] {
+            assert_eq!(run(line), Ok(Answer::Word(Word::Version)), "{line}");
         }
     }
 }

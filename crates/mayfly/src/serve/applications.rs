@@ -7,7 +7,7 @@
 //! time, one that is wrongly shared costs trust. `Set-Cookie` and
 //! `Cache-Control` in the response still decide after these.
 
-use super::detect::Kind;
+use super::kind::Kind;
 
 /// The rules of one kind of application.
 pub(super) struct Rules {

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::detect::begin_of_text;
+use super::site_files::begin_of_text;
 
 /// A folder that is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -136,6 +136,56 @@ pub(super) fn word(text: &str) -> Result<String, CannotWrite> {
     ))
 }
 
+/// A directive with words; nothing where there are none.
+pub(super) fn list(conf: &mut Conf, directive: &str, words: &[&str]) {
+    if words.is_empty() {
+        return;
+    }
+    let words: Vec<String> = words.iter().map(|word| table_word(word)).collect();
+    let mut line = directive.to_owned();
+    let mut lines = Vec::new();
+    for word in words {
+        if line.len() + word.len() > MAX_LINE_BYTES {
+            lines.push(std::mem::replace(&mut line, "   ".to_owned()));
+        }
+        line.push(' ');
+        line.push_str(&word);
+    }
+    lines.push(line + ";");
+    for line in lines {
+        conf.line(&line);
+    }
+}
+
+/// Long lists go on in a line of their own.
+const MAX_LINE_BYTES: usize = 90;
+
+/// A name or a pattern of the tables, in quotes where the syntax wants them.
+pub(super) fn table_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.*/=".contains(&byte);
+    match word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("\"{word}\""),
+    }
+}
+
+/// Text without variables as an argument.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// A duration in nginx's units, whole seconds where it is.
 pub(super) fn time(duration: Duration) -> String {
     match duration.subsec_millis() {

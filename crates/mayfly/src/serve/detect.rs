@@ -1,114 +1,15 @@
 //! What a folder holds, by the names of its files: which application, and
-//! which part of it visitors may see. Pure over [`Files`]; [`Folder`] is the
-//! real one.
+//! which part of it visitors may see. Pure over [`Files`].
 //!
 //! The document root matters more than the name: picking the project folder
 //! instead of its `public` would publish its sources.
 
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
-
-use rustix::fs::{Mode, OFlags};
+use std::path::Path;
 
 use super::closed_folders::ClosedFolder;
+use super::kind::Kind;
 use super::refused::{LAYOUTS, Layout};
-
-/// The files of the site, by paths relative to its folder (`..` and absolute
-/// paths reach beyond, where a distribution keeps parts elsewhere).
-pub trait Files {
-    /// Whether there is a file (or a link to one).
-    fn is_file(&self, path: &str) -> bool;
-    /// The names in a folder; none if there is no such folder.
-    fn names(&self, folder: &str) -> Vec<String>;
-    /// The beginning of a text file.
-    fn text(&self, path: &str) -> Option<String>;
-}
-
-/// A folder of this machine.
-#[derive(Clone, Debug)]
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    /// The files looked into are small; a huge one is not one of them.
-    const TEXT_BYTES_MAX: u64 = 64 << 10;
-    /// Names looked at in one folder, in case it holds a million uploads.
-    const NAMES_MAX: usize = 10_000;
-}
-
-impl Files for Folder {
-    fn is_file(&self, path: &str) -> bool {
-        self.0.join(path).is_file()
-    }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        std::fs::read_dir(self.0.join(folder))
-            .into_iter()
-            .flatten()
-            .take(Self::NAMES_MAX)
-            .filter_map(|file| file.ok()?.file_name().into_string().ok())
-            .collect()
-    }
-
-    fn text(&self, path: &str) -> Option<String> {
-        begin_of_text(&self.0.join(path), Self::TEXT_BYTES_MAX).ok()
-    }
-}
-
-/// The first bytes of a regular file as text. It never waits: root reads here what
-/// others may have put there, a FIFO for instance.
-///
-/// # Errors
-/// What is there cannot be read, or is no file.
-pub(super) fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut bytes = Vec::new();
-    file.take(bytes_max).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// What kind of site it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// WordPress, also as a Composer project with the core in a subfolder.
-    WordPress,
-    /// MediaWiki.
-    MediaWiki,
-    /// DokuWiki.
-    DokuWiki,
-    /// Drupal 7 and later.
-    Drupal,
-    /// Laravel.
-    Laravel,
-    /// Symfony.
-    Symfony,
-    /// One `index.php` answers every path that is not a file.
-    FrontController,
-    /// Scripts that are visited by their names.
-    PlainPhp,
-    /// No PHP at all.
-    Static,
-}
-
-impl Kind {
-    /// The name people know it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WordPress => "WordPress",
-            Self::MediaWiki => "MediaWiki",
-            Self::DokuWiki => "DokuWiki",
-            Self::Drupal => "Drupal",
-            Self::Laravel => "Laravel",
-            Self::Symfony => "Symfony",
-            Self::FrontController => "a PHP front controller",
-            Self::PlainPhp => "PHP scripts",
-            Self::Static => "static files",
-        }
-    }
-}
+use super::site_files::Files;
 
 /// What was found in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +35,7 @@ pub struct Found {
     /// has no name.
     pub signs: &'static [&'static str],
     /// Applications in folders of the document root.
-    pub below: Vec<Below>,
+    pub nested: Vec<NestedApplication>,
     /// Folders that Apache would not hand out: see [`super::closed_folders()`].
     pub closed_folders: Vec<ClosedFolder>,
 }
@@ -160,7 +61,7 @@ impl Found {
 
 /// An application in a folder of the document root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Below {
+pub struct NestedApplication {
     /// The application.
     pub kind: Kind,
     /// The path that visitors see, without a slash at the end: `/blog`.
@@ -195,8 +96,8 @@ pub fn detect(files: &dyn Files) -> Found {
         let (kind, root) = generic(files);
         (kind, root, &[])
     });
-    let below = below(files, kind, root);
-    if kind == Kind::Static && !below.is_empty() {
+    let nested = nested_applications(files, kind, root);
+    if kind == Kind::Static && !nested.is_empty() {
         kind = Kind::PlainPhp;
     }
     let front_controller = match kind {
@@ -214,7 +115,7 @@ pub fn detect(files: &dyn Files) -> Found {
         sends_purges: kind == Kind::MediaWiki && purges(files, root),
         layout: layout(files, kind, root),
         signs,
-        below,
+        nested,
         closed_folders: Vec::new(),
     }
 }
@@ -244,11 +145,11 @@ fn application(files: &dyn Files) -> Option<(Kind, &'static str, &'static [&'sta
 }
 
 /// Folders looked into for an application of their own.
-const BELOW_MAX: usize = 1000;
+const NESTED_MAX: usize = 1000;
 
 /// What lies in folders of the document root and answers there for paths that are no files:
 /// an application that we know, or an `index.php` that Apache was told of.
-fn below(files: &dyn Files, kind: Kind, root: &str) -> Vec<Below> {
+fn nested_applications(files: &dyn Files, kind: Kind, root: &str) -> Vec<NestedApplication> {
     if kind == Kind::DokuWiki {
         // It has addresses of its own for everything.
         return Vec::new();
@@ -278,8 +179,8 @@ fn below(files: &dyn Files, kind: Kind, root: &str) -> Vec<Below> {
             None => None,
         }
     };
-    let found = names.into_iter().take(BELOW_MAX).filter_map(|name| {
-        Some(Below {
+    let found = names.into_iter().take(NESTED_MAX).filter_map(|name| {
+        Some(NestedApplication {
             kind: kind_of(&join(root, &name))?,
             path: format!("/{name}"),
         })
@@ -567,7 +468,7 @@ mod tests {
             let paths = paths.into_iter().map(|path| (&*path.leak(), ""));
             let found = detect(&Listing(paths.collect()));
             let below: Vec<(Kind, &str)> =
-                found.below.iter().map(|it| (it.kind, &*it.path)).collect();
+                found.nested.iter().map(|it| (it.kind, &*it.path)).collect();
             assert_eq!(below, expected, "{name}");
         }
     }

@@ -6,19 +6,29 @@
 //! ([`UpstreamUrl`]). Nothing here starts anything.
 
 mod applications;
-mod below;
+mod cache_rules;
 mod closed_folders;
 mod conf_text;
 mod detect;
+mod http_settings;
+mod kind;
+mod locations;
+mod nested_applications;
+mod options;
+mod php_params;
 mod refused;
 #[cfg(test)]
 mod rules_test;
+mod site_files;
 mod unreadable;
 mod upstream;
 mod write_config;
 
 pub use closed_folders::{Bounds, closed_folders};
-pub use detect::{Folder, Found, Kind, detect};
+pub use detect::{Found, detect};
+pub use kind::Kind;
+pub use options::ServeOptions;
+pub use site_files::Folder;
 pub use unreadable::Watched;
 pub use upstream::{UpstreamUrl, write_upstream_config};
-pub use write_config::{ServeOptions, write_config};
+pub use write_config::write_config;

@@ -8,7 +8,7 @@
 //! others, the table of refused names is all there is, besides that files without an
 //! extension are not handed out (`core`, `error_log`, `id_rsa`, `artisan`, `dump`).
 
-use super::detect::Kind;
+use super::kind::Kind;
 
 /// Files that nobody gets.
 #[derive(Debug)]

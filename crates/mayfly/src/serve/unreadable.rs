@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 
-use super::detect::{Files, Folder};
+use super::site_files::{Files, Folder};
 use crate::system_error::reason;
 
 /// A folder of this machine that remembers the first thing it was refused.

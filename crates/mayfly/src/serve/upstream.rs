@@ -5,11 +5,11 @@
 //! before any lifetime of ours.
 
 use super::applications::rules;
+use super::cache_rules::{Spelling, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, word};
-use super::detect::Kind;
-use super::write_config::{
-    ServeOptions, Spelling, cache_rules, cache_zone, compression, log, max_valid, trusted_proxies,
-};
+use super::http_settings::{compression, log, trusted_proxies};
+use super::kind::Kind;
+use super::options::ServeOptions;
 
 const PROXY: Spelling = Spelling {
     prefix: "proxy",

@@ -3,11 +3,13 @@
 
 use site::{SubrequestTarget, Template};
 
+use crate::content::ssi::Source;
+use crate::content::subrequest;
+use crate::exchange::reply::{Body, Reply};
+use crate::exchange::request::{Method, Request};
+use crate::exchange::variable;
 use crate::pipeline;
-use crate::reply::{Body, Reply};
-use crate::request::{Method, Request};
-use crate::ssi::Source;
-use crate::{recode, subrequest, variable};
+use crate::respond::recode;
 
 use super::{BodyFraming, SendError, Sender};
 

@@ -4,12 +4,13 @@ use bytes::Bytes;
 use http1::Fields;
 use site::{Expires, LogLevel, Settings};
 
-use crate::charset::{self, Transcoder};
-use crate::clock;
-use crate::error_log;
-use crate::reply::{Body, Reply};
-use crate::request::Request;
-use crate::variable;
+use crate::base::clock;
+use crate::exchange::reply::{Body, Reply};
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::log::error_log;
+use crate::respond::charset;
+use crate::respond::charset::Transcoder;
 
 /// Statuses for which `add_header` without `always` and `expires` count.
 const ADDED_TO: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
@@ -40,7 +41,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
             }
             let value = match &added.constant {
                 Some(constant) => constant.clone(),
-                None if !request.runtime.site.http.uses_sent_fields => {
+                None if !request.configuration.site.http.uses_sent_fields => {
                     Bytes::from(variable::evaluate(request, &added.value))
                 }
                 None => {
@@ -270,9 +271,9 @@ fn charset(
     let named = charset::of_content_type(content_type);
     let is_upstream = matches!(
         reply.body,
-        crate::reply::Body::Upstream(_)
-            | crate::reply::Body::Filling(_)
-            | crate::reply::Body::Stored { .. }
+        crate::exchange::reply::Body::Upstream(_)
+            | crate::exchange::reply::Body::Filling(_)
+            | crate::exchange::reply::Body::Stored { .. }
     );
     if named.is_some() && !(settings.overrides && is_upstream) {
         return None;
@@ -284,7 +285,7 @@ fn charset(
     let mut transcoder = None;
     let is_encoded = reply.head.has("content-encoding");
     if !source.is_empty() && !is_encoded && !source.eq_ignore_ascii_case(&wanted) {
-        transcoder = request.runtime.charsets.find(source, &wanted);
+        transcoder = request.configuration.charsets.find(source, &wanted);
         if transcoder.is_none() && named.is_none() {
             let (source, wanted) = (
                 String::from_utf8_lossy(source),

@@ -1,0 +1,5 @@
+//! One test program of the codec.
+
+mod properties;
+mod request_heads;
+mod smuggling;

@@ -1,0 +1,134 @@
+//! How pages are stored: the zone, lifetimes, and which requests are personal. The same for
+//! PHP and for an HTTP upstream, but for the spelling of the directives.
+
+use std::time::Duration;
+
+use super::applications::{ANALYTICS_ARGUMENTS, HARMLESS_COOKIES, Rules};
+use super::conf_text::{Conf, list, table_word, time};
+use super::options::ServeOptions;
+
+/// Crawlers get pages up to this age.
+const CRAWLER_TTL: Duration = Duration::from_secs(60);
+
+/// For so long a stranger is told that there is no such page, unless somebody writes.
+const NOT_FOUND_TTL: Duration = Duration::from_secs(300);
+
+/// A protocol's spelling of directives, and who makes the pages.
+#[derive(Clone, Copy)]
+pub(super) struct Spelling {
+    pub(super) prefix: &'static str,
+    pub(super) maker: &'static str,
+    /// Failures of the maker's that the last copy stands in for.
+    pub(super) failures: &'static str,
+}
+
+pub(super) const FASTCGI: Spelling = Spelling {
+    prefix: "fastcgi",
+    maker: "PHP",
+    failures: "error timeout invalid_header http_500 http_503",
+};
+
+/// The zone for pages; `name` is the folder's or the upstream's.
+pub(super) fn cache_zone(conf: &mut Conf, spelling: Spelling, name: &[u8]) {
+    let Spelling { prefix, maker, .. } = spelling;
+    conf.note("Pages are kept in memory. A page nobody asked for in an hour is let go;");
+    conf.note(&format!("until then it can stand in while {maker} fails."));
+    let path = format!("/dev/shm/mayfly-{:016x}", digest(name));
+    conf.line(&format!(
+        "{prefix}_cache_path {path} levels=1:2 keys_zone=pages:8m inactive=1h;"
+    ));
+    conf.gap();
+}
+
+/// A short name for a site (FNV-1a, 64 bits): two sites on one machine must
+/// never share a cache's path.
+fn digest(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// For how long past its lifetime the last copy is shown: while the maker of pages keeps up,
+/// and while it fails or too many wait for it. A page that nobody asked for in the meantime
+/// is made anew.
+const STALE_TIMES: &str = "10s 1h";
+
+/// So many waiting requests are too many: more than a moment's crowd.
+const LONG_QUEUE: usize = 10;
+
+pub(super) fn cache_rules(
+    conf: &mut Conf,
+    spelling: Spelling,
+    rules: &Rules,
+    options: &ServeOptions,
+) {
+    let Spelling {
+        prefix,
+        maker,
+        failures,
+    } = spelling;
+    conf.gap();
+    conf.note(&format!(
+        "One request per page and lifetime reaches {maker}; while it is renewed or {maker}"
+    ));
+    conf.note("fails, the last copy is shown.");
+    conf.line(&format!("{prefix}_cache pages;"));
+    conf.line(&valid(spelling, options.ttl));
+    if rules.is_known {
+        conf.note("Redirects of strangers, as of /favicon.ico.");
+        conf.line(&format!(
+            "{prefix}_cache_valid 302 307 {};",
+            time(options.ttl)
+        ));
+        conf.note("Wrong addresses: crawlers ask for them again and again. What anybody writes");
+        conf.note("drops these answers: there may be a page now.");
+        conf.line(&format!("cache_not_found {};", time(NOT_FOUND_TTL)));
+    }
+    conf.line(&format!("{prefix}_cache_use_stale {failures} updating;"));
+    conf.line(&format!("{prefix}_cache_background_update on;"));
+    conf.line(&format!("cache_stale {STALE_TIMES};"));
+    conf.line(&format!("cache_queue_stale {LONG_QUEUE};"));
+    conf.line(&format!("{prefix}_cache_lock on;"));
+    conf.note(&format!(
+        "A page that many may see is made for a request that Mayfly writes: {maker} sees"
+    ));
+    conf.note("nothing of a visitor that is not in the cache key. All other requests are");
+    conf.note("forwarded as they are, and what comes of them is never stored.");
+    conf.line("cache_shared on;");
+    let cookies = &rules.cookies;
+    list(conf, "cache_personal_cookies", cookies.personal);
+    list(conf, "cache_key_cookies", cookies.key);
+    if cookies.are_all_known {
+        conf.line("cache_unknown_cookies remove;");
+    }
+    if !rules.paths.is_empty() {
+        let pattern = format!("~*/(?:{})(?:/|$)", rules.paths.join("|"));
+        conf.line(&format!("cache_personal_paths {};", table_word(&pattern)));
+    }
+    list(conf, "cache_personal_args", rules.arguments);
+    conf.note("Crawlers read everything and may get pages that are a little older.");
+    if options.ttl < CRAWLER_TTL {
+        conf.line(&format!("cache_crawler_valid {};", time(CRAWLER_TTL)));
+    }
+    conf.note("Who has just written something sees it.");
+    conf.line("cache_read_your_writes 2s;");
+    conf.note("What only statistics read makes no page of its own.");
+    list(conf, "cache_ignore_args", &ANALYTICS_ARGUMENTS);
+    list(conf, "cache_ignore_cookies", &HARMLESS_COOKIES);
+    conf.line("add_header X-Cache $upstream_cache_status always;");
+}
+
+/// The bound on what an application says itself.
+pub(super) fn max_valid(conf: &mut Conf, options: &ServeOptions) {
+    conf.note("Nobody tells when a page has changed: it is kept no longer than this, whatever its");
+    conf.note("Cache-Control says.");
+    conf.line(&format!("cache_max_valid {};", time(options.ttl)));
+}
+
+fn valid(spelling: Spelling, lifetime: Duration) -> String {
+    format!(
+        "{}_cache_valid 200 203 301 308 404 410 {};",
+        spelling.prefix,
+        time(lifetime)
+    )
+}

@@ -1,0 +1,40 @@
+//! What the command line of `mayfly serve` asks for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the command line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// Arguments of `listen`, one each.
+    pub listen: Vec<String>,
+    /// How long a page is kept; zero keeps none.
+    pub ttl: Duration,
+    /// PHP workers; `None` lets the machine decide.
+    pub workers: Option<u32>,
+    /// The php-fpm binary; `None` finds one.
+    pub php: Option<PathBuf>,
+    /// Who runs PHP, for a program started by root.
+    pub user: Option<String>,
+    /// The machine's mail program gains rights when it is started.
+    pub mail_gains_rights: bool,
+    /// Where requests are logged; `None` logs none.
+    pub access_log: Option<PathBuf>,
+    /// Addresses of proxies in front, whose word on visitors counts.
+    pub behind: Vec<String>,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            listen: vec!["127.0.0.1:8080".to_owned()],
+            ttl: Duration::from_secs(1),
+            workers: None,
+            php: None,
+            user: None,
+            mail_gains_rights: false,
+            access_log: None,
+            behind: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What PHP is told about a request.
+
+use super::conf_text::Conf;
+use super::options::ServeOptions;
+
+/// Debian's fastcgi.conf, with the folder's real path so that a link to the
+/// current release may change, and without a field that scripts take for the
+/// environment variable.
+const PARAMS: [(&str, &str); 20] = [
+    ("SCRIPT_FILENAME", "$realpath_root$fastcgi_script_name"),
+    ("SCRIPT_NAME", "$fastcgi_script_name"),
+    ("PATH_INFO", "$fastcgi_path_info"),
+    ("QUERY_STRING", "$query_string"),
+    ("REQUEST_METHOD", "$request_method"),
+    ("CONTENT_TYPE", "$content_type"),
+    ("CONTENT_LENGTH", "$content_length"),
+    ("REQUEST_URI", "$request_uri"),
+    ("DOCUMENT_URI", "$document_uri"),
+    ("DOCUMENT_ROOT", "$realpath_root"),
+    ("SERVER_PROTOCOL", "$server_protocol"),
+    ("REQUEST_SCHEME", "$scheme"),
+    ("HTTPS", "$https if_not_empty"),
+    ("GATEWAY_INTERFACE", "CGI/1.1"),
+    ("SERVER_SOFTWARE", "mayfly"),
+    ("REMOTE_ADDR", "$remote_addr"),
+    ("REMOTE_PORT", "$remote_port"),
+    ("SERVER_ADDR", "$server_addr"),
+    ("SERVER_PORT", "$server_port"),
+    ("SERVER_NAME", "$host"),
+];
+
+/// Lines at another level take the place of these: each level that hides another field
+/// says this, too.
+pub(super) const HIDE_NOSNIFF: &str = "fastcgi_hide_header X-Content-Type-Options;";
+
+/// What proxies in front tell; nobody else is believed.
+const FORWARDED: [(&str, &str); 4] = [
+    ("HTTP_X_FORWARDED_FOR", "$remote_addr"),
+    ("HTTP_X_FORWARDED_HOST", "$http_host"),
+    ("HTTP_X_FORWARDED_PROTO", "$scheme"),
+    ("HTTP_X_REAL_IP", "$remote_addr"),
+];
+
+/// Further fields of that kind, which no script needs to see.
+const NOT_FORWARDED: [&str; 6] = [
+    "HTTP_FORWARDED",
+    "HTTP_X_FORWARDED",
+    "HTTP_X_FORWARDED_PORT",
+    "HTTP_X_FORWARDED_PREFIX",
+    "HTTP_X_FORWARDED_SERVER",
+    "HTTP_X_FORWARDED_SSL",
+];
+
+pub(super) fn php_params(conf: &mut Conf, options: &ServeOptions) {
+    conf.gap();
+    for (name, mut value) in PARAMS {
+        if name == "SERVER_PORT" && !options.behind.is_empty() {
+            value = "$visitor_port";
+        }
+        conf.line(&format!("fastcgi_param {name} {value};"));
+    }
+    conf.line("fastcgi_param REDIRECT_STATUS 200;");
+    conf.line("fastcgi_param HTTP_PROXY '';");
+    conf.note("What a visitor says of proxies is not passed on; scripts would believe it.");
+    for (name, value) in FORWARDED {
+        match options.behind.is_empty() {
+            true => conf.line(&format!("fastcgi_param {name} '' if_not_empty;")),
+            false => conf.line(&format!("fastcgi_param {name} {value};")),
+        }
+    }
+    for name in NOT_FORWARDED {
+        conf.line(&format!("fastcgi_param {name} '' if_not_empty;"));
+    }
+    conf.line("fastcgi_keep_conn on;");
+    conf.line("fastcgi_read_timeout 300s;");
+    conf.line("fastcgi_buffers 16 16k;");
+    conf.line("fastcgi_buffer_size 32k;");
+    conf.note("It is sent once, also where PHP says it.");
+    conf.line(HIDE_NOSNIFF);
+}

@@ -1,0 +1,64 @@
+//! The files of a site, as far as they are looked at: [`Folder`] is the real one, tests have
+//! lists of names.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+/// The files of the site, by paths relative to its folder (`..` and absolute
+/// paths reach beyond, where a distribution keeps parts elsewhere).
+pub trait Files {
+    /// Whether there is a file (or a link to one).
+    fn is_file(&self, path: &str) -> bool;
+    /// The names in a folder; none if there is no such folder.
+    fn names(&self, folder: &str) -> Vec<String>;
+    /// The beginning of a text file.
+    fn text(&self, path: &str) -> Option<String>;
+}
+
+/// A folder of this machine.
+#[derive(Clone, Debug)]
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// The files looked into are small; a huge one is not one of them.
+    const TEXT_BYTES_MAX: u64 = 64 << 10;
+    /// Names looked at in one folder, in case it holds a million uploads.
+    const NAMES_MAX: usize = 10_000;
+}
+
+impl Files for Folder {
+    fn is_file(&self, path: &str) -> bool {
+        self.0.join(path).is_file()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        std::fs::read_dir(self.0.join(folder))
+            .into_iter()
+            .flatten()
+            .take(Self::NAMES_MAX)
+            .filter_map(|file| file.ok()?.file_name().into_string().ok())
+            .collect()
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        begin_of_text(&self.0.join(path), Self::TEXT_BYTES_MAX).ok()
+    }
+}
+
+/// The first bytes of a regular file as text. It never waits: root reads here what
+/// others may have put there, a FIFO for instance.
+///
+/// # Errors
+/// What is there cannot be read, or is no file.
+pub(super) fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,88 @@
+//! `add_header` and `add_trailer`.
+
+use crate::{site, site_with};
+
+#[tokio::test]
+async fn added_fields_with_line_breaks_are_sent_on_one_line() {
+    let server = site("location / { add_header X-A \"one: $uri\ntwo\n\"; return 204; }").await;
+    let reply = server.target().get("/a").await;
+    assert_eq!(reply.field("x-a"), "one: /a two");
+    let split = server.target().get("/a%0d%0aX-B:%20c").await;
+    assert!(!split.has("x-b"), "{split:?}");
+    assert_eq!(split.field("x-a"), "one: /a  X-B: c two");
+}
+
+#[tokio::test]
+async fn added_fields_and_added_trailers_are_inherited_each_for_themselves() {
+    let server = site(
+        "add_header Before outer; add_trailer Behind outer;\n\
+         location /field { add_header Own field; return 200 text; }\n\
+         location /trailer { add_trailer Own trailer; return 200 text; }",
+    )
+    .await;
+    let mut client = server.connect().await;
+    for (path, head, behind) in [
+        ("/field", "Own: field\r\n", "Behind: outer\r\n"),
+        ("/trailer", "Before: outer\r\n", "Own: trailer\r\n"),
+    ] {
+        client
+            .send(format!("GET {path} HTTP/1.1\r\nHost: site.test\r\n\r\n"))
+            .await;
+        let got = client.receive_until("text\r\n0\r\n").await;
+        assert!(String::from_utf8_lossy(&got).contains(head), "{path}");
+        let got = client.receive_until("\r\n\r\n").await;
+        assert_eq!(got, format!("{behind}\r\n").as_bytes(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn trailers_can_be_read_when_the_body_is_out() {
+    use testkit::fake_http;
+    let upstream = fake_http::FakeHttp::start(|_| {
+        fake_http::Script::new().raw(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+             2\r\nhi\r\n0\r\nX-Sum: 7\r\nX-Sum: 8\r\n\r\n",
+        )
+    })
+    .await;
+    let server = site_with(
+        "log_format trailers '$sent_trailer_foo $sent_trailer_x_sum $upstream_trailer_x_sum';",
+        &format!(
+            "access_log %%/log trailers; add_trailer Foo one; add_trailer Foo two;\n\
+             add_trailer Seen $sent_trailer_foo;\n\
+             location /passed {{ proxy_pass http://{address}; proxy_pass_trailers on; }}\n\
+             location /kept {{ proxy_pass http://{address}; }}\n\
+             location /own {{ return 200 text; }}",
+            address = upstream.address()
+        ),
+    )
+    .await;
+    for (path, logged) in [
+        ("/passed", "one, two 7, 8 7, 8"),
+        ("/kept", "one, two - 7, 8"),
+        ("/own", "one, two - -"),
+    ] {
+        let mut client = server.connect().await;
+        client
+            .send(format!(
+                "GET {path} HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n"
+            ))
+            .await;
+        let all = String::from_utf8_lossy(&client.receive_all().await).into_owned();
+        assert!(
+            all.contains("0\r\nFoo: one\r\nFoo: two\r\nSeen: one, two\r\n"),
+            "{all}"
+        );
+        assert_eq!(all.contains("X-Sum: 8\r\n\r\n"), path == "/passed", "{all}");
+        let log = || std::fs::read_to_string(server.path("log")).unwrap_or_default();
+        let begun = std::time::Instant::now();
+        while !log().lines().any(|line| line == logged) {
+            assert!(
+                begun.elapsed() < testkit::wait::TIMEOUT,
+                "{path}: {}",
+                log()
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    }
+}

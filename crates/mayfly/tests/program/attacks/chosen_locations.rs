@@ -1,0 +1,73 @@
+//! A field of the request that chooses the location: what is made there is stored for those
+//! who did not send it.
+
+use testkit::fake_php::{FakePhp, Script};
+use testkit::running::Running;
+
+use crate::start;
+
+async fn server(lines: &str) -> ([FakePhp; 2], Running) {
+    let beta = FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\n", "beta")).await;
+    let php = FakePhp::tcp(|request| {
+        let seen = ["EDITION", "SCRIPT_FILENAME"].map(|name| request.param(name).to_owned());
+        Script::page("Content-Type: text/html\r\n", seen.join(" "))
+    })
+    .await;
+    let lines = lines
+        .replace("ASK_BETA", &format!("fastcgi_pass {};", beta.address()))
+        .replace("PASS", &format!("fastcgi_pass {};", php.address()));
+    let server = start(&format!(
+        "fastcgi_cache_path %%/pages keys_zone=pages:1m memory=8m;\n\
+             server {{ listen unix:%%/http; cache_shared on; fastcgi_cache pages;\n\
+             fastcgi_cache_valid 200 1h; add_header X-Cache $upstream_cache_status;\n\
+             fastcgi_param EDITION common;\n{lines}\n}}"
+    ))
+    .await;
+    ([php, beta], server)
+}
+
+const BETA: &str = "X-Beta: 1\r\n";
+
+#[tokio::test]
+async fn what_a_field_leads_to_is_not_shown_to_those_without_it() {
+    let named = "location / { error_page 418 = @beta; if ($http_x_beta) { return 418; } PASS }\n\
+        location @beta { fastcgi_param EDITION beta; PASS }";
+    let conditional = "location / { PASS if ($http_x_beta) { ASK_BETA } }";
+    let set = "set $edition common; if ($http_x_beta) { set $edition beta; }\n\
+        location / { fastcgi_param EDITION $edition; PASS }";
+    let rewritten = "if ($http_x_beta) { rewrite ^ /beta$uri; }\n\
+        location / { PASS } location /beta { fastcgi_param EDITION beta; PASS }";
+    for (way, lines) in [
+        ("a named location", named),
+        ("an if block", conditional),
+        ("a variable", set),
+        ("a rewritten path", rewritten),
+    ] {
+        let (_php, server) = server(lines).await;
+        let target = server.target();
+        for wanted in ["MISS", "HIT"] {
+            let beta = target.get_with("/page", BETA).await;
+            assert_eq!(
+                (beta.text().trim(), beta.x_cache()),
+                ("beta", wanted),
+                "{way}"
+            );
+            let common = target.get("/page").await;
+            assert_eq!(
+                (common.text().trim(), common.x_cache()),
+                ("common", wanted),
+                "{way}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_file_that_try_files_has_found_is_asked_for() {
+    let lines = "location ~ ^/app/ { alias %%/; try_files script.php =404;\n\
+        fastcgi_param SCRIPT_FILENAME $request_filename; PASS }";
+    let (_php, server) = server(lines).await;
+    server.write("script.php", "");
+    let wanted = format!(" {}", server.path("script.php").display());
+    assert_eq!(server.target().get("/app/x").await.text(), wanted);
+}

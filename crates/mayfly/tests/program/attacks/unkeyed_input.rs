@@ -1,0 +1,282 @@
+//! Parts of a request that shape the answer without being in the key: one visitor sends
+//! them, and the next is shown what came of them.
+
+use testkit::fake_http::{FakeHttp, Request, Script};
+
+use super::{showing_requests, start_before};
+
+/// Marks what an attacker sent.
+const MARK: &str = "chosen-by-the-attacker";
+
+const BROWSER: &str = "User-Agent: Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0\r\n\
+    Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nAccept-Encoding: gzip\r\n";
+const PHONE: &str = "User-Agent: Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Mobile/15E148\r\n";
+const CRAWLER: &str = "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n";
+
+/// An application that shows everything that it was sent.
+async fn answering(handler: impl Fn(&Request) -> Script + Send + Sync + 'static) -> FakeHttp {
+    FakeHttp::start(handler).await
+}
+
+/// The others mean nothing where nothing is shared.
+#[tokio::test]
+async fn what_two_visitors_ask_alike_is_shared() {
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    assert_eq!(target.get("/page").await.x_cache(), "MISS");
+    assert_eq!(target.get("/page").await.x_cache(), "HIT");
+    // Another browser, with another kind of everything that does not matter.
+    let reply = target.get_with("/page", BROWSER).await;
+    assert_eq!(reply.x_cache(), "HIT");
+}
+
+#[tokio::test]
+async fn no_field_of_one_visitor_shapes_the_page_of_another() {
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let fields = [
+        // Nobody has heard of it yet.
+        "X-Invented-Tomorrow",
+        // Hosts, schemes, addresses and paths that frameworks believe.
+        "X-Forwarded-Host",
+        "X-Forwarded-Server",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Scheme",
+        "X-Forwarded-Port",
+        "X-Forwarded-Prefix",
+        "X-Forwarded-For",
+        "X-Forwarded-Ssl",
+        "Forwarded",
+        "X-Host",
+        "X-HTTP-Host-Override",
+        "X-Real-IP",
+        "X-Client-IP",
+        "Client-IP",
+        "True-Client-IP",
+        "CF-Connecting-IP",
+        "Front-End-Https",
+        "X-Url-Scheme",
+        "X-Original-Host",
+        "X-Original-URL",
+        "X-Rewrite-URL",
+        "X-Wap-Profile",
+        "X-ProxyUser-Ip",
+        "Via",
+        // What every client sends.
+        "User-Agent",
+        "Accept",
+        "Accept-Language",
+        "Accept-Charset",
+        "Accept-Encoding",
+        "Referer",
+        "Origin",
+        "Cache-Control",
+        "Pragma",
+        "From",
+        "TE",
+        "DNT",
+        "Priority",
+        "Save-Data",
+        "Sec-CH-UA",
+        "Sec-CH-UA-Platform",
+        "Sec-Fetch-Site",
+        "If-None-Match",
+        "If-Modified-Since",
+        "Max-Forwards",
+        "Purpose",
+        "Content-Type",
+        "Content-Language",
+        "Expect-CT",
+        "Warning",
+        "traceparent",
+        "baggage",
+        "Cookie2",
+    ];
+    for field in fields {
+        let path = format!("/{}", field.to_ascii_lowercase());
+        let line = format!("{field}: {MARK}\r\n");
+        for _ in 0..2 {
+            target.get_with(&path, &line).await;
+        }
+        let reply = target.get(&path).await;
+        assert_eq!(reply.status, 200, "{field}");
+        assert!(!reply.text().contains(MARK), "{field}: {}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn requests_with_credentials_never_meet_the_cache() {
+    let upstream = showing_requests().await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let fields = [
+        "Authorization",
+        "Proxy-Authorization",
+        "X-Api-Key",
+        "X-API-Token",
+        "X-Auth-Token",
+        "X-Access-Token",
+        "Remote-User",
+        "X-Remote-User",
+        "X-Forwarded-User",
+        "X-Forwarded-Email",
+        "X-Auth-Request-User",
+        "X-Authenticated-User",
+        "X-WEBAUTH-USER",
+        "Client-Cert",
+        "SSL-Client-Cert",
+        "X-SSL-Client-Verify",
+        "X-SSL-Client-S-DN",
+        "X-Client-Cert",
+        "X-Amzn-Oidc-Data",
+        "X-Goog-Authenticated-User-Email",
+        "X-MS-CLIENT-PRINCIPAL",
+        "Cf-Access-Jwt-Assertion",
+        "X-CSRF-Token",
+        "X-WP-Nonce",
+        "X-HTTP-Method-Override",
+        "X-Method-Override",
+    ];
+    for field in fields {
+        for value in [MARK, "0", "false", ""] {
+            let path = format!("/{}/{}", field.to_ascii_lowercase(), value.len());
+            let line = format!("{field}: {value}\r\n");
+            let own = target.get_with(&path, &line).await;
+            assert_eq!(own.x_cache(), "BYPASS", "{line}");
+            assert!(own.text().contains(&format!("{field}: {value}")), "{line}");
+            let other = target.get(&path).await;
+            assert_eq!(other.x_cache(), "MISS", "{line}");
+            assert!(!other.text().contains(field), "{line}");
+            let own = target.get_with(&path, &line).await;
+            assert_eq!(own.x_cache(), "BYPASS", "{line}: never from the store");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_take_html_goes_past_the_cache() {
+    let upstream = answering(|request| {
+        let body = match request.field("accept").starts_with("application/json") {
+            true => "json",
+            false => "html",
+        };
+        Script::page("Content-Type: text/html\r\n", body)
+    })
+    .await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let json = "Accept: application/json\r\n";
+    assert_eq!(target.get_with("/", json).await.text(), "json");
+    assert_eq!(target.get("/").await.text(), "html");
+    assert_eq!(target.get_with("/", json).await.text(), "json");
+    // It takes anything, and so what everybody gets.
+    let any = "Accept: application/json, */*\r\n";
+    assert_eq!(target.get_with("/", any).await.text(), "html");
+}
+
+#[tokio::test]
+async fn each_class_of_visitors_has_pages_of_its_own() {
+    let upstream = answering(|request| {
+        let agent = request.field("user-agent").to_owned();
+        Script::page("Content-Type: text/html\r\n", agent)
+    })
+    .await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let mut seen = Vec::new();
+    for wanted in ["MISS", "HIT"] {
+        for (class, fields) in [
+            ("desktop", BROWSER),
+            ("mobile", PHONE),
+            ("crawler", CRAWLER),
+        ] {
+            let reply = target.get_with("/", fields).await;
+            assert_eq!(reply.x_cache(), wanted, "{class}");
+            seen.push(reply.text());
+        }
+    }
+    assert_eq!(seen[..3], seen[3..]);
+    assert!(
+        !seen[0].contains("Mobile") && seen[1].contains("Mobile"),
+        "{seen:?}"
+    );
+    assert!(seen[2].contains("bot"), "{seen:?}");
+    // Another phone, which says so otherwise.
+    let other = "User-Agent: Opera/9.80 (J2ME/MIDP; Opera Mini/7.1)\r\n";
+    assert_eq!(target.get_with("/", other).await.text(), seen[1]);
+}
+
+#[tokio::test]
+async fn a_preference_is_sent_once_a_response_has_named_it() {
+    let upstream = answering(|request| {
+        let language = request.field("accept-language").to_owned();
+        Script::page(
+            "Content-Type: text/html\r\nVary: Accept-Language, User-Agent, Cookie\r\n",
+            format!("[{language}]"),
+        )
+    })
+    .await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let german = "Accept-Language: de-AT, de;q=0.8\r\n";
+    let french = "Accept-Language: fr\r\n";
+    // Nobody knows yet that the page depends on it: made without.
+    assert_eq!(target.get_with("/", german).await.text(), "[]");
+    for wanted in ["MISS", "HIT"] {
+        let reply = target.get_with("/", german).await;
+        assert_eq!(
+            (reply.text(), reply.x_cache()),
+            ("[de-at,de;q=0.9]".to_owned(), wanted)
+        );
+        let reply = target.get_with("/", french).await;
+        assert_eq!((reply.text(), reply.x_cache()), ("[fr]".to_owned(), wanted));
+        let reply = target.get("/").await;
+        assert_eq!((reply.text(), reply.x_cache()), ("[]".to_owned(), "HIT"));
+    }
+    // The same wish, said in other words.
+    let same = "Accept-Language: de-at;q=1.0,DE;q=0.5\r\n";
+    assert_eq!(target.get_with("/", same).await.x_cache(), "HIT");
+}
+
+#[tokio::test]
+async fn a_field_named_in_vary_that_may_not_be_sent_is_not_sent() {
+    let upstream = answering(|request| {
+        Script::page(
+            "Content-Type: text/html\r\nVary: X-Invented-Tomorrow, X-Forwarded-Host\r\n",
+            &request.head,
+        )
+    })
+    .await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let fields = format!("X-Invented-Tomorrow: {MARK}\r\nX-Forwarded-Host: {MARK}\r\n");
+    for _ in 0..3 {
+        let reply = target.get_with("/", &fields).await;
+        assert!(!reply.text().contains(MARK), "{}", reply.text());
+    }
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
+}
+
+#[tokio::test]
+async fn a_page_that_may_not_be_shared_is_made_from_the_whole_request() {
+    let upstream = answering(|request| {
+        Script::page(
+            "Content-Type: text/html\r\nSet-Cookie: session=1\r\n",
+            &request.head,
+        )
+    })
+    .await;
+    let server = start_before(&upstream).await;
+    let target = server.target();
+    let fields = format!("X-Invented-Tomorrow: {MARK}\r\n");
+    // The first asks while it is not known, and is asked for again; the second is not.
+    for requests in [2, 3] {
+        let reply = target.get_with("/", &fields).await;
+        assert!(reply.text().contains(MARK), "{}", reply.text());
+        assert_eq!(upstream.requests(), requests);
+    }
+    // And what came of it is for that visitor alone.
+    assert!(!target.get("/").await.text().contains(MARK));
+}

@@ -1,0 +1,150 @@
+//! Variants of a page: preferences that applications ask for in `Vary`, and what one visitor
+//! can do with them to the pages of others.
+
+use testkit::fake_http::{FakeHttp, Request, Script};
+use testkit::serving::Serving;
+
+use super::start_before;
+
+async fn serve(
+    handler: impl Fn(&Request) -> Script + Send + Sync + 'static,
+) -> (FakeHttp, Serving) {
+    let upstream = FakeHttp::start(handler).await;
+    let server = start_before(&upstream).await;
+    (upstream, server)
+}
+
+fn page(vary: &str, text: &str) -> Script {
+    let fields = match vary {
+        "" => "Content-Type: text/html\r\n".to_owned(),
+        vary => format!("Content-Type: text/html\r\nVary: {vary}\r\n"),
+    };
+    Script::page(&fields, text)
+}
+
+/// Frameworks say `Vary` where they choose a language, and forget it where they redirect,
+/// fail, or find a language that they do not have. The preference that was sent has shaped
+/// such an answer all the same.
+#[tokio::test]
+async fn an_answer_that_forgets_vary_is_not_shown_to_others() {
+    let (_upstream, server) = serve(|request| {
+        let language = request.field("accept-language");
+        let vary = match language {
+            "xx" => "",
+            _ => "Accept-Language",
+        };
+        page(vary, &format!("in {language}."))
+    })
+    .await;
+    let target = server.target();
+    target.get("/").await;
+    let evil = target.get_with("/", "Accept-Language: xx\r\n").await;
+    assert_eq!(evil.text(), "in xx.");
+    assert_eq!(target.get("/").await.text(), "in .");
+    let german = "Accept-Language: de\r\n";
+    assert_eq!(target.get_with("/", german).await.text(), "in de.");
+    // Each is kept for those who want the same.
+    for (fields, text) in [
+        ("", "in ."),
+        (german, "in de."),
+        ("Accept-Language: xx\r\n", "in xx."),
+    ] {
+        let reply = target.get_with("/", fields).await;
+        assert_eq!((reply.x_cache(), reply.text()), ("HIT", text.to_owned()));
+    }
+}
+
+/// The same when what the answer varies on changes from one to the next.
+#[tokio::test]
+async fn what_a_page_varies_on_only_grows() {
+    let (_upstream, server) = serve(|request| {
+        let vary = match request.number % 3 {
+            0 => "Origin",
+            1 => "Accept-Language",
+            _ => "Save-Data",
+        };
+        let shown = ["origin", "accept-language", "save-data"].map(|name| request.field(name));
+        page(vary, &shown.join(" "))
+    })
+    .await;
+    let target = server.target();
+    for round in 0..3 {
+        for (fields, mark) in [
+            ("Origin: https://evil.test\r\n", "evil"),
+            ("Accept-Language: xx\r\n", "xx"),
+            ("Save-Data: on\r\n", "on"),
+        ] {
+            target.get_with("/", fields).await;
+            let reply = target.get("/").await;
+            assert!(!reply.text().contains(mark), "{round} {}", reply.text());
+        }
+    }
+}
+
+/// Sixteen variants of a page are kept. Who sends a new language with each request shall
+/// not drive out the one that visitors read.
+#[tokio::test]
+async fn invented_languages_do_not_drive_out_those_that_are_read() {
+    let (_upstream, server) =
+        serve(|request| page("Accept-Language", request.field("accept-language"))).await;
+    let target = server.target();
+    let german = "Accept-Language: de\r\n";
+    target.get("/").await;
+    target.get_with("/", german).await;
+    assert_eq!(target.get_with("/", german).await.x_cache(), "HIT");
+    for number in 0..40 {
+        let line = format!("Accept-Language: x{number}\r\n");
+        assert_eq!(target.get_with("/", &line).await.x_cache(), "MISS");
+    }
+    assert_eq!(target.get_with("/", german).await.x_cache(), "HIT");
+}
+
+/// Who sends no Accept field is sent a page made for one that the server wrote: it was stored
+/// for those who send that very one, and made anew for each who sends none.
+#[tokio::test]
+async fn a_page_for_visitors_without_accept_is_kept_for_them() {
+    let (_upstream, server) = serve(|request| page("Accept", request.field("accept"))).await;
+    let target = server.target();
+    // The first of all was made before the page was known to vary: others drive it out.
+    for number in 0..40 {
+        let line = format!("Accept: text/html,a/b{number}\r\n");
+        for _ in 0..2 {
+            target.get_with("/", &line).await;
+        }
+    }
+    target.get("/").await;
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
+    // One that cannot be sent counts as none.
+    let unfit = format!("Accept: text/html,a/{}\r\n", "b".repeat(300));
+    let reply = target.get_with("/", &unfit).await;
+    assert_eq!(
+        (reply.x_cache(), reply.text().contains("bbb")),
+        ("HIT", false)
+    );
+}
+
+/// Applications refuse an Origin that they do not know, or begin a session for a language.
+/// That such an answer may not be shared was remembered for everybody: one request in five
+/// seconds made the application run for each visitor.
+#[tokio::test]
+async fn what_is_refused_to_one_origin_is_kept_for_others() {
+    let (_upstream, server) = serve(|request| match request.field("origin") {
+        "https://evil.test" => Script::new()
+            .raw("HTTP/1.1 403 Forbidden\r\nVary: Origin\r\nContent-Length: 2\r\n\r\nno"),
+        origin => page("Origin", origin),
+    })
+    .await;
+    let target = server.target();
+    target.get("/").await;
+    let evil = target.get_with("/", "Origin: https://evil.test\r\n").await;
+    assert_eq!(evil.status, 403);
+    let good = "Origin: https://good.test\r\n";
+    for wanted in ["MISS", "HIT"] {
+        let reply = target.get_with("/", good).await;
+        assert_eq!(
+            (reply.x_cache(), &*reply.text()),
+            (wanted, "https://good.test")
+        );
+    }
+    assert_eq!(target.get("/").await.x_cache(), "HIT");
+}

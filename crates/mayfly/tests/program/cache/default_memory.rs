@@ -1,0 +1,120 @@
+//! A zone without `memory=` takes a quarter of what the process's control group allows, and
+//! junk does not take more.
+
+use std::path::{Path, PathBuf};
+
+use testkit::fake_php::{FakePhp, Script};
+use testkit::process::{descendants, is_root};
+use testkit::running::Running;
+
+use crate::program;
+
+/// A control group with a limit, gone when dropped.
+struct Group(PathBuf);
+
+const LIMIT: u64 = 256 << 20;
+
+impl Group {
+    /// `None` where there is no right to make one.
+    fn make() -> Option<Group> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let name = format!("mayfly-test-{}", std::process::id());
+        for line in own.lines() {
+            let parts: Vec<&str> = line.splitn(3, ':').collect();
+            let [number, controllers, path] = parts[..] else {
+                continue;
+            };
+            let (root, file) = match (number, controllers) {
+                ("0", "") => ("/sys/fs/cgroup", "memory.max"),
+                (_, "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                _ => continue,
+            };
+            let folder = Path::new(root)
+                .join(path.trim_start_matches('/'))
+                .join(&name);
+            if std::fs::create_dir(&folder).is_err() {
+                continue;
+            }
+            let group = Group(folder);
+            let limit = group.0.join(file);
+            if limit.exists() && std::fs::write(&limit, LIMIT.to_string()).is_ok() {
+                return Some(group);
+            }
+        }
+        eprintln!("skipped: no right to make a control group");
+        None
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Once the last process in it has ended.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+fn resident(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+        .unwrap_or(0)
+        << 10
+}
+
+#[tokio::test]
+async fn without_a_size_a_zone_stays_within_a_quarter_of_the_groups_limit() {
+    if !is_root() {
+        eprintln!("skipped: only root makes control groups");
+        return;
+    }
+    let Some(group) = Group::make() else { return };
+    let php =
+        FakePhp::tcp(|_| Script::page("Content-Type: text/html\r\n", "x".repeat(2000)).at_once())
+            .await;
+    let site = php
+        .cached_site("fastcgi_cache_valid 1h; keepalive_requests 1000000;")
+        .replace("memory=8m", "");
+    // A shell joins the group and becomes the program.
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("mayfly");
+    let text = format!(
+        "#!/bin/sh\necho $$ > {}/cgroup.procs\nexec {} \"$@\"\n",
+        group.0.display(),
+        program()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let server = Running::start(script.to_str().unwrap(), "", &site).await;
+    let log = server.error_log();
+    let quarter = LIMIT / 4;
+    let said = format!(
+        "stored responses may take {} MB, a quarter of the {} MB that",
+        quarter >> 20,
+        LIMIT >> 20
+    );
+    assert!(log.contains(&said), "{log}");
+
+    // More than twice what may be kept, in junk keys.
+    let pages = 2 * quarter / 2000;
+    let mut askers = tokio::task::JoinSet::new();
+    const ASKERS: u64 = 8;
+    for asker in 0..ASKERS {
+        let mut client = server.connect().await;
+        askers.spawn(async move {
+            for page in (asker..pages).step_by(usize::try_from(ASKERS).unwrap()) {
+                let request = format!("GET /?junk={page} HTTP/1.1\r\nHost: site.test\r\n\r\n");
+                client.send(request).await;
+                let reply = client.receive(false).await.expect("a response");
+                assert_eq!(reply.status, 200);
+            }
+        });
+    }
+    while let Some(done) = askers.join_next().await {
+        done.unwrap();
+    }
+    let resident: u64 = descendants(server.pid()).into_iter().map(resident).sum();
+    eprintln!("{} MB resident after {pages} junk keys", resident >> 20);
+    assert!(resident > quarter / 2, "the zone is in use: {resident}");
+    assert!(resident < quarter * 2, "{} MB", resident >> 20);
+    drop(server);
+}

@@ -1,0 +1,111 @@
+//! The program under test, end to end: one test program, a module for each feature or directive.
+//! `cargo test -p mayfly --test program slice::` runs those of one module.
+//!
+//! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see how it behaves.
+
+mod access_log;
+mod add_header;
+mod attacks;
+mod auth_basic;
+mod auth_request;
+mod cache;
+mod cache_as_nginx;
+mod charset;
+mod command_line;
+mod compression;
+mod conditional_requests;
+mod daemon;
+mod error_page;
+mod geo;
+mod http1;
+mod huge_pages;
+mod limit_except;
+mod limit_rate;
+mod listen;
+mod map_and_set;
+mod memcached;
+mod mirror;
+mod php_pool;
+mod pipelining;
+mod privileges;
+mod process_names;
+mod proxy;
+mod proxy_protocol;
+mod published;
+mod reload;
+mod rewrite;
+mod sendfile;
+mod serve;
+mod signals;
+mod slice;
+mod ssi_gunzip;
+mod store;
+mod temporary_files;
+mod upstream;
+mod variables;
+mod wake_ups;
+mod wall_clock;
+mod worker_processes;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use testkit::running::Running;
+
+/// The program under test.
+fn program() -> &'static str {
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        let other = std::env::var("MAYFLY_UNDER_TEST");
+        other.unwrap_or_else(|_| env!("CARGO_BIN_EXE_mayfly").to_owned())
+    });
+    &PROGRAM
+}
+
+/// A server with this in its http block; see [`Running::start`].
+async fn start(http: &str) -> Running {
+    Running::start(program(), "", http).await
+}
+
+/// A server with one virtual server that has these directives.
+async fn site(directives: &str) -> Running {
+    site_with("", directives).await
+}
+
+/// The same with more in the http block.
+async fn site_with(http: &str, directives: &str) -> Running {
+    start(&one_server(http, directives)).await
+}
+
+/// The http block of [`site_with`].
+fn one_server(http: &str, directives: &str) -> String {
+    format!("{http}\nserver {{ listen unix:%%/http; server_name site.test;\n{directives}\n}}")
+}
+
+/// Whether PHP-FPM is installed; says so where it is not.
+fn has_php_fpm() -> bool {
+    let found = ::php_pool::find_php_fpm(None).is_ok();
+    if !found {
+        eprintln!("skipped: no php-fpm");
+    }
+    found
+}
+
+/// The names of what lies in a folder, sorted.
+fn file_names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            let name = entry.expect("an entry").file_name();
+            name.to_string_lossy().into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+fn gzip(text: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_ref()).expect("memory");
+    encoder.finish().expect("memory")
+}

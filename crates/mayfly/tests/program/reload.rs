@@ -1,0 +1,102 @@
+//! A reload (HUP): the whole new configuration or none of it, and nothing stored is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use testkit::client::Target;
+use testkit::fake_php::{FakePhp, Script};
+use testkit::process::Signal;
+use testkit::wait::until;
+use tokio::sync::Semaphore;
+
+use crate::signals::gated;
+use crate::start;
+
+#[tokio::test]
+async fn bad_reload_leaves_the_running_server_untouched() {
+    let http = "server { listen unix:%%/http; return 200 one; }";
+    let server = start(http).await;
+    server.rewrite(
+        "",
+        "server { listen unix:%%/http; return 200 two; retrun 200; }",
+    );
+    server.signal(Signal::HUP);
+    until("the complaint", || {
+        server.error_log().contains("unknown directive \"retrun\"")
+    })
+    .await;
+    assert_eq!(server.target().get("/").await.text(), "one");
+    // What cannot be bound is no better.
+    server.rewrite("", "server { listen unix:%%/none/http; return 200 three; }");
+    server.signal(Signal::HUP);
+    until("the complaint", || {
+        server.error_log().contains("bind() to unix:")
+    })
+    .await;
+    assert_eq!(server.target().get("/").await.text(), "one");
+}
+
+#[tokio::test]
+async fn reload_takes_new_sockets_and_lets_old_ones_go() {
+    let server = start("server { listen unix:%%/http; listen unix:%%/old; return 200 one; }").await;
+    server.rewrite(
+        "",
+        "server { listen unix:%%/http; listen unix:%%/new; return 200 two; }",
+    );
+    server.signal(Signal::HUP);
+    until("the reload", || server.error_log().contains("reloaded")).await;
+    assert_eq!(server.target().get("/").await.text(), "two");
+    assert_eq!(Target(server.path("new")).get("/").await.text(), "two");
+    assert!(!server.path("old").exists(), "its file is removed");
+}
+
+#[tokio::test]
+async fn reload_keeps_what_is_stored() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = runs.clone();
+    let php = FakePhp::tcp(move |_| {
+        let run = counted.fetch_add(1, Ordering::SeqCst) + 1;
+        Script::page("Content-Type: text/plain\r\n", format!("run {run}"))
+    })
+    .await;
+    let http = |text: &str| {
+        format!(
+            "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n\
+             server {{ listen unix:%%/http; location /text {{ return 200 {text}; }}\n\
+             location / {{ fastcgi_pass {}; fastcgi_cache zone; fastcgi_cache_key $request_uri;\n\
+             fastcgi_cache_valid 200 1h; }} }}",
+            php.address()
+        )
+    };
+    let server = start(&http("one")).await;
+    assert_eq!(server.target().get("/page").await.text(), "run 1");
+    server.rewrite("", &http("two"));
+    server.signal(Signal::HUP);
+    until("the reload", || server.error_log().contains("reloaded")).await;
+    assert_eq!(server.target().get("/text").await.text(), "two");
+    assert_eq!(server.target().get("/page").await.text(), "run 1");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn request_under_way_is_finished_with_the_configuration_it_began_with() {
+    let gate = Arc::new(Semaphore::new(0));
+    let php = gated(&gate).await;
+    let http = |text: &str| {
+        format!(
+            "server {{ listen unix:%%/http; add_header X-Which {text}; location /now {{ return 200; }}\n\
+             location / {{ fastcgi_pass {}; }} }}",
+            php.address()
+        )
+    };
+    let server = start(&http("one")).await;
+    let target = server.target();
+    let request = tokio::spawn(async move { target.get("/").await });
+    until("PHP has the request", || php.requests() == 1).await;
+    server.rewrite("", &http("two"));
+    server.signal(Signal::HUP);
+    until("the reload", || server.error_log().contains("reloaded")).await;
+    assert_eq!(server.target().get("/now").await.field("x-which"), "two");
+    gate.add_permits(1);
+    assert_eq!(request.await.expect("a response").field("x-which"), "one");
+}

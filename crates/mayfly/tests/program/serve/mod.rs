@@ -1,0 +1,194 @@
+//! What `mayfly serve` does for applications that it knows, with a real PHP.
+
+mod http_upstream;
+mod options;
+mod several_applications;
+mod unreadable_folders;
+
+use std::io::Read as _;
+use std::time::{Duration, Instant};
+
+use testkit::client::{Reply, Target};
+use testkit::fake_http::{FakeHttp, Script};
+use testkit::serving::Serving;
+use testkit::wait::TIMEOUT;
+
+use crate::program;
+
+async fn serve(files: &[(&str, &str)], ttl: &str) -> Serving {
+    Serving::start_site(program(), files, &["--ttl", ttl, "--workers", "2"]).await
+}
+
+/// Every page is another one; wrong addresses are told as WordPress tells them.
+const WORDPRESS: &[(&str, &str)] = &[
+    (
+        "index.php",
+        "<?php header('Content-Type: text/html');
+        $path = strtok($_SERVER['REQUEST_URI'], '?');
+        if ($path == '/favicon.ico') { header('Location: /logo.png', true, 302); exit; }
+        if ($path != '/' && $_SERVER['REQUEST_METHOD'] == 'GET') {
+            http_response_code(404);
+            header('Expires: Wed, 11 Jan 1984 05:00:00 GMT');
+            header('Cache-Control: no-cache, must-revalidate, max-age=0');
+        }
+        echo str_repeat('<p>', 1000), uniqid();",
+    ),
+    ("wp-load.php", "<?php"),
+    ("wp-settings.php", "<?php"),
+    ("wp-includes/version.php", "<?php"),
+    ("wp-includes/style.css", "body { color: black }"),
+];
+
+fn seen(reply: &Reply) -> (u16, &str) {
+    (reply.status, reply.x_cache())
+}
+
+#[tokio::test]
+async fn wrong_addresses_and_their_like_reach_wordpress_once() {
+    let server = serve(WORDPRESS, "1h").await;
+    let target = server.target();
+    for (path, status) in [
+        ("/no/such/page", 404),
+        ("/wp-content/no.png", 404),
+        ("/favicon.ico", 302),
+        ("/?replytocom=5", 200),
+    ] {
+        let first = target.get(path).await;
+        assert_eq!(seen(&first), (status, "MISS"), "{path}");
+        let second = target.get(path).await;
+        assert_eq!(seen(&second), (status, "HIT"), "{path}");
+        assert_eq!(first.text(), second.text(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_logged_in_gets_an_answer_of_their_own_and_a_write_drops_all() {
+    let server = serve(WORDPRESS, "1h").await;
+    let target = server.target();
+    let own = "Cookie: wordpress_logged_in_x=1\r\n";
+    for path in ["/a", "/b"] {
+        target.get(path).await;
+        assert_eq!(seen(&target.get(path).await), (404, "HIT"));
+        assert_eq!(seen(&target.get_with(path, own).await), (404, "BYPASS"));
+    }
+    let home = target.get("/").await.text();
+    let written = target.ask("POST", "/new", own, "title=a").await;
+    assert_eq!(written.status, 200);
+    for path in ["/a", "/b"] {
+        assert_eq!(seen(&target.get(path).await), (404, "MISS"));
+        assert_eq!(seen(&target.get(path).await), (404, "HIT"));
+    }
+    assert_eq!(target.get("/").await.text(), home, "other pages stay");
+}
+
+#[tokio::test]
+async fn pages_and_files_are_compressed() {
+    let server = serve(WORDPRESS, "1h").await;
+    let target = server.target();
+    let plain = target.get("/").await.text();
+    for coding in ["br", "zstd", "gzip"] {
+        let fields = format!("Accept-Encoding: {coding}\r\n");
+        let reply = target.get_with("/", &fields).await;
+        assert_eq!(reply.field("content-encoding"), coding);
+        assert!(reply.body.len() < 200);
+        assert!(expanded(&reply) == plain);
+    }
+}
+
+fn expanded(reply: &Reply) -> String {
+    let body = &reply.body[..];
+    let mut text = String::new();
+    let read = match reply.field("content-encoding") {
+        "br" => brotli::Decompressor::new(body, 4096).read_to_string(&mut text),
+        "gzip" => flate2::read::GzDecoder::new(body).read_to_string(&mut text),
+        _ => zstd::stream::read::Decoder::new(body)
+            .and_then(|mut decoder| decoder.read_to_string(&mut text)),
+    };
+    read.expect("it can be expanded");
+    text
+}
+
+/// MediaWiki with `$wgUseCdn`: it lets proxies keep its pages for five hours.
+fn mediawiki(settings: &'static str) -> Vec<(&'static str, &'static str)> {
+    let page = "<?php header('Content-Type: text/html');
+        header('Cache-Control: s-maxage=18000, must-revalidate, max-age=0');
+        if (str_contains($_SERVER['REQUEST_URI'], 'Missing')) { http_response_code(404); }
+        echo uniqid();";
+    vec![
+        ("index.php", page),
+        ("load.php", page),
+        ("includes/WebStart.php", "<?php"),
+        ("LocalSettings.php", settings),
+    ]
+}
+
+async fn purge(target: &Target, url: &str) -> u16 {
+    target
+        .ask("PURGE", url, "User-Agent: MediaWiki/1.39\r\n", "")
+        .await
+        .status
+}
+
+#[tokio::test]
+async fn an_edit_in_mediawiki_is_seen_at_once() {
+    let settings = "<?php\n$wgUseCdn = true;\n  $wgCdnServers = [ '127.0.0.1:8080' ];\n";
+    let server = serve(&mediawiki(settings), "20ms").await;
+    let target = server.target();
+    for (path, status) in [("/wiki/Page", 200), ("/wiki/Missing", 404)] {
+        assert_eq!(seen(&target.get(path).await), (status, "MISS"));
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        // MediaWiki says when it changes, so it is kept for longer than --ttl.
+        assert_eq!(seen(&target.get(path).await), (status, "HIT"));
+        let url = format!("http://site.test{path}");
+        assert_eq!(purge(&target, &url).await, 200);
+        assert_eq!(seen(&target.get(path).await), (status, "MISS"));
+    }
+}
+
+#[tokio::test]
+async fn a_mediawiki_that_tells_nobody_of_edits_is_kept_for_the_ttl() {
+    let settings = "<?php\n$wgUseCdn = true;\n# $wgCdnServers = [ '127.0.0.1:8080' ];\n";
+    let server = serve(&mediawiki(settings), "20ms").await;
+    let target = server.target();
+    for path in ["/wiki/Page", "/index.php"] {
+        target.get(path).await;
+        let begun = Instant::now();
+        while target.get(path).await.x_cache() == "HIT" {
+            assert!(begun.elapsed() < TIMEOUT, "{path} stays");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// The line that tells an operator why a crawler keeps the application busy.
+#[tokio::test]
+async fn a_flood_of_answers_that_are_not_stored_is_told_with_its_reason() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let held = gate.clone();
+    let http = FakeHttp::start(move |_| {
+        Script::new()
+            .wait_for(&held)
+            .raw("HTTP/1.1 404 No\r\nCache-Control: no-cache\r\nContent-Length: 2\r\n\r\nno")
+    })
+    .await;
+    let server = Serving::start(program(), &http.url(), &["--ttl", "1s"]).await;
+    let mut crawlers = Vec::new();
+    for page in 0..60 {
+        let mut client = server.connect().await;
+        client
+            .send(format!("GET /{page} HTTP/1.1\r\nHost: site.test\r\n\r\n"))
+            .await;
+        crawlers.push(client);
+    }
+    // Sixty times this is how long the application was busy.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    gate.add_permits(60);
+    for mut client in crawlers {
+        let reply = client.receive(false).await.expect("a response");
+        assert_eq!(reply.status, 404);
+    }
+    let log = server.error_log();
+    let line = "answers that are not stored keep the upstream busy";
+    assert_eq!(log.matches(line).count(), 1, "{log}");
+    assert!(log.contains("for the reason \"no-cache\""), "{log}");
+}

@@ -1,0 +1,131 @@
+//! The wall clock is set while the server runs: what is shown follows, in both directions, and
+//! stored pages neither become stale nor stay fresh by it. The program sees a clock of the
+//! test's (`scripts/faults/wall_clock.c`); the machine's stays as it is.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tempfile::TempDir;
+use testkit::fake_php::{FakePhp, Script};
+use testkit::running::Running;
+
+use crate::program;
+
+const HOUR: i64 = 3600;
+
+/// A clock that the test sets.
+struct Clock {
+    folder: TempDir,
+}
+
+impl Clock {
+    /// `None` where there is no C compiler, or programs cannot be lent a library.
+    fn make() -> Option<Clock> {
+        let folder = tempfile::tempdir().unwrap();
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/faults/wall_clock.c");
+        let made = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .arg(folder.path().join("clock.so"))
+            .arg(source)
+            .status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no C compiler");
+            return None;
+        }
+        let clock = Clock { folder };
+        clock.set(0);
+        let script = format!(
+            "#!/bin/sh\nexport LD_PRELOAD={0}/clock.so WALL_CLOCK_FILE={0}/ahead\nexec {1} \"$@\"\n",
+            clock.folder.path().display(),
+            program()
+        );
+        let path = clock.program();
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        Some(clock)
+    }
+
+    /// The program, as it sees this clock.
+    fn program(&self) -> String {
+        self.folder.path().join("mayfly").display().to_string()
+    }
+
+    fn set(&self, ahead: i64) {
+        std::fs::write(self.folder.path().join("ahead"), ahead.to_ne_bytes()).unwrap();
+    }
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_secs()).unwrap()
+}
+
+/// By how many hours a date is ahead, to the nearest.
+fn hours_ahead(date: &str) -> i64 {
+    let date = httpdate::parse_http_date(date).unwrap_or_else(|_| panic!("{date:?}"));
+    let seconds = i64::try_from(date.duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap();
+    (seconds - now() + HOUR / 2).div_euclid(HOUR)
+}
+
+#[tokio::test]
+async fn what_is_shown_follows_the_wall_clock_and_stored_pages_live_as_long_as_they_were_to() {
+    let Some(clock) = Clock::make() else { return };
+    let php = FakePhp::tcp(|request| {
+        let head = match request.param("REQUEST_URI") {
+            // Dated by the right clock, without a Date to compare with.
+            "/expires" => format!(
+                "Expires: {}\r\n",
+                httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(7200))
+            ),
+            _ => "X-Accel-Expires: 1800\r\n".to_owned(),
+        };
+        Script::page(&format!("Content-Type: text/html\r\n{head}"), "page").at_once()
+    })
+    .await;
+    let site = php.cached_site("expires 24h; ssi on; } location /msec { return 200 $msec; ");
+    let main = "env LD_PRELOAD; env WALL_CLOCK_FILE;";
+    // An hour late from the start, as after a boot without a battery.
+    clock.set(-HOUR);
+    let server = Running::start(&clock.program(), main, &site).await;
+    let target = server.target();
+    let first = target.get("/page").await;
+    assert_eq!(first.x_cache(), "MISS");
+    assert_eq!(
+        hours_ahead(first.field("date")),
+        -1,
+        "the clock of the test is used"
+    );
+    for (ahead, hours) in [(0, 0), (5 * HOUR, 5), (-3 * HOUR, -3), (0, 0)] {
+        clock.set(ahead);
+        // The server looks at the wall clock a few times a second.
+        let begun = std::time::Instant::now();
+        let page = loop {
+            let page = target.get("/page").await;
+            let is_followed = hours_ahead(page.field("date")) == hours;
+            if is_followed || begun.elapsed() > std::time::Duration::from_secs(5) {
+                break page;
+            }
+        };
+        assert_eq!(page.x_cache(), "HIT", "a step makes nothing stale");
+        assert_eq!(hours_ahead(page.field("date")), hours);
+        assert_eq!(hours_ahead(page.field("expires")), hours + 24);
+        let age: u64 = page.field("age").parse().unwrap();
+        assert!(age < 60, "{age}");
+        let msec = target.get("/msec").await.text();
+        let seconds: i64 = msec.split('.').next().unwrap().parse().unwrap();
+        assert!((seconds - now() - ahead).abs() < 60, "{msec}");
+    }
+    // Read once the clock is right: two hours, not three.
+    let dated = target.get("/expires").await;
+    assert_eq!(dated.x_cache(), "MISS");
+    let ttl = target
+        .get("/expires")
+        .await
+        .field("cache-status")
+        .to_owned();
+    let seconds: i64 = ttl.split("ttl=").nth(1).unwrap().parse().unwrap();
+    assert!((7000..=7200).contains(&seconds), "{ttl}");
+}

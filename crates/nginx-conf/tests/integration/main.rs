@@ -1,0 +1,6 @@
+//! One test program of the parser.
+
+mod golden;
+mod nginx_agrees;
+mod properties;
+mod regressions;

@@ -1,0 +1,110 @@
+//! Cookies and the cache: which do not count, which tell sessions apart, and whether a request
+//! has some that its key does not hold.
+
+use std::hash::{BuildHasher, Hasher};
+
+use http1::RequestHead;
+use site::{CacheRules, CookieInKey};
+
+use super::policy::Plan;
+use crate::exchange::request::{Request, WRITER_COOKIE};
+use crate::exchange::variable;
+
+/// With `cache_private`: appends the session's cookies to the key, so that it
+/// holds the whole identity, and gives the group that its copies count against.
+pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> Option<u64> {
+    let private = rules.private.as_ref()?;
+    let identity_start = key.len();
+    for (name, value) in cookies(&request.head) {
+        if private.cookies.iter().any(|glob| matches_glob(glob, name)) {
+            // NUL cannot stand in a field, so no key without a session looks like this.
+            key.push(0);
+            key.extend_from_slice(name);
+            key.push(b'=');
+            key.extend_from_slice(value);
+        }
+    }
+    let identity = &key[identity_start..];
+    if identity.is_empty() {
+        return None;
+    }
+    let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
+    hasher.write(identity);
+    Some(hasher.finish())
+}
+
+/// Cookies of a request: name and value.
+pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.field_all(b"cookie")
+        .flat_map(|value| value.split(|&byte| byte == b';'))
+        .filter_map(|pair| {
+            let pair = pair.trim_ascii();
+            let equals = pair.iter().position(|&byte| byte == b'=')?;
+            Some((&pair[..equals], &pair[equals + 1..]))
+        })
+}
+
+/// Has the request cookies that count and that its key does not hold?
+pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
+    let rules = plan.rules;
+    let in_key = &rules.cookies_in_key;
+    let is_ignored = |name: &[u8]| {
+        let ignored = rules.ignored_cookies.iter();
+        let named = in_key.iter().filter_map(|part| match part {
+            CookieInKey::Named(named) => Some(named),
+            _ => None,
+        });
+        ignored.clone().any(|glob| matches_glob(glob, name))
+            || named.clone().any(|named| named.eq_ignore_ascii_case(name))
+            || name == WRITER_COOKIE
+    };
+    let fields = request.head.field_all(b"cookie");
+    let has_none = fields
+        .flat_map(|value| value.split(|&byte| byte == b';'))
+        .map(|pair| pair.split(|&byte| byte == b'=').next().unwrap_or_default())
+        .map(<[u8]>::trim_ascii)
+        .all(|name| name.is_empty() || is_ignored(name));
+    // A session's copies are told apart by its cookies.
+    if plan.session.is_some() || has_none {
+        return false;
+    }
+    !in_key.iter().any(|part| match part {
+        CookieInKey::All => true,
+        CookieInKey::Named(_) => false,
+        CookieInKey::Slot(slot) => {
+            let value = request.extras.slots.get(slot.0);
+            value.is_some_and(|value| value.as_ref().is_some_and(|value| !value.is_empty()))
+        }
+        CookieInKey::Map(id) => {
+            let value = variable::evaluate_map(request, *id);
+            let configuration = request.configuration.clone();
+            let default = &configuration.site.http.maps[id.0].default;
+            !value.is_empty() && value != variable::evaluate(request, default)
+        }
+    })
+}
+
+/// `*` at the end stands for anything.
+pub fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
+    match glob.strip_suffix(b"*") {
+        Some(prefix) => name.starts_with(prefix),
+        None => glob == name,
+    }
+}
+
+/// Appends the cookies that count, as they would stand in a Cookie field.
+pub fn put_counted_cookies(head: &RequestHead, ignored: &[Box<[u8]>], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    for (name, value) in cookies(head) {
+        if ignored.iter().any(|glob| matches_glob(glob, name)) {
+            continue;
+        }
+        if out.len() > start {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(name);
+        out.push(b'=');
+        out.extend_from_slice(value);
+    }
+    out.len() > start
+}

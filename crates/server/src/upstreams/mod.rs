@@ -1,0 +1,6 @@
+//! Upstreams: found by name, watched, asked.
+
+pub mod fetch;
+pub mod health;
+pub mod naming;
+pub mod upstream_tls;

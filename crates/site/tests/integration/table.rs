@@ -1,0 +1,194 @@
+//! Checks every entry of the directive table: examples and defaults are accepted, names are
+//! unique, and every entry is documented.
+
+use site::directives::{self, Context, Directive, Effect, Ending};
+
+use crate::reading::read;
+
+/// A configuration around `line`, with everything that examples refer to.
+fn configuration_with(context: Context, line: &str) -> String {
+    let http = |inner: &str| {
+        format!(
+            "php_pool www {{ workers 2; user www-data; }}\n\
+             http {{\n\
+             fastcgi_cache_path /run/mayfly/pages keys_zone=pages:10m;\n\
+             limit_req_zone $binary_remote_addr zone=ip:10m rate=1r/s;\n\
+             limit_conn_zone $binary_remote_addr zone=addr:10m;\n\
+             {inner}\n}}\n"
+        )
+    };
+    match context {
+        Context::Main if line.starts_with("http") => line.to_owned(),
+        Context::Main => format!("{line}\n{}", http("")),
+        Context::Events => format!("events {{ {line} }}\n{}", http("")),
+        Context::Http => http(line),
+        Context::Server => http(&format!("server {{\n{line}\n}}")),
+        Context::Location => http(&format!("server {{ location /x/ {{\n{line}\n}} }}")),
+        Context::LocationIf => http(&format!(
+            "server {{ location /x/ {{ if ($args) {{\n{line}\n}} }} }}"
+        )),
+        Context::LimitExcept => http(&format!(
+            "server {{ location /x/ {{ limit_except GET {{\n{line}\n}} }} }}"
+        )),
+        Context::ServerIf => http(&format!("server {{ if ($args) {{\n{line}\n}} }}")),
+        Context::Upstream => http(&format!(
+            "upstream u {{\n{line}\nserver 127.0.0.1:9001;\n}}"
+        )),
+        Context::PhpPool => format!("php_pool p {{\n{line}\n}}\n{}", http("")),
+    }
+}
+
+fn errors(text: &str) -> Vec<String> {
+    let reading = read(text);
+    reading
+        .diagnostics
+        .iter()
+        .filter(|it| it.is_error())
+        .map(|it| it.one_line(&reading.sources))
+        .collect()
+}
+
+#[test]
+fn every_example_is_accepted_in_every_context_of_its_directive() {
+    let mut wrong = Vec::new();
+    for directive in directives::all() {
+        for &context in directive.contexts {
+            // These two share a line with what they need around them.
+            if directive.name == "http" && context != Context::Main {
+                continue;
+            }
+            let text = configuration_with(context, directive.example);
+            let reading = read(&text);
+            let errors: Vec<_> = reading
+                .diagnostics
+                .iter()
+                .filter(|it| it.is_error())
+                .collect();
+            if !errors.is_empty() || reading.site.is_none() {
+                wrong.push(format!(
+                    "{} in {}: {errors:#?}",
+                    directive.name,
+                    context.name()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_default_is_accepted_as_a_value() {
+    let mut wrong = Vec::new();
+    for directive in directives::all() {
+        let Some(default) = directive
+            .default
+            .filter(|_| directive.ending == Ending::Semicolon)
+        else {
+            continue;
+        };
+        // Defaults that are told rather than written.
+        if default.contains("\"...\"") || default.contains(" or ") {
+            continue;
+        }
+        for name in directive.names() {
+            let context = directive.contexts[0];
+            let line = format!("{name} {default};");
+            let found = errors(&configuration_with(context, &line));
+            if !found.is_empty() {
+                wrong.push(format!("{line} {found:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_are_sorted_and_unique_within_their_context() {
+    let mut seen = std::collections::HashSet::new();
+    for (_, table) in directives::SECTIONS {
+        assert!(table.is_sorted_by_key(|it| it.name), "sorted by name");
+        for directive in *table {
+            for name in directive.names() {
+                for context in directive.contexts {
+                    assert!(
+                        seen.insert((name.clone(), *context)),
+                        "{name} in {}",
+                        context.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_entry_is_documented() {
+    for directive in directives::all() {
+        let Directive {
+            name,
+            short,
+            long,
+            example,
+            syntax,
+            arguments,
+            effect,
+            ..
+        } = directive;
+        assert!(
+            !short.is_empty() && !short.ends_with('.') && short.len() < 80,
+            "{name}: {short}"
+        );
+        assert!(long.ends_with('.') && long.len() > 20, "{name}: {long}");
+        assert!(example.ends_with([';', '}']), "{name}: {example}");
+        let has_syntax = !syntax.is_empty() && !syntax.starts_with('{');
+        assert_eq!(arguments.1 > 0, has_syntax, "{name}: {syntax}");
+        if let Effect::Ignored(why) | Effect::Missing(why) = effect {
+            assert!(!why.is_empty() && !why.ends_with('.'), "{name}: {why}");
+        }
+    }
+}
+
+/// More words than this are hard to follow for many readers.
+const MAX_SENTENCE_WORDS: usize = 32;
+
+#[test]
+fn no_sentence_of_an_entry_is_long() {
+    let mut long = Vec::new();
+    for directive in directives::all() {
+        // What stands in backticks counts as one word.
+        let pieces = directive.long.split('`').enumerate();
+        let prose: String = pieces
+            .map(|(index, piece)| if index % 2 == 0 { piece } else { "code" })
+            .collect();
+        let lines = prose.split('\n').flat_map(|line| line.split(". "));
+        for sentence in lines {
+            let words = sentence.split_whitespace().count();
+            if words > MAX_SENTENCE_WORDS {
+                long.push(format!("{}: {words} words: {sentence}", directive.name));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn what_is_unsupported_is_not_supported() {
+    for directive in directives::all() {
+        for name in directive.names() {
+            let advice = directives::unsupported(&name);
+            // A family of another protocol may have a member that is accepted.
+            let is_exception = name.ends_with("_temp_path");
+            assert!(
+                advice.is_none() || is_exception,
+                "{name} is in the list of what is missing"
+            );
+        }
+    }
+    for name in directives::unsupported_names() {
+        let shown = name.trim_end_matches('*');
+        assert!(
+            directives::unsupported(shown).is_some_and(|it| !it.advice.is_empty()),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! Processes of this machine, as `/proc` shows them.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::Child;
+
+pub use rustix::process::Signal;
+use rustix::process::{Pid, geteuid, kill_process};
+
+/// A child of the test, killed when dropped.
+#[derive(Debug)]
+pub struct KilledOnDrop(pub Child);
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether the test runs as root.
+pub fn is_root() -> bool {
+    geteuid().is_root()
+}
+
+/// # Panics
+/// When there is no such process.
+pub fn send_signal(pid: u32, signal: Signal) {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let sent = raw.map(|pid| kill_process(pid, signal));
+    assert!(
+        sent.is_some_and(|sent| sent.is_ok()),
+        "{signal:?} to process {pid}"
+    );
+}
+
+/// The state (`S`, `T`, `Z`, ...) and the parent of a process.
+pub fn state_and_parent(pid: u32) -> Option<(String, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
+}
+
+/// Whether it runs; one that nobody has waited for does not.
+pub fn is_alive(pid: u32) -> bool {
+    state_and_parent(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+/// The processes that `pid` started and that nobody has waited for.
+pub fn children(pid: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten();
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|&child| state_and_parent(child).is_some_and(|(_, parent)| parent == pid))
+        .collect()
+}
+
+/// The process and all that it started, directly or not.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        found.extend(children(*pid));
+        next += 1;
+    }
+    found
+}
+
+/// The effective user id of a process; `None` when it has ended.
+pub fn uid(pid: u32) -> Option<u32> {
+    let process = std::fs::metadata(format!("/proc/{pid}")).ok()?;
+    Some(process.uid())
+}
+
+/// The value of a line of `/proc/PID/status`; empty when there is none.
+pub fn status_line(pid: u32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let value = line.and_then(|line| line.strip_prefix(':'));
+    value.unwrap_or_default().trim().to_owned()
+}
+
+/// A port that nobody listens on at this moment.
+///
+/// # Panics
+/// When there is none.
+pub fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
