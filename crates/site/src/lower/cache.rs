@@ -237,7 +237,7 @@ impl Lowering<'_> {
             && self.warned.insert(word.span)
         {
             self.report(
-                Diagnostic::warning(word.span, "private and no-store are obeyed despite this line, for visitors whose cookies are not in the cache key")
+                Diagnostic::warning(word.span, "private and no-store still count for visitors whose cookies are not in the cache key")
                     .label("nginx would store such a page and show it to everybody")
                     .hint("write cache_shared on; requests with personal cookies then bypass the cache"),
             );

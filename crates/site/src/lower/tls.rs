@@ -61,9 +61,9 @@ impl Lowering<'_> {
             return None;
         };
         Some(TlsVerify {
-            trusted: self.path(&trusted),
+            trusted: self.path(trusted),
             depth,
-            crl: crl.map(|word| self.path(&word)),
+            crl: crl.map(|word| self.path(word)),
         })
     }
 
