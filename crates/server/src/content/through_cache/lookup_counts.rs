@@ -9,13 +9,14 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::base::clock;
+use crate::compose;
 use crate::content::pass::{PassDecision, decide, serve};
-use crate::exchange::active_configuration::{ActiveConfiguration, Resources};
+use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
-use crate::log::{access_log, error_log};
+use crate::live::Resources;
 use crate::route;
 use crate::route::Located;
 use crate::transport::client::ClientSide;
@@ -49,14 +50,9 @@ impl Site {
         let loader = nginx_conf::FileLoader;
         let reading = site::read(&path, directory.path(), None, Some(&log), &loader);
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
-        let resources = Resources {
-            error_logs: error_log::Registry::default(),
-            access_logs: access_log::Registry::default(),
-            pools: Default::default(),
-        };
         let site = reading.site.unwrap();
         Site {
-            configuration: ActiveConfiguration::build(site, resources, None).unwrap(),
+            configuration: compose::configuration(site, Resources::default(), None).unwrap(),
             permits,
             arrived,
             _directory: directory,
@@ -64,7 +60,7 @@ impl Site {
     }
 
     fn zone(&self) -> &Arc<Zone> {
-        &self.configuration.zones[0]
+        &self.configuration.live.zones[0]
     }
 
     /// Hits, stale hits, misses.
