@@ -17,6 +17,7 @@ use crate::exchange::handled::Handled;
 use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 use crate::live::Resources;
+use crate::live::log_sinks::LogSinks;
 use crate::route;
 use crate::route::Located;
 use crate::transport::client::ClientSide;
@@ -50,9 +51,13 @@ impl Site {
         let loader = nginx_conf::FileLoader;
         let reading = site::read(&path, directory.path(), None, Some(&log), &loader);
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
+        let resources = Resources {
+            log_sinks: LogSinks::default(),
+            pools: Default::default(),
+        };
         let site = reading.site.unwrap();
         Site {
-            configuration: compose::configuration(site, Resources::default(), None).unwrap(),
+            configuration: compose::configuration(site, resources, None).unwrap(),
             permits,
             arrived,
             _directory: directory,
