@@ -11,7 +11,7 @@
 //!                   └ alone ───────────────────────► fetch alone, store if it may be
 //! ```
 //!
-//! A led fetch runs in a task of its own: it belongs to the cache and goes on
+//! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
 pub mod cookies;
