@@ -131,12 +131,12 @@ impl Slices {
                 return Err(Truncated);
             };
             let Some(bytes) = current.next().await? else {
-                self.report("a slice that is too short");
+                self.report("the slice is shorter than its Content-Range says");
                 return Err(Truncated);
             };
             let (from, to) = (self.at, self.at.saturating_add(bytes.len() as u64));
             if to > self.slice_end {
-                self.report("a slice that is too long");
+                self.report("the slice is longer than its Content-Range says");
                 return Err(Truncated);
             }
             self.at = to;
@@ -184,7 +184,7 @@ impl Slices {
         }
         if found.complete != self.complete {
             self.report(format_args!(
-                "the response has {} bytes in this slice and {} in the first",
+                "the response has {} bytes according to this slice and {} according to the first",
                 found.complete, self.complete
             ));
             self.forget(found.complete);
