@@ -20,7 +20,6 @@ use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::mirror;
 use crate::content::slice;
 use crate::content::through_cache::policy;
-use crate::content::through_cache::policy::CachePlan;
 use crate::content::{files, pass};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::captures::Failures;
@@ -279,7 +278,7 @@ enum Begun<'a> {
     /// The key may be made of the request's body, which is to be taken first.
     Body(&'a Arc<Pass>),
     /// Somebody has to be asked.
-    Must(&'a Arc<Pass>, CachePlan<'a>),
+    Must(&'a Arc<Pass>, pass::UpstreamPlan<'a>),
 }
 
 /// A round, as far as nobody has to be waited for: all of it for a hit or a file.
@@ -553,9 +552,9 @@ fn begin_content<'a>(request: &mut Request, configuration: &'a ActiveConfigurati
     let handled = match &location.settings.content {
         Content::Files => files::serve(request),
         Content::Pass(pass) if policy::asks_by_body(request, pass) => return Begun::Body(pass),
-        Content::Pass(pass) => match pass::at_once(request, configuration, pass) {
-            pass::AtOnce::Handled(handled) => handled,
-            pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
+        Content::Pass(pass) => match pass::decide(request, configuration, pass) {
+            pass::PassDecision::Handled(handled) => handled,
+            pass::PassDecision::UpstreamNeeded(plan) => return Begun::Must(pass, plan),
         },
         Content::Handler(_) => match location.content_handler {
             Some(handle) => handle(request),
@@ -578,9 +577,9 @@ async fn finish_content(
             if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                 return Handled::Status(status);
             }
-            match pass::at_once(request, configuration, pass) {
-                pass::AtOnce::Handled(handled) => handled,
-                pass::AtOnce::Must(plan) => {
+            match pass::decide(request, configuration, pass) {
+                pass::PassDecision::Handled(handled) => handled,
+                pass::PassDecision::UpstreamNeeded(plan) => {
                     Box::pin(pass::serve(request, pass, plan, client)).await
                 }
             }

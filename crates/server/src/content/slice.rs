@@ -19,7 +19,7 @@ pub mod range;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
+use http_cache::{Millis, PurgeMode, PurgeTarget};
 use site::{Content, LogLevel};
 
 use crate::base::clock;
@@ -212,7 +212,7 @@ impl Slices {
             let CachePlan::Use(plan) = policy::plan(&mut self.asked, &configuration, pass) else {
                 return;
             };
-            let target = PurgeTarget::Key(KeyRef::new(&plan.key));
+            let target = PurgeTarget::Key(plan.key.as_ref());
             plan.zone.purge(target, PurgeMode::Hard, now);
             start = start.saturating_add(self.size);
             if start >= end {
