@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use server::exchange::active_configuration::DefaultMemory;
+use server::live::cache_zones::DefaultMemory;
 use site::{Content, Process, Site};
 use tokio::sync::mpsc;
 use tokio::time::Instant;

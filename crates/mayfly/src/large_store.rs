@@ -28,6 +28,7 @@ pub async fn watch(shared: Weak<Shared>) {
 
 fn stored_bytes(configuration: &ActiveConfiguration) -> u64 {
     configuration
+        .live
         .zones
         .iter()
         .map(|zone| zone.used_bytes())

@@ -5,8 +5,11 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use server::exchange::active_configuration::{ActiveConfiguration, PoolAddress, Resources};
-use server::log::{access_log, error_log};
+use server::compose;
+use server::exchange::active_configuration::ActiveConfiguration;
+use server::live::Resources;
+use server::live::log_sinks::LogSinks;
+use server::live::upstream_groups::PoolAddress;
 use server::worker::{self, Shared, Sockets};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
@@ -116,11 +119,8 @@ impl Serving {
     fn apply(&self, status: &PoolStatus) {
         let configuration = self.shared.configuration();
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
-        for (group, model) in configuration
-            .groups
-            .iter()
-            .zip(&configuration.site.http.groups)
-        {
+        let groups = configuration.live.groups.groups().iter();
+        for (group, model) in groups.zip(&configuration.site.http.groups) {
             // Those that names stand for come behind the others.
             let written = model.servers.iter().filter(|server| !server.is_name());
             for (index, server) in written.enumerate() {
@@ -140,9 +140,8 @@ impl Serving {
     pub fn reopen(&self, logs: &LogFiles) {
         let configuration = self.shared.configuration();
         // Without descriptors left, lines go on into the old files.
-        if let (Ok(error_files), Ok(access_files)) = (logs.descriptors(), logs.descriptors()) {
-            configuration.error_logs.replace_files(error_files);
-            configuration.access_logs.replace_files(access_files);
+        if let Ok(files) = logs.descriptors() {
+            configuration.live.log_sinks.replace_files(files);
             self.shared.logs_reopened();
         }
     }
@@ -166,7 +165,7 @@ impl Serving {
     /// Closes kept connections to PHP: a worker waits for its client.
     pub fn close_idle_upstreams(&self) {
         let configuration = self.shared.configuration();
-        for group in &configuration.groups {
+        for group in configuration.live.groups.groups() {
             let servers = group.snapshot(0);
             servers
                 .iter()
@@ -201,18 +200,13 @@ fn build(
             },
         )
     });
-    let descriptors = || {
-        logs.descriptors()
-            .map_err(|error| format!("open() failed: {error}"))
-    };
-    let error_logs = error_log::Registry::with_files(descriptors()?);
-    let access_logs = access_log::Registry::with_files(descriptors()?);
+    let files = logs.descriptors();
+    let files = files.map_err(|error| format!("open() failed: {error}"))?;
     let resources = Resources {
-        error_logs,
-        access_logs,
+        log_sinks: LogSinks::with_files(files),
         pools: addresses.collect(),
     };
     let configuration =
-        ActiveConfiguration::build(site, resources, previous).map_err(|error| error.to_string())?;
+        compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
     Ok((configuration, sockets, pools))
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Weak};
 use tokio::task::JoinSet;
 
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::upstreams::health;
+use crate::exchange::without_client;
+use crate::upstreams::health::Require;
+use crate::upstreams::{health, naming};
 use crate::worker::Shared;
 
 /// Runs the tasks of whatever configuration is in force. Never ends.
@@ -35,13 +37,17 @@ pub async fn run(shared: Arc<Shared>) {
 }
 
 fn begin(configuration: &Arc<ActiveConfiguration>, tasks: &mut JoinSet<()>) {
-    for followed in configuration
-        .names
-        .followed(&configuration.site, &configuration.groups)
-    {
-        tasks.spawn(followed.follow(Arc::downgrade(configuration)));
+    let (site, live) = (&configuration.site, &configuration.live);
+    for followed in naming::followed(site, live.groups.groups(), &live.names) {
+        let logs = site.process.error_logs.clone();
+        tasks.spawn(followed.follow(live.error_logs.clone(), logs));
     }
-    for check in health::checks(configuration) {
+    let weak = Arc::downgrade(configuration);
+    let require: Require = Arc::new(move |rules, answer| match weak.upgrade() {
+        Some(configuration) => without_client::require(&configuration, rules, answer),
+        None => Ok(()),
+    });
+    for check in health::checks(site, live, &require) {
         tasks.spawn(check.run());
     }
 }

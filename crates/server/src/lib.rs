@@ -8,6 +8,7 @@
 //! exchange       requests, replies, templates: values that all of these share
 //! transport      sockets; bytes into requests, responses into bytes
 //! upstreams      an upstream is asked, for one client or for the cache
+//! live           what outlives a configuration: zones, groups, limits, open logs
 //! base           clock, timers, open files
 //! ```
 //!
@@ -17,13 +18,15 @@
 pub mod access;
 mod background;
 pub mod base;
+pub mod compose;
+
 pub mod content;
 pub mod exchange;
+pub mod live;
 pub mod log;
 pub mod pipeline;
 pub mod respond;
 pub mod route;
-pub mod stats;
 pub mod transport;
 pub mod upstreams;
 pub mod worker;

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http1::Fields;
 use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback, TryFiles};
 
-use crate::access::{addresses as access, gate, limit_conn, limit_req};
+use crate::access::{control, limit_conn, limit_req, real_ip};
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::mirror;
 use crate::content::slice;
@@ -23,9 +23,8 @@ use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
 use crate::content::{files, pass};
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::captures::Failures;
 use crate::exchange::handled::Handled;
-use crate::exchange::pattern;
-use crate::exchange::pattern::Failures;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
@@ -34,6 +33,7 @@ use crate::log::error_log;
 use crate::respond;
 use crate::route;
 use crate::route::Located;
+use crate::route::pattern;
 use crate::route::rewrite;
 use crate::route::rewrite::Rewritten;
 use crate::transport::body::RequestBody;
@@ -464,19 +464,19 @@ fn check_body_length(
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
     if !request.is_subrequest {
-        access::apply_real_ip(request);
+        real_ip::apply_real_ip(request);
     }
     let settings = request.settings_held();
     if !request.is_subrequest {
         if !settings.limits.connections.is_empty() {
             let configuration = request.configuration.clone();
-            if let Err(status) = limit_conn::check(request, &configuration.limit_conn) {
+            if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
                 return Some(Handled::Status(status));
             }
         }
         if !settings.limits.requests.is_empty() {
             let configuration = request.configuration.clone();
-            match limit_req::check(request, &configuration.limit_req) {
+            match limit_req::check(request, &configuration.live.limit_req) {
                 limit_req::Verdict::Pass => {}
                 limit_req::Verdict::Reject(status) => return Some(Handled::Status(status)),
                 limit_req::Verdict::Delay(pause) => {
@@ -488,8 +488,8 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
             }
         }
         // Whoever waits for an answer pays for a future of its own.
-        if gate::is_guarded(&settings)
-            && let Some(handled) = Box::pin(gate::check(request, client)).await
+        if request.compiled_location().is_guarded
+            && let Some(handled) = Box::pin(control::check(request, client)).await
         {
             return Some(handled);
         }
@@ -556,7 +556,10 @@ fn begin_content<'a>(request: &mut Request, configuration: &'a ActiveConfigurati
             pass::AtOnce::Handled(handled) => handled,
             pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
         },
-        Content::Handler(name) => crate::content::small::handle(name, request),
+        Content::Handler(_) => match request.compiled_location().content_handler {
+            Some(handle) => handle(request),
+            None => Handled::Status(500),
+        },
     };
     Begun::Handled(in_slices(request, handled))
 }

@@ -22,8 +22,8 @@ use crate::content::mirror;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::log::{access_log, error_log};
-use crate::stats::Stats;
 use crate::transport::connection;
+use crate::transport::connections::Connections;
 use crate::transport::facts::LocalAddress;
 use crate::transport::stream::ClientStream;
 use crate::worker_loads::{Accepted, ConnectionSlot, WorkerLoads};
@@ -101,14 +101,14 @@ fn next_generation() -> u64 {
 
 /// Counts a connection while it lives.
 pub struct Registration {
-    stats: Arc<Stats>,
+    connections: Arc<Connections>,
     key: usize,
     _seat: ConnectionSlot,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.stats.connections.remove(self.key);
+        self.connections.remove(self.key);
     }
 }
 
@@ -181,7 +181,7 @@ impl Shared {
             let _ = tokio::time::timeout(idle.pause, connected).await;
         }
         let seen = {
-            let stats = &self.glance().stats;
+            let stats = &self.glance().live.stats;
             (stats.accepted.load(Ordering::Relaxed), stats.requests.sum())
         };
         idle.pause = match seen == idle.seen {
@@ -205,8 +205,8 @@ impl Shared {
     pub fn stop_gracefully(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
-        let stats = self.glance().stats.clone();
-        stats.connections.for_each(ClientStream::close_if_idle);
+        let connections = self.glance().connections.clone();
+        connections.for_each(ClientStream::close_if_idle);
     }
 
     /// Resolves when what began under `configuration` has had its time after a reload:
@@ -229,10 +229,10 @@ impl Shared {
         stream: &Arc<ClientStream>,
         seat: ConnectionSlot,
     ) -> Registration {
-        let stats = self.glance().stats.clone();
-        let key = stats.connections.add(stream);
+        let connections = self.glance().connections.clone();
+        let key = connections.add(stream);
         Registration {
-            stats,
+            connections,
             key,
             _seat: seat,
         }
@@ -449,6 +449,7 @@ fn begin(
     shared
         .configuration
         .load()
+        .live
         .stats
         .accepted
         .fetch_add(1, Ordering::Relaxed);
@@ -521,6 +522,6 @@ async fn sweep(shared: Arc<Shared>) {
     let mut idle = IdlePause::default();
     loop {
         shared.pause(&mut idle).await;
-        shared.configuration().sweep(clock::now());
+        shared.configuration().live.sweep(clock::now());
     }
 }

@@ -20,12 +20,17 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use md5::{Digest, Md5};
 use sha1::Sha1;
-use site::LogLevel;
+use site::{Builtin as B, LogLevel};
 
 use crate::exchange::request::Request;
+use crate::exchange::value::put;
 use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
+
+pub const VARIABLES: Variables = &[(B::RemoteUser, Of(put_remote_user))];
 
 /// User files remembered by a thread: paths may come from variables.
 const MAX_FILES: usize = 32;
@@ -108,8 +113,17 @@ pub fn check(request: &mut Request) -> Verdict {
     Verdict::Challenge { realm }
 }
 
+/// The name that was checked, or the one given where none is asked for.
+fn put_remote_user(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if let Some(user) = &request.extras.remote_user {
+        return put(Some(user), out);
+    }
+    let given = credentials(request.head.field("authorization"));
+    put(given.as_ref().map(|(user, _)| user.as_slice()), out)
+}
+
 /// Name and password of an `Authorization: Basic` field (RFC 7617 §2).
-pub fn credentials(authorization: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
+fn credentials(authorization: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
     let (scheme, encoded) = authorization?.split_at_checked(b"Basic ".len())?;
     if !scheme.eq_ignore_ascii_case(b"Basic ") {
         return None;

@@ -1,5 +1,6 @@
 //! What everything else stands on and what knows nothing of requests.
 
+pub mod address;
 pub mod clock;
 pub mod deadline;
 pub mod decimal;

@@ -19,6 +19,7 @@ use crate::base::clock;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
+use crate::exchange::request_fields;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
@@ -103,7 +104,7 @@ fn failed(request: &Request, directory: &Path, error: &io::Error) -> Handled {
 
 /// The `callback` argument; 400 where it could be more than a name of JavaScript.
 fn callback(request: &Request) -> Result<Option<Vec<u8>>, u16> {
-    match variable::argument(&request.args, b"callback") {
+    match request_fields::argument(&request.args, b"callback") {
         None | Some(b"") => Ok(None),
         Some(name)
             if name

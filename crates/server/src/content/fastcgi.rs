@@ -1,11 +1,21 @@
 //! Requests in FastCGI's terms: the params that PHP finds in `$_SERVER`.
 
 use ::fastcgi::{Error, Params, ParamsEncoder};
-use site::{Exchange, FastCgi};
+use site::{Builtin as B, Content, Exchange, FastCgi};
 
 use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
+use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
+use crate::exchange::value::put;
 use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::route::pattern;
+
+pub const VARIABLES: Variables = &[
+    (B::FastcgiPathInfo, Of(put_path_info)),
+    (B::FastcgiScriptName, Of(put_script_name)),
+];
 
 /// The params of `fastcgi_param` and of the client's own fields.
 pub fn params(
@@ -53,4 +63,73 @@ pub fn params(
         }
     }
     encoder.finish()
+}
+
+fn put_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    split_path_info(request);
+    if let Some(split) = &request.extras.path_info {
+        return put(Some(&split.script), out);
+    }
+    out.extend_from_slice(&request.path);
+    let settings = request.settings_held();
+    if request.path.last() == Some(&b'/')
+        && let Content::Pass(pass) = &settings.content
+        && let Some(fastcgi) = pass.fastcgi()
+        && let Some(index) = &fastcgi.index
+    {
+        out.extend_from_slice(index);
+    }
+    true
+}
+
+fn put_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    split_path_info(request);
+    put(
+        request
+            .extras
+            .path_info
+            .as_ref()
+            .map(|split| split.info.as_slice())
+            .or(Some(b"")),
+        out,
+    )
+}
+
+/// Runs `fastcgi_split_path_info` once for the current path.
+fn split_path_info(request: &mut Request) {
+    let settings = request.settings_held();
+    let Content::Pass(pass) = &settings.content else {
+        return;
+    };
+    let Some(pattern) = pass
+        .fastcgi()
+        .and_then(|fastcgi| fastcgi.split_path_info.as_ref())
+    else {
+        return;
+    };
+    if request
+        .extras
+        .path_info
+        .as_ref()
+        .is_some_and(|split| split.for_path == request.path)
+    {
+        return;
+    }
+    let path = request.path.clone();
+    request.extras.forget_path_info();
+    if let Some(locations) = pattern::captures(request, pattern, &path) {
+        let group = |number| {
+            locations
+                .get(number)
+                .and_then(|(start, end)| path.get(start..end))
+                .unwrap_or_default()
+                .to_vec()
+        };
+        let (script, info) = (group(1), group(2));
+        request.extras.path_info = Some(PathInfo {
+            for_path: path,
+            script,
+            info,
+        });
+    }
 }

@@ -18,13 +18,17 @@ use std::path::Path;
 
 use bytes::Bytes;
 use http1::escape::escape_uri;
-use site::{Coding, LogLevel, Precompressed, Root};
+use site::{Builtin as B, Coding, LogLevel, Precompressed, Root};
 
 use crate::content::autoindex;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
+use crate::exchange::value::put;
 use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::exchange::variables::files::document_root;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
 use crate::respond;
@@ -33,12 +37,10 @@ use open::{Failure, Found, Kind, Wanted};
 
 pub use try_files::{TryOutcome, try_files};
 
-/// `root` or `alias` for this request, without the request's path.
-pub fn document_root(request: &mut Request) -> Vec<u8> {
-    let settings = request.settings_held();
-    let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
-    variable::evaluate(request, template)
-}
+pub const VARIABLES: Variables = &[(
+    B::RequestFilename,
+    Of(|request, out| put(Some(&request_path(request)), out)),
+)];
 
 /// The path on disk that the request's path stands for.
 pub fn request_path(request: &mut Request) -> Vec<u8> {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use site::{LogLevel, Mirror};
 use upstream::Class;
 
-use crate::content::{request_body, subrequest};
+use crate::content::request_body;
 use crate::exchange::request::Request;
+use crate::exchange::subrequest;
 use crate::log::error_log;
 use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;

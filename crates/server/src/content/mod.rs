@@ -1,6 +1,7 @@
 //! Who makes the response: one file for each kind of content.
 
 pub mod autoindex;
+pub mod empty_gif;
 pub mod fastcgi;
 pub mod files;
 pub mod memcached;
@@ -9,7 +10,6 @@ pub mod pass;
 pub mod proxy;
 mod request_body;
 pub mod slice;
-pub mod small;
 pub mod ssi;
-pub mod subrequest;
+pub mod stub_status;
 pub mod through_cache;

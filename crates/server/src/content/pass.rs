@@ -28,9 +28,9 @@ use crate::content::through_cache::purge::purge;
 use crate::content::{proxy, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
-use crate::exchange::pattern;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
+use crate::route::pattern;
 use crate::transport::client::ClientSide;
 
 use direct::direct;

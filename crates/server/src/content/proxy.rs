@@ -10,28 +10,34 @@ mod rewriting;
 use bytes::Bytes;
 use http_client::BodyFraming;
 use http1::{Framing, Version, escape, same_name};
-use site::{Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
+use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
 use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
+use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
+use crate::exchange::request_fields::put_field as put_request_field;
+use crate::exchange::value::put_address;
 use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
 use crate::transport::body::RequestBody;
 use crate::upstreams::fetch::HttpRequest;
 
 pub use rewriting::rewrite_fields;
 
-/// What a `proxy_pass` with variables came to for one request.
-#[derive(Debug, Clone, Default)]
-pub struct ProxyUrl {
-    /// Name of a group or `HOST:PORT` or `unix:PATH`.
-    pub group: String,
-    /// `$proxy_host` and `$proxy_port`
-    pub host: Vec<u8>,
-    pub port: Vec<u8>,
-    pub uri: Option<Vec<u8>>,
-}
+pub const VARIABLES: Variables = &[
+    (B::ProxyAddXForwardedFor, Of(put_forwarded_for)),
+    (
+        B::ProxyHost,
+        Of(|request, out| put_host(request, false, out)),
+    ),
+    (
+        B::ProxyPort,
+        Of(|request, out| put_host(request, true, out)),
+    ),
+];
 
 /// Reads the URL that a `proxy_pass` with variables stands for. Done once, before
 /// anything asks for `$proxy_host`.
@@ -46,10 +52,7 @@ pub fn settle_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
     let text = String::from_utf8_lossy(&text).into_owned();
     match parse_url(&text, proxy.is_tls) {
         Some(url) => {
-            let has_group = |name: &str| {
-                let groups = &request.configuration.site.http.groups;
-                groups.iter().any(|group| group.name == name)
-            };
+            let has_group = |name: &str| request.configuration.live.groups.named(name).is_some();
             let mut url = url;
             // A group is named without a port; an address needs one.
             if !url.group.starts_with("unix:") && !has_group(&url.group) && !names_port(&url.group)
@@ -120,7 +123,7 @@ fn rooted(uri: &str) -> Vec<u8> {
 }
 
 /// `$proxy_host` or `$proxy_port`.
-pub fn write_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> bool {
+fn put_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> bool {
     if let Some(url) = &request.extras.proxy_url {
         out.extend_from_slice(if wants_port { &url.port } else { &url.host });
         return true;
@@ -133,6 +136,14 @@ pub fn write_host(request: &Request, wants_port: bool, out: &mut Vec<u8>) -> boo
     };
     out.extend_from_slice(if wants_port { &proxy.port } else { &proxy.host });
     true
+}
+
+/// X-Forwarded-For as the client sent it, with the client's address behind it.
+fn put_forwarded_for(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if put_request_field(request, b"x_forwarded_for", out) {
+        out.extend_from_slice(b", ");
+    }
+    put_address(request.client, out)
 }
 
 /// A rendered request, and the body where `proxy_set_body` gives one.

@@ -12,11 +12,6 @@ mod run;
 mod scan;
 mod source;
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
-
 pub use source::Source;
 
 use crate::exchange::reply::Reply;
@@ -25,16 +20,6 @@ use crate::respond::{BodyFraming, SendError, Sender};
 
 /// Requests within requests: deeper than this is a cycle.
 pub const MAX_DEPTH: u8 = 20;
-
-/// What the commands of a page set; parts share it with the page.
-#[derive(Debug, Default)]
-pub struct Values {
-    pub variables: HashMap<Vec<u8>, Vec<u8>>,
-    /// Groups of the last pattern that matched.
-    pub groups: Vec<Option<Vec<u8>>>,
-}
-
-pub type Shared = Arc<Mutex<Values>>;
 
 /// Decides whether the body is run, and changes the fields accordingly.
 pub fn choose(request: &mut Request, reply: &mut Reply) {

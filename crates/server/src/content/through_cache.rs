@@ -28,6 +28,7 @@ mod storability;
 mod store_plan;
 mod storing;
 mod storing_policy;
+mod variables;
 
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ use http_cache::{
 };
 use site::Pass;
 use tokio::time::Instant;
+
+pub use variables::VARIABLES;
 
 use crate::base::clock;
 use crate::content::pass::direct::direct;

@@ -6,21 +6,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use site::{
-    Coding, Content, Listener, ListenerId, LocationId, RewriteOp, Server, ServerId, ServerTokens,
-    Settings, Site,
+    Coding, CompressionSettings, Content, Expires, Listener, ListenerId, LocationId, RewriteOp,
+    Server, ServerId, ServerTokens, Settings, Site,
 };
 
-use crate::access::gate;
-use crate::respond;
-use crate::respond::ServerLine;
-use crate::respond::recode;
+use crate::exchange::functions::{ContentHandler, Functions};
 
 /// One location.
 pub struct CompiledLocation {
     pub settings: Arc<Settings>,
+    /// Makes the response, where a directive of its own says so.
+    pub content_handler: Option<ContentHandler>,
     /// Nothing stands before the content: no limits, access rules, `try_files`,
     /// `mirror`, or proxies whose word is taken for the client's address.
     pub is_open: bool,
+    /// `allow`, `deny`, `auth_basic` or `auth_request` are to be asked.
+    pub is_guarded: bool,
     /// Responses leave as they are, but for a content coding: no fields are added, no
     /// body put together.
     pub adds_nothing: bool,
@@ -34,6 +35,15 @@ pub struct CompiledLocation {
     /// With `cache_shared`: what tells the location in cache keys from others that the same
     /// URL may lead to. Empty where the URL alone leads to it.
     pub name_in_key: Box<[u8]>,
+}
+
+/// The `Server` field of responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerLine {
+    Version,
+    Name,
+    /// Text of the operator's, evaluated for each request.
+    Text,
 }
 
 /// All locations of all servers.
@@ -50,14 +60,17 @@ pub struct CompiledLocations {
 pub struct CompiledLocationId(usize);
 
 impl CompiledLocations {
-    pub fn of(site: &Site) -> CompiledLocations {
+    pub fn of(site: &Site, functions: &Functions) -> CompiledLocations {
         let (mut first, mut locations) = (Vec::new(), Vec::new());
         for (id, server) in site.http.servers.iter().enumerate() {
             first.push(locations.len());
             let in_key = names_in_key(site, ServerId(id));
             let own = server.locations.iter().zip(in_key);
-            locations
-                .extend(own.map(|(location, name)| CompiledLocation::of(&location.settings, name)));
+            locations.extend(
+                own.map(|(location, name)| {
+                    CompiledLocation::of(&location.settings, name, functions)
+                }),
+            );
         }
         CompiledLocations {
             first,
@@ -165,25 +178,40 @@ fn has_one_server(listener: &Listener) -> bool {
 }
 
 impl CompiledLocation {
-    fn of(settings: &Arc<Settings>, name_in_key: Box<[u8]>) -> CompiledLocation {
-        let codings = recode::codings(&settings.compression);
+    fn of(
+        settings: &Arc<Settings>,
+        name_in_key: Box<[u8]>,
+        functions: &Functions,
+    ) -> CompiledLocation {
+        let codings = codings(&settings.compression);
         CompiledLocation {
             settings: settings.clone(),
+            content_handler: content_handler(settings, functions),
             is_open: is_open(settings),
+            is_guarded: is_guarded(settings),
             adds_nothing: adds_nothing(settings),
             recodes: settings.compression.gunzip || codings.iter().any(Option::is_some),
             codings,
-            is_paced: respond::is_pace_configured(settings),
-            server_line: ServerLine::of(&settings.headers.server_tokens),
+            is_paced: is_paced(settings),
+            server_line: server_line(&settings.headers.server_tokens),
             name_in_key,
         }
     }
 }
 
+fn content_handler(settings: &Settings, functions: &Functions) -> Option<ContentHandler> {
+    let Content::Handler(name) = settings.content else {
+        return None;
+    };
+    let mut handlers = functions.content_handlers.iter();
+    let (_, handler) = handlers.find(|(known, _)| *known == name)?;
+    Some(*handler)
+}
+
 fn is_open(settings: &Settings) -> bool {
     settings.limits.connections.is_empty()
         && settings.limits.requests.is_empty()
-        && !gate::is_guarded(settings)
+        && !is_guarded(settings)
         && settings.files.try_files.is_none()
         && settings.mirror.is_none()
         && settings.real_ip.from.is_empty()
@@ -193,8 +221,39 @@ fn adds_nothing(settings: &Settings) -> bool {
     let headers = &settings.headers;
     headers.trailers.is_empty()
         && !matches!(headers.server_tokens, ServerTokens::Text(_))
-        && !respond::adds_fields(settings)
+        && !adds_fields(settings)
         && settings.addition.before.is_none()
         && settings.addition.after.is_none()
         && !settings.ssi.enabled
+}
+
+/// Is there anything to check?
+fn is_guarded(settings: &Settings) -> bool {
+    !settings.access.is_empty() || settings.auth.is_some() || settings.auth_request.is_some()
+}
+
+/// `add_header`, `expires` or `charset` may add a field.
+pub fn adds_fields(settings: &Settings) -> bool {
+    !settings.headers.add.is_empty()
+        || settings.headers.expires != Expires::Off
+        || !settings.charset.charset.is_empty()
+}
+
+/// `limit_rate` may slow a response down.
+fn is_paced(settings: &Settings) -> bool {
+    let template = &settings.limit_rate;
+    !template.is_empty() && template.as_constant() != Some(b"0")
+}
+
+/// The codings that bodies may be compressed with, in the order of [`Coding::ALL`].
+fn codings(settings: &CompressionSettings) -> [Option<Coding>; Coding::ALL.len()] {
+    Coding::ALL.map(|coding| settings.coding(coding).enabled.then_some(coding))
+}
+
+fn server_line(tokens: &ServerTokens) -> ServerLine {
+    match tokens {
+        ServerTokens::On | ServerTokens::Build => ServerLine::Version,
+        ServerTokens::Off => ServerLine::Name,
+        ServerTokens::Text(_) => ServerLine::Text,
+    }
 }

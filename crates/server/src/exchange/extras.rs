@@ -2,11 +2,15 @@
 //! beyond the usual: captures, values that were set, limits, fields that are carried
 //! along. Most have nothing of it, and pay for a pointer.
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use http1::Fields;
+use parking_lot::Mutex;
 
-use crate::exchange::pattern::{Captures, Failures};
+use crate::exchange::captures::{Captures, Failures};
+use crate::live::limit_conn::Guard;
 
 /// Nothing until it is written to; reads like [`Extra`].
 #[derive(Default)]
@@ -18,9 +22,9 @@ pub type Values = Vec<Option<Vec<u8>>>;
 #[derive(Default)]
 pub struct Extra {
     /// What commands have set.
-    pub ssi: Option<crate::content::ssi::Shared>,
+    pub ssi: Option<SharedSsiValues>,
     /// What a `proxy_pass` with variables leads to.
-    pub proxy_url: Option<Box<crate::content::proxy::ProxyUrl>>,
+    pub proxy_url: Option<Box<ProxyUrl>>,
     pub captures: Captures,
     /// Patterns that gave up on the request.
     pub failures: Failures,
@@ -36,7 +40,7 @@ pub struct Extra {
     pub limit_req_status: &'static str,
     pub limit_conn_status: &'static str,
     /// Connections counted by `limit_conn` until the request ends.
-    pub limit_guards: Vec<crate::access::limit_conn::Guard>,
+    pub limit_guards: Vec<Guard>,
     pub path_info: Option<PathInfo>,
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
     pub carried: http1::Fields,
@@ -60,6 +64,27 @@ pub struct PathInfo {
     pub script: Vec<u8>,
     pub info: Vec<u8>,
 }
+
+/// What a `proxy_pass` with variables came to for one request.
+#[derive(Debug, Clone, Default)]
+pub struct ProxyUrl {
+    /// Name of a group or `HOST:PORT` or `unix:PATH`.
+    pub group: String,
+    /// `$proxy_host` and `$proxy_port`
+    pub host: Vec<u8>,
+    pub port: Vec<u8>,
+    pub uri: Option<Vec<u8>>,
+}
+
+/// What the commands of a page with server side includes set; parts share it with the page.
+#[derive(Debug, Default)]
+pub struct SsiValues {
+    pub variables: HashMap<Vec<u8>, Vec<u8>>,
+    /// Groups of the last pattern that matched.
+    pub groups: Vec<Option<Vec<u8>>>,
+}
+
+pub type SharedSsiValues = Arc<Mutex<SsiValues>>;
 
 static NOTHING: Extra = Extra {
     ssi: None,

@@ -7,12 +7,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http1::{FieldSpan, RequestHead};
 use parking_lot::Mutex;
-use shared_request::NameSet;
 use site::{LocationId, Server, ServerId, Settings};
 
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
@@ -20,6 +19,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::extras::Extras;
 use crate::exchange::reply::Reply;
 use crate::exchange::slicing::Slicing;
+use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::upstreams::fetch::Trace;
@@ -135,41 +135,17 @@ impl Method {
         )
     }
 
+    /// Asks for what is there (RFC 9110 §9.2.1).
+    pub fn is_read(self) -> bool {
+        matches!(self, Method::Get | Method::Head)
+    }
+
     /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
     pub fn is_idempotent(self) -> bool {
         !matches!(
             self,
             Method::Post | Method::Patch | Method::Connect | Method::Other
         )
-    }
-}
-
-/// How variables see a request.
-#[derive(Clone)]
-pub enum View {
-    /// As it is.
-    Plain,
-    /// As the cache does: without the arguments and cookies that do not count.
-    Cache(Arc<site::CacheRules>),
-}
-
-impl View {
-    /// Do all arguments count?
-    #[inline]
-    pub fn counts_all_arguments(&self) -> bool {
-        match self {
-            View::Plain => true,
-            View::Cache(rules) => rules.ignored_arguments.is_empty(),
-        }
-    }
-
-    /// The arguments that do not count.
-    pub fn ignored_arguments(&self) -> &NameSet {
-        static NONE: LazyLock<NameSet> = LazyLock::new(NameSet::default);
-        match self {
-            View::Plain => &NONE,
-            View::Cache(rules) => &rules.ignored_arguments,
-        }
     }
 }
 

@@ -10,55 +10,17 @@ mod pending;
 mod variable_path;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::fs::File;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use site::{AccessLogTarget, Builtin, LogEscape, LogFormat, LogTarget, Part, Variable};
+use site::{AccessLogTarget, Builtin, LogEscape, LogFormat, Part, Variable};
 use tokio::sync::Notify;
 
 use crate::base::clock;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
-use crate::log::error_log::sink::Sinks;
 use pending::Gathered;
 use variable_path::OpenFiles;
-
-/// The access logs of a process.
-#[derive(Default)]
-pub struct Registry(Sinks);
-
-impl Registry {
-    /// Opens all of `targets`.
-    ///
-    /// # Errors
-    /// The first file that cannot be opened.
-    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<Registry> {
-        Ok(Registry(Sinks::open(targets)?))
-    }
-
-    /// Takes over files that a privileged parent opened.
-    pub fn with_files(files: HashMap<PathBuf, File>) -> Registry {
-        Registry(Sinks::with_files(files))
-    }
-
-    /// Opens the files again, after a rotation. Lines gathered before still go
-    /// to the old files. Those that cannot be opened stay as they were.
-    ///
-    /// # Errors
-    /// What could not be opened.
-    pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
-        self.0.reopen()
-    }
-
-    /// As [`Registry::reopen`] with files that a privileged parent opened.
-    pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
-        self.0.replace_files(files);
-    }
-}
 
 /// What a thread keeps for its log lines.
 #[derive(Default)]
@@ -113,7 +75,7 @@ fn write_all(request: &mut Request, writer: &mut Writer) {
         match &log.target {
             AccessLogTarget::Fixed(target) => {
                 let pending = gathered.pending(configuration.shared(), log, || {
-                    configuration.access_logs.0.sink(target)
+                    configuration.live.log_sinks.sink(target)
                 });
                 pending.append(clock::recent(), |out| {
                     put_line(request, format, scratch, out)

@@ -1,141 +1,31 @@
-//! The error log: `2026/11/20 18:38:56 [error] PID#TID: *CONNECTION message,
-//! client: ..., server: ..., request: "...", host: "..."`, as nginx writes it,
-//! so that tools which read nginx's understand ours.
-//!
-//! A line is one write, and nothing that a client sends can end a line or hide
-//! in one: control characters and bytes that are not text are written `\xXX`.
+//! Lines of the error log about a request: in the logs of its location, with the
+//! client, the server and the request line behind the message.
 
-pub mod line_budget;
-mod not_stored;
-mod now_and_then;
-pub mod sink;
+use std::fmt;
 
-use std::collections::HashMap;
-use std::fmt::{self, Write as _};
-use std::fs::File;
-use std::io;
-use std::net::IpAddr;
-use std::ops::Range;
-use std::path::PathBuf;
-
-use bytes::Bytes;
-use site::{ErrorLog, LogLevel, LogTarget, ServerId};
+use site::LogLevel;
 
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
-use line_budget::LineBudget;
-use not_stored::NotStored;
-use now_and_then::NowAndThen;
-use sink::Sinks;
 
-/// Longest line; what is beyond is cut off. PHP's messages with a trace fit.
-const MAX_LINE_BYTES: usize = 16 * 1024;
-
-/// The error logs of a process.
-#[derive(Default)]
-pub struct Registry {
-    sinks: Sinks,
-    /// For lines about refused requests.
-    refusals: LineBudget,
-    /// Requests that nobody waits for and that were not sent.
-    pub left_out: NowAndThen,
-    /// Answers that were not stored.
-    not_stored: NotStored,
-    /// For lines about PHP that cannot keep up.
-    pub(crate) busy_workers: LineBudget,
-}
-
-impl Registry {
-    /// Opens all of `targets`.
-    ///
-    /// # Errors
-    /// The first file that cannot be opened.
-    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<Registry> {
-        Ok(Registry {
-            sinks: Sinks::open(targets)?,
-            refusals: LineBudget::default(),
-            left_out: NowAndThen::default(),
-            not_stored: NotStored::default(),
-            busy_workers: LineBudget::of_state(),
-        })
-    }
-
-    /// Takes over files that a privileged parent opened.
-    pub fn with_files(files: HashMap<PathBuf, File>) -> Registry {
-        Registry {
-            sinks: Sinks::with_files(files),
-            refusals: LineBudget::default(),
-            left_out: NowAndThen::default(),
-            not_stored: NotStored::default(),
-            busy_workers: LineBudget::of_state(),
-        }
-    }
-
-    /// Opens the files again, after a rotation. Those that cannot be opened
-    /// stay as they were and are returned.
-    ///
-    /// # Errors
-    /// What could not be opened.
-    pub fn reopen(&self) -> Result<(), Vec<(PathBuf, io::Error)>> {
-        self.sinks.reopen()
-    }
-
-    /// As [`Registry::reopen`] with files that a privileged parent opened.
-    pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
-        self.sinks.replace_files(files);
-    }
-
-    fn write(&self, logs: &[ErrorLog], level: LogLevel, line: &[u8]) {
-        for log in logs.iter().filter(|log| is_wanted(log, level)) {
-            self.sinks
-                .sink(&log.target)
-                .write_line(line, Some(severity(level)));
-        }
-    }
-}
-
-/// Does one of `logs` take lines of `level`?
-pub fn are_told(logs: &[ErrorLog], level: LogLevel) -> bool {
-    logs.iter().any(|log| is_wanted(log, level))
-}
-
-/// Writes a line about `connection` (0: about none) to those of `logs` that
-/// take `level`. `context` goes behind the message, with its leading comma.
-pub fn write(
-    configuration: &ActiveConfiguration,
-    logs: &[ErrorLog],
-    level: LogLevel,
-    connection: u64,
-    message: fmt::Arguments<'_>,
-    context: &str,
-) {
-    if are_told(logs, level) {
-        let line = line(clock::now(), level, connection, message, context);
-        configuration.error_logs.write(logs, level, &line);
-    }
-}
+pub use crate::live::error_log::origin::Origin;
+pub use crate::live::error_log::{Errno, are_told, push_text};
 
 /// Writes a line about `request`.
 pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
     let logs = &request.settings().error_logs;
     if are_told(logs, level) {
-        let context = context(request);
-        write(
-            &request.configuration,
-            logs,
-            level,
-            request.connection.serial,
-            message,
-            &context,
-        );
+        let connection = request.connection.serial;
+        let error_logs = &request.configuration.live.error_logs;
+        error_logs.write(logs, level, connection, message, &context(request));
     }
 }
 
 /// Counts an answer to `request` that was not stored for `reason` and took so many
 /// milliseconds, and says so when such answers keep the upstream busy.
 pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
-    let counted = &request.configuration.error_logs.not_stored;
+    let counted = &request.configuration.live.error_logs.not_stored;
     let Some(flood) = counted.count(reason, took, clock::now()) else {
         return;
     };
@@ -156,7 +46,7 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
     if !are_told(&request.settings().error_logs, level) {
         return;
     }
-    let budget = &request.configuration.error_logs.refusals;
+    let budget = &request.configuration.live.error_logs.refusals;
     match budget.take(clock::now()) {
         None => {}
         Some(0) => self::request(request, level, message),
@@ -171,300 +61,32 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
 /// May a line be written about something that anybody can cause? See [`refusal`].
 pub fn may_tell_refusal(configuration: &ActiveConfiguration) -> bool {
     configuration
+        .live
         .error_logs
         .refusals
         .take(clock::now())
         .is_some()
 }
 
-/// Writes a line that concerns the process and no request.
-pub fn process(
-    registry: &Registry,
-    logs: &[ErrorLog],
-    level: LogLevel,
-    message: fmt::Arguments<'_>,
-) {
-    if logs.iter().any(|log| is_wanted(log, level)) {
-        registry.write(logs, level, &line(clock::now(), level, 0, message, ""));
-    }
-}
-
 /// Tells of something that keeps the server from doing its work, in the log of
 /// the main context.
 pub fn emergency(configuration: &ActiveConfiguration, message: fmt::Arguments<'_>) {
-    process(
-        &configuration.error_logs,
-        &configuration.site.process.error_logs,
-        LogLevel::Alert,
-        message,
-    );
+    let logs = &configuration.site.process.error_logs;
+    let error_logs = &configuration.live.error_logs;
+    error_logs.write(logs, LogLevel::Alert, 0, message, "");
 }
 
-/// What error log lines say of a request, kept for when there is one to write.
-#[derive(Debug)]
-pub struct Origin {
-    client: Option<IpAddr>,
-    server: ServerId,
-    /// The head that was received, and where in it the others are.
-    head: Bytes,
-    request_line: Range<usize>,
-    host: Option<Range<usize>>,
-    referrer: Option<Range<usize>>,
-    subrequest: Option<Vec<u8>>,
+/// What lines say of `request`, for those who write them when it may be gone.
+pub fn origin(request: &Request) -> Origin {
+    Origin::new(
+        &request.head,
+        request.client_ip(),
+        &request.server().name,
+        request.is_subrequest.then_some(&request.path[..]),
+    )
 }
 
-impl Origin {
-    pub fn of(request: &Request) -> Origin {
-        let head = &request.head.bytes;
-        let place = |part: &[u8]| {
-            let start = part.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
-            start..start.saturating_add(part.len())
-        };
-        Origin {
-            client: request.client_ip(),
-            server: request.server,
-            request_line: place(request.head.request_line()),
-            host: request.head.field("host").map(place),
-            referrer: request.head.field("referer").map(place),
-            head: head.clone(),
-            subrequest: request.is_subrequest.then(|| request.path.clone()),
-        }
-    }
-
-    /// `, client: 127.0.0.1, server: localhost, request: "GET / HTTP/1.1", host:
-    /// "localhost"`, and the Referer where one was sent.
-    pub fn text(&self, configuration: &ActiveConfiguration) -> String {
-        let mut out = String::with_capacity(160);
-        let mut client = Vec::with_capacity(40);
-        match self.client {
-            Some(address) => crate::exchange::variable::put_ip(address, &mut client),
-            None => client.extend_from_slice(b"unix:"),
-        }
-        out.push_str(", client: ");
-        push_text(&client, &mut out);
-        let server = configuration.site.http.servers.get(self.server.0);
-        let _ = write!(
-            out,
-            ", server: {}",
-            server.map_or("", |server| &server.name)
-        );
-        let mut quoted = |name: &str, value: &[u8]| {
-            let _ = write!(out, ", {name}: \"");
-            push_text(value, &mut out);
-            out.push('"');
-        };
-        let part = |place: &Range<usize>| self.head.get(place.clone()).unwrap_or_default();
-        if !self.request_line.is_empty() {
-            quoted("request", part(&self.request_line));
-        }
-        for (name, value) in [
-            ("subrequest", self.subrequest.as_deref()),
-            ("host", self.host.as_ref().map(part)),
-            ("referrer", self.referrer.as_ref().map(part)),
-        ] {
-            if let Some(value) = value {
-                quoted(name, value);
-            }
-        }
-        out
-    }
-}
-
-/// [`Origin::text`] of a request that is at hand.
+/// The same as text.
 pub fn context(request: &Request) -> String {
-    Origin::of(request).text(&request.configuration)
-}
-
-/// Text of an operating system's error as nginx puts it behind a message:
-/// ` (2: No such file or directory)`.
-pub struct Errno<'a>(pub &'a io::Error);
-
-impl fmt::Display for Errno<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(number) = self.0.raw_os_error() else {
-            return write!(f, " ({})", self.0);
-        };
-        let text = self.0.to_string();
-        let text = text
-            .rsplit_once(" (os error")
-            .map_or(text.as_str(), |(text, _)| text);
-        write!(f, " ({number}: {text})")
-    }
-}
-
-fn is_wanted(log: &ErrorLog, level: LogLevel) -> bool {
-    level <= log.level
-}
-
-/// Severities of RFC 3164 §4.1.1, from 0 for emergencies.
-fn severity(level: LogLevel) -> u8 {
-    level as u8
-}
-
-fn line(
-    now: u64,
-    level: LogLevel,
-    connection: u64,
-    message: fmt::Arguments<'_>,
-    context: &str,
-) -> Vec<u8> {
-    let mut head = Vec::with_capacity(64);
-    clock::put_error_log_time(now, &mut head);
-    let mut text = String::with_capacity(256);
-    push_text(&head, &mut text);
-    let _ = write!(
-        text,
-        " [{}] {}#{}: ",
-        level.name(),
-        std::process::id(),
-        thread_number()
-    );
-    if connection > 0 {
-        let _ = write!(text, "*{connection} ");
-    }
-    let _ = write!(Escaped(&mut text), "{message}{context}");
-    // Escaping may have passed the bound that it looked at before.
-    let end = whole_characters(&text, MAX_LINE_BYTES - 1);
-    text.truncate(end);
-    text.push('\n');
-    text.into_bytes()
-}
-
-/// The end of the last character within the first `room` bytes.
-fn whole_characters(text: &str, room: usize) -> usize {
-    let mut end = room.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    end
-}
-
-fn thread_number() -> u32 {
-    thread_local! {
-        static NUMBER: u32 = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-    }
-    NUMBER.with(|number| *number)
-}
-
-/// Appends `bytes`; what is not text is written `\xXX`.
-pub fn push_text(bytes: &[u8], out: &mut String) {
-    for chunk in bytes.utf8_chunks() {
-        let _ = Escaped(out).write_str(chunk.valid());
-        for byte in chunk.invalid() {
-            let _ = write!(out, "\\x{byte:02X}");
-        }
-    }
-}
-
-/// Writes control characters as `\xXX` and stops at the longest line.
-struct Escaped<'a>(&'a mut String);
-
-impl fmt::Write for Escaped<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MAX_LINE_BYTES.saturating_sub(self.0.len());
-        if room == 0 {
-            return Err(fmt::Error);
-        }
-        let text = text.get(..whole_characters(text, room)).unwrap_or_default();
-        if !text.bytes().any(|byte| byte.is_ascii_control()) {
-            self.0.push_str(text);
-            return Ok(());
-        }
-        for character in text.chars() {
-            if character.is_ascii_control() {
-                write!(self.0, "\\x{:02X}", u32::from(character))?;
-            } else {
-                self.0.push(character);
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(connection: u64, message: &str, context: &str) -> String {
-        let line = line(
-            784_111_777_000,
-            LogLevel::Error,
-            connection,
-            format_args!("{message}"),
-            context,
-        );
-        let text = String::from_utf8(line).unwrap();
-        let (time, rest) = text.split_at("1994/11/06 08:49:37".len());
-        assert!(time.starts_with("1994/11/0"), "{time}");
-        let numbers = format!("{}#{}", std::process::id(), thread_number());
-        rest.replace(&numbers, "PID#TID")
-    }
-
-    #[test]
-    fn lines_look_like_those_of_nginx() {
-        assert_eq!(text(0, "started", ""), " [error] PID#TID: started\n");
-        assert_eq!(
-            text(7, "open() failed", ", client: 127.0.0.1"),
-            " [error] PID#TID: *7 open() failed, client: 127.0.0.1\n"
-        );
-    }
-
-    #[test]
-    fn nothing_in_a_message_ends_the_line() {
-        assert_eq!(
-            text(0, "a\nb\x1b[0m\u{e9}", ", x: \"\r\""),
-            " [error] PID#TID: a\\x0Ab\\x1B[0m\u{e9}, x: \"\\x0D\"\n"
-        );
-        let mut out = String::new();
-        push_text(b"a\xffb\xc3\xa9\n", &mut out);
-        assert_eq!(out, "a\\xFFb\u{e9}\\x0A");
-    }
-
-    #[test]
-    fn lines_are_bounded() {
-        // Whatever the head's length is, some of these end within a character.
-        for (padding, filling) in [("", "\u{e9}"), ("x", "\u{e9}"), ("", "\n"), ("xx", "\n")] {
-            let message = format!("{padding}{}", filling.repeat(MAX_LINE_BYTES));
-            let long = text(0, &message, ", more");
-            assert!(
-                long.len() <= MAX_LINE_BYTES && long.ends_with('\n'),
-                "{}",
-                long.len()
-            );
-        }
-    }
-
-    #[test]
-    fn system_errors_are_shown_with_their_number() {
-        let error = io::Error::from_raw_os_error(2);
-        assert_eq!(Errno(&error).to_string(), " (2: No such file or directory)");
-    }
-
-    #[test]
-    fn a_log_takes_its_level_and_all_that_is_more_severe() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        let log = |name: &str, level| ErrorLog {
-            target: LogTarget::File(path(name)),
-            level,
-        };
-        let logs = [log("warn", LogLevel::Warn), log("crit", LogLevel::Crit)];
-        let registry = Registry::open(logs.iter().map(|log| log.target.clone())).unwrap();
-        for level in [
-            LogLevel::Emerg,
-            LogLevel::Crit,
-            LogLevel::Error,
-            LogLevel::Warn,
-            LogLevel::Info,
-        ] {
-            process(&registry, &logs, level, format_args!("message"));
-        }
-        let levels = |name: &str| -> Vec<String> {
-            let text = std::fs::read_to_string(path(name)).unwrap();
-            let level = |line: &str| line.split(['[', ']']).nth(1).unwrap().to_owned();
-            text.lines().map(level).collect()
-        };
-        assert_eq!(levels("warn"), ["emerg", "crit", "error", "warn"]);
-        assert_eq!(levels("crit"), ["emerg", "crit"]);
-    }
+    origin(request).text()
 }

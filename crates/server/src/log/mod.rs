@@ -2,3 +2,4 @@
 
 pub mod access_log;
 pub mod error_log;
+pub mod times;

@@ -4,11 +4,10 @@
 use site::{SubrequestTarget, Template};
 
 use crate::content::ssi::Source;
-use crate::content::subrequest;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
+use crate::exchange::subrequest;
 use crate::exchange::variable;
-use crate::pipeline;
 use crate::respond::recode;
 
 use super::{BodyFraming, SendError, Sender};
@@ -66,7 +65,7 @@ pub async fn send(
     };
     let mut subrequest = subrequest::to(request, &target, b"");
     subrequest.become_get();
-    let mut reply = match pipeline::serve_internal(&mut subrequest).await {
+    let mut reply = match subrequest::serve(&mut subrequest).await {
         Some(reply) if (200..300).contains(&reply.head.status) => reply,
         _ => return sender.send(Body::Empty, framing).await,
     };

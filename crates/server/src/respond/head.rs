@@ -11,33 +11,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{Outcome, Served};
 use http1::HeadWriter;
-use site::{Coding, ServerTokens};
+use site::Coding;
 
 use super::BodyFraming;
 use crate::base::clock;
 use crate::base::decimal;
-use crate::exchange::compiled_location::CompiledLocation;
+use crate::exchange::compiled_location::{CompiledLocation, ServerLine};
 use crate::exchange::reply::{DESCRIBE_BODY, ReplyHead, SentConnection};
 use crate::exchange::request::Request;
 
-/// The `Server` field that `server_tokens` asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerLine {
-    Version,
-    Name,
-    /// Text of the operator's, evaluated for each request.
-    Text,
-}
-
 impl ServerLine {
-    pub fn of(tokens: &ServerTokens) -> ServerLine {
-        match tokens {
-            ServerTokens::On | ServerTokens::Build => ServerLine::Version,
-            ServerTokens::Off => ServerLine::Name,
-            ServerTokens::Text(_) => ServerLine::Text,
-        }
-    }
-
     /// The line, where it is the same for all requests.
     fn fixed(self) -> Option<&'static str> {
         match self {

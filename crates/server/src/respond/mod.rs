@@ -21,20 +21,18 @@ use site::{IfModifiedSince, ServerTokens, Settings};
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::ssi;
 use crate::exchange::compiled_location::CompiledLocation;
-use crate::exchange::pattern;
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::respond::recode::{Recoder, Recoding, Wait};
+use crate::route::pattern;
 use crate::transport::stream::ClientStream;
 
 use addition::Around;
 use head::HeadBuffer;
 
-pub use fields::is_configured as adds_fields;
-pub use head::ServerLine;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
-pub use send::{SendError, Sender, flush, is_pace_configured};
+pub use send::{SendError, Sender, flush};
 
 /// What happens to the connection once the response is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use http_cache::MemoryFile;
 use http1::Fields;
-use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
@@ -246,12 +245,6 @@ pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendE
 /// `limit_rate` or one of its kin may slow this response down.
 pub fn may_be_paced(request: &Request, place: &CompiledLocation) -> bool {
     request.limit_rate.is_some() || place.is_paced
-}
-
-/// May `limit_rate` slow a response down?
-pub fn is_pace_configured(settings: &Settings) -> bool {
-    let template = &settings.limit_rate;
-    !template.is_empty() && template.as_constant() != Some(b"0")
 }
 
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.

@@ -2,11 +2,12 @@
 //! Both as nginx chooses (<https://nginx.org/en/docs/http/request_processing.html>,
 //! <https://nginx.org/en/docs/http/ngx_http_core_module.html#location>).
 
+pub mod pattern;
 pub mod rewrite;
+pub mod tables;
 
 use site::{Listener, LocationId, Locations, PrefixLocation, Server, ServerId};
 
-use crate::exchange::pattern;
 use crate::exchange::request::Request;
 
 /// The server for `host` (lower case, no port) behind `listener`. The pattern

@@ -1,12 +1,12 @@
 //! The rewrite program of a server or location
 //! (<https://nginx.org/en/docs/http/ngx_http_rewrite_module.html>).
 
-use site::{Condition, FileTest, RewriteOp, RewriteThen, SetTarget, Template};
+use site::{Condition, FileTest, Part, RewriteOp, RewriteThen, SetTarget, Template, Variable};
 
 use crate::exchange::extras::put_value;
-use crate::exchange::pattern;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
+use crate::route::pattern;
 
 /// What a rewrite program came to.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ fn substitute(
     redirects: bool,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
-    variable::write_rewrite(request, replacement, redirects, &mut out);
+    put_replacement(request, replacement, redirects, &mut out);
     if redirects {
         out = decode_redirect(out);
     }
@@ -271,6 +271,44 @@ fn is_file(test: FileTest, path: &[u8]) -> bool {
         FileTest::Directory => metadata.is_dir(),
         FileTest::Exists => true,
         FileTest::Executable => metadata.permissions().mode() & 0o111 != 0,
+    }
+}
+
+/// A `rewrite` replacement: captures of a decoded path are escaped again where
+/// they land in arguments or in a redirect.
+fn put_replacement(
+    request: &mut Request,
+    replacement: &Template,
+    redirects: bool,
+    out: &mut Vec<u8>,
+) {
+    let was_escaped = {
+        let target = request.head.target();
+        target.contains(&b'%') || target.contains(&b'+')
+    };
+    let mut in_args = false;
+    for part in &replacement.parts {
+        match part {
+            Part::Literal(text) => {
+                in_args |= text.contains(&b'?');
+                out.extend_from_slice(text);
+            }
+            Part::Variable(Variable::Capture(group)) => {
+                let text = request
+                    .extras
+                    .captures
+                    .group(usize::from(*group))
+                    .unwrap_or_default();
+                if was_escaped && (in_args || redirects) {
+                    out.extend_from_slice(&http1::escape::escape_args(text));
+                } else {
+                    out.extend_from_slice(text);
+                }
+            }
+            Part::Variable(variable) => {
+                variable::write(request, variable, out);
+            }
+        }
     }
 }
 

@@ -16,10 +16,10 @@ use bytes::{Bytes, BytesMut};
 use http1::Framing;
 use http1::chunked::{ChunkedDecoder, Decoded};
 use parking_lot::Mutex;
-use request_body::BodySource;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use site::{BodySettings, InFileOnly};
 use tokio::time::Sleep;
+use upstream_exchange::BodySource;
 
 use crate::base::request_body::{BodyError, ClientFault, Spooled};
 use crate::transport::stream::ClientStream;

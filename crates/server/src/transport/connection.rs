@@ -61,7 +61,7 @@ pub fn serve(
 ) -> impl Future<Output = ()> + Send {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
-    let stats = &shared.glance().stats;
+    let stats = &shared.glance().live.stats;
     stats.handled.fetch_add(1, Ordering::Relaxed);
     let facts = ConnectionFacts {
         serial,
@@ -166,8 +166,7 @@ impl Connection {
                 }
                 Err(reason) => {
                     let logs = &server.settings(Server::ROOT).error_logs;
-                    error_log::write(
-                        &configuration,
+                    configuration.live.error_logs.write(
                         logs,
                         LogLevel::Error,
                         self.facts.serial,
@@ -357,7 +356,7 @@ impl Connection {
 
     fn count(&mut self, configuration: &ActiveConfiguration) {
         self.requests += 1;
-        configuration.stats.requests.add_one();
+        configuration.live.stats.requests.add_one();
     }
 
     /// Serves the request, sends the response, writes the log.

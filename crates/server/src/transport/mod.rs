@@ -3,6 +3,7 @@
 pub mod body;
 pub mod client;
 pub mod connection;
+pub mod connections;
 pub mod facts;
 pub mod gathered;
 mod informational;

@@ -19,7 +19,7 @@ mod hint_sender;
 mod outgoing_body;
 mod resend;
 mod spec;
-mod trace;
+pub mod trace;
 mod upstream_body;
 mod upstream_request;
 mod waiting_line;

@@ -12,7 +12,7 @@
 mod verdict;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -27,8 +27,8 @@ use upstream::{Endpoint, Group, Health, LocalEnd, Stream, Watch};
 
 use crate::base::request_body::RequestBody;
 use crate::base::{clock, random};
-use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::log::error_log;
+use crate::live::LiveState;
+use crate::live::error_log::ErrorLogs;
 use crate::upstreams::fetch::{Event, HttpRequest, OutgoingBody, UpstreamRequest};
 
 pub use verdict::Answer;
@@ -47,8 +47,12 @@ pub struct Check {
     rules: Option<MatchRules>,
     request: UpstreamRequest,
     pass: Arc<Pass>,
-    configuration: Weak<ActiveConfiguration>,
+    error_logs: Arc<ErrorLogs>,
+    require: Require,
 }
+
+/// Evaluates the `require` of a `match` for an answer; the error says what was wrong.
+pub type Require = Arc<dyn Fn(&MatchRules, &Answer) -> Result<(), String> + Send + Sync>;
 
 /// Tells every group by which checks it is watched. `previous`: the groups of
 /// the configuration before, whose health outlives the reload.
@@ -69,8 +73,8 @@ pub fn watch(site: &Site, groups: &[Arc<Group>], previous: &[Arc<Group>]) {
 }
 
 /// The checks of a configuration.
-pub fn checks(configuration: &Arc<ActiveConfiguration>) -> Vec<Check> {
-    let http = &configuration.site.http;
+pub fn checks(site: &Site, live: &LiveState, require: &Require) -> Vec<Check> {
+    let http = &site.http;
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     let lines = http.health_checks.iter().filter_map(|settings| {
         let number = numbers.entry(settings.group.0).or_default();
@@ -79,7 +83,7 @@ pub fn checks(configuration: &Arc<ActiveConfiguration>) -> Vec<Check> {
             return None;
         };
         Some(Check {
-            group: configuration.groups.get(settings.group.0)?.clone(),
+            group: live.groups.groups().get(settings.group.0)?.clone(),
             number: *number - 1,
             rules: settings
                 .matching
@@ -87,7 +91,8 @@ pub fn checks(configuration: &Arc<ActiveConfiguration>) -> Vec<Check> {
             request: upstream_request(settings, pass)?,
             pass: pass.clone(),
             settings: settings.clone(),
-            configuration: Arc::downgrade(configuration),
+            error_logs: live.error_logs.clone(),
+            require: require.clone(),
         })
     });
     lines.collect()
@@ -233,25 +238,21 @@ impl Check {
             None => verdict::usual(answer),
             Some(rules) => {
                 verdict::judge(rules, answer)?;
-                match self.configuration.upgrade() {
-                    Some(configuration) => verdict::require(&configuration, rules, answer),
-                    None => Ok(()),
+                match rules.require.is_empty() {
+                    true => Ok(()),
+                    false => (self.require)(rules, answer),
                 }
             }
         }
     }
 
     fn log(&self, endpoint: &Endpoint, health: Health, reason: Option<&str>) {
-        let Some(configuration) = self.configuration.upgrade() else {
-            return;
-        };
         let (level, state) = match health {
             Health::Unhealthy => (LogLevel::Warn, "unhealthy"),
             _ => (LogLevel::Notice, "healthy"),
         };
         let while_ = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        error_log::write(
-            &configuration,
+        self.error_logs.write(
             &self.settings.settings.error_logs,
             level,
             0,

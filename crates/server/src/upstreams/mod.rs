@@ -3,4 +3,3 @@
 pub mod fetch;
 pub mod health;
 pub mod naming;
-pub mod upstream_tls;

@@ -5,131 +5,146 @@
 //! What was found last survives a reload, so that a group whose name servers
 //! are silent keeps its servers.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Weak};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use dns::{Fault, ResolveError, Resolver, ResolverSpec};
-use parking_lot::Mutex;
+use dns::{Fault, ResolveError, Resolver};
 use site::{
-    LogLevel, NameResolution, ResolverSettings, Site, UpstreamEndpoint, UpstreamName,
-    UpstreamServer,
+    ErrorLog, LogLevel, NameResolution, Site, UpstreamEndpoint, UpstreamName, UpstreamServer,
 };
-use upstream::{Endpoint, Group, ServerSpec};
+use upstream::{Endpoint, Group, GroupSpec, ServerSpec, SpecError};
 
 use crate::base::{clock, random};
-use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::log::error_log;
+use crate::live::LiveState;
+use crate::live::error_log::ErrorLogs;
+use crate::live::names::{Answers, Found, Names, SrvTarget};
+use crate::live::upstream_groups::{GroupHandle, server_spec};
 
 /// Between two questions about a followed name at least, whatever its TTL.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// SRV records of one name that are followed; each is a question of its own.
 const MAX_SERVICES: usize = 100;
 
-/// The resolvers of a configuration, and what they last said of followed names.
-pub struct Names {
-    resolvers: Vec<Arc<Resolver>>,
-    answers: Arc<Answers>,
+/// A text that a variable made and that leads nowhere.
+#[derive(Debug)]
+pub enum NameError {
+    NoPort,
+    NoHost,
+    NoResolver(NoResolver),
+    Group(SpecError),
 }
 
-/// What was found under each followed name, by its host and service.
-type Answers = Mutex<HashMap<(String, Option<String>), Vec<Found>>>;
-
-/// One server that a name stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
-    address: IpAddr,
-    /// What its SRV record says.
-    service: Option<SrvTarget>,
+impl NameError {
+    /// What the client is told.
+    pub fn status(&self) -> u16 {
+        match self {
+            NameError::NoResolver(_) => 502,
+            _ => 500,
+        }
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct SrvTarget {
+impl std::fmt::Display for NameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NameError::NoPort => f.write_str("no port in upstream"),
+            NameError::NoHost => f.write_str("no host in upstream"),
+            NameError::NoResolver(error) => error.fmt(f),
+            NameError::Group(error) => error.fmt(f),
+        }
+    }
+}
+
+/// The group called `name`, or one for the address that `name` is, or one
+/// whose servers are still to be looked up.
+///
+/// # Errors
+/// The text leads nowhere.
+pub fn group_named(
+    live: &LiveState,
+    name: &str,
+    names: &NameResolution,
+) -> Result<(Arc<GroupHandle>, Option<Lookup>), NameError> {
+    if let Some(handle) = live.groups.named(name) {
+        return Ok((handle.clone(), None));
+    }
+    let endpoint = match name.strip_prefix("unix:") {
+        Some(path) => Endpoint::Unix(path.trim_end_matches(':').into()),
+        None => match name.parse() {
+            Ok(address) => Endpoint::Tcp(address),
+            Err(_) => return group_to_look_up(live, name, names),
+        },
+    };
+    let handle = live.groups.at_address(name, endpoint);
+    Ok((handle.map_err(NameError::Group)?, None))
+}
+
+/// A group for one request, whose servers are found by its name.
+fn group_to_look_up(
+    live: &LiveState,
+    name: &str,
+    names: &NameResolution,
+) -> Result<(Arc<GroupHandle>, Option<Lookup>), NameError> {
+    let (host, port) = name.rsplit_once(':').ok_or(NameError::NoPort)?;
+    let port = port.parse().map_err(|_| NameError::NoPort)?;
+    if host.is_empty() {
+        return Err(NameError::NoHost);
+    }
+    let lookup = lookup(&live.names, host, port, names).map_err(NameError::NoResolver)?;
+    let spec = GroupSpec {
+        servers: Vec::new(),
+        is_dynamic: true,
+        ..GroupSpec::single(name, Endpoint::Unix(PathBuf::new()))
+    };
+    let group = Group::new(spec).map_err(NameError::Group)?;
+    Ok((GroupHandle::unnamed(group), Some(lookup)))
+}
+
+/// How to look `host` up for one request.
+///
+/// # Errors
+/// No `resolver` is there to ask.
+fn lookup(
+    known: &Names,
+    host: &str,
     port: u16,
-    weight: u16,
-    /// Among the records of the best priority?
-    is_first: bool,
+    names: &NameResolution,
+) -> Result<Lookup, NoResolver> {
+    let resolver = known.resolver(names).ok_or_else(|| NoResolver {
+        host: host.to_owned(),
+    })?;
+    Ok(Lookup {
+        host: host.to_owned(),
+        port,
+        resolver,
+        deadline: names.timeout,
+    })
 }
 
-impl Names {
-    /// Resolvers that stay the same keep what they know.
-    pub fn new(site: &Site, previous: Option<&Names>) -> Names {
-        let mut left: Vec<Arc<Resolver>> =
-            previous.map_or_else(Vec::new, |names| names.resolvers.clone());
-        let resolvers = site.http.resolvers.iter().map(|settings| {
-            let spec = resolver_spec(settings);
-            match left.iter().position(|old| *old.spec() == spec) {
-                Some(index) => left.remove(index),
-                None => Resolver::new(spec),
-            }
-        });
-        let resolvers = resolvers.collect();
-        let answers = previous.map_or_else(HashMap::new, |names| names.answers.lock().clone());
-        Names {
-            resolvers,
-            answers: Arc::new(Mutex::new(answers)),
-        }
-    }
-
-    fn resolver(&self, names: &NameResolution) -> Option<Arc<Resolver>> {
-        let id = names.resolver?;
-        self.resolvers.get(id.0).cloned()
-    }
-
-    /// How to look `host` up for one request.
-    ///
-    /// # Errors
-    /// No `resolver` is there to ask.
-    pub fn lookup(
-        &self,
-        host: &str,
-        port: u16,
-        names: &NameResolution,
-    ) -> Result<Lookup, NoResolver> {
-        let resolver = self.resolver(names).ok_or_else(|| NoResolver {
-            host: host.to_owned(),
-        })?;
-        Ok(Lookup {
-            host: host.to_owned(),
-            port,
-            resolver,
-            deadline: names.timeout,
-        })
-    }
-
-    /// The names that `groups` follow.
-    pub fn followed(&self, site: &Site, groups: &[Arc<Group>]) -> Vec<Followed> {
-        let mut followed = Vec::new();
-        for (model, group) in site.http.groups.iter().zip(groups) {
-            let Some(resolver) = self.resolver(&model.names) else {
-                continue;
-            };
-            for (source, server) in model.servers.iter().enumerate() {
-                if let UpstreamEndpoint::Name(name) = &server.endpoint {
-                    followed.push(Followed {
-                        group: group.clone(),
-                        source,
-                        name: name.clone(),
-                        server: server.clone(),
-                        resolver: resolver.clone(),
-                        deadline: model.names.timeout,
-                        answers: self.answers.clone(),
-                    });
-                }
+/// The names that `groups` follow.
+pub fn followed(site: &Site, groups: &[Arc<Group>], names: &Names) -> Vec<Followed> {
+    let mut followed = Vec::new();
+    for (model, group) in site.http.groups.iter().zip(groups) {
+        let Some(resolver) = names.resolver(&model.names) else {
+            continue;
+        };
+        for (source, server) in model.servers.iter().enumerate() {
+            if let UpstreamEndpoint::Name(name) = &server.endpoint {
+                followed.push(Followed {
+                    group: group.clone(),
+                    source,
+                    name: name.clone(),
+                    server: server.clone(),
+                    resolver: resolver.clone(),
+                    deadline: model.names.timeout,
+                    answers: names.answers.clone(),
+                });
             }
         }
-        followed
     }
-}
-
-fn resolver_spec(settings: &ResolverSettings) -> ResolverSpec {
-    ResolverSpec {
-        valid: settings.valid,
-        ipv4: settings.ipv4,
-        ipv6: settings.ipv6,
-        ..ResolverSpec::new(settings.servers.clone())
-    }
+    followed
 }
 
 /// A name that only a `resolver` could look up.
@@ -209,7 +224,8 @@ impl Followed {
     }
 
     /// Looks the name up again and again. Ends when it is dropped.
-    pub async fn follow(self, configuration: Weak<ActiveConfiguration>) {
+    /// Failures go to `logs`.
+    pub async fn follow(self, error_logs: Arc<ErrorLogs>, logs: Vec<ErrorLog>) {
         loop {
             let began = clock::now();
             let pause = match self.find(began).await {
@@ -219,19 +235,9 @@ impl Followed {
                     Duration::from_millis(valid_until.saturating_sub(clock::now()))
                 }
                 Err(error) => {
-                    if let Some(configuration) = configuration.upgrade() {
-                        let logs = &configuration.site.process.error_logs;
-                        let message = format_args!("{error}");
-                        let context = format!(", upstream: \"{}\"", self.group.name());
-                        error_log::write(
-                            &configuration,
-                            logs,
-                            LogLevel::Error,
-                            0,
-                            message,
-                            &context,
-                        );
-                    }
+                    let message = format_args!("{error}");
+                    let context = format!(", upstream: \"{}\"", self.group.name());
+                    error_logs.write(&logs, LogLevel::Error, 0, message, &context);
                     // The name is gone: so are its servers. Any other failure
                     // says nothing about them.
                     if error.fault == Fault::HostNotFound {
@@ -307,23 +313,8 @@ impl Followed {
             name: line.name.clone(),
             weight,
             backup: line.backup || !is_first,
-            ..plain_spec(line, Endpoint::Tcp(SocketAddr::new(found.address, port)))
+            ..server_spec(line, Endpoint::Tcp(SocketAddr::new(found.address, port)))
         })
-    }
-}
-
-/// A server line's parameters for one address.
-pub fn plain_spec(line: &UpstreamServer, endpoint: Endpoint) -> ServerSpec {
-    ServerSpec {
-        endpoint,
-        name: line.name.clone(),
-        weight: line.weight,
-        max_conns: line.max_conns,
-        max_fails: line.max_fails,
-        fail_timeout: line.fail_timeout,
-        slow_start: line.slow_start,
-        backup: line.backup,
-        down: line.down,
     }
 }
 

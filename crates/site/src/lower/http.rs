@@ -52,7 +52,6 @@ impl Lowering<'_> {
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
-            uses_sent_fields: self.variables.uses_sent_fields,
             uses_upstream_fields: self.variables.uses_upstream_fields,
         }
     }

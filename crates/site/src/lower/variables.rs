@@ -23,8 +23,6 @@ pub(crate) struct Variables {
     set_from_method: HashSet<SlotId>,
     /// Some value reads `$upstream_cache_last_modified`, or may.
     pub uses_cache_last_modified: bool,
-    /// Some value reads `$sent_http_*`.
-    pub uses_sent_fields: bool,
     /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may.
     pub uses_upstream_fields: bool,
 }
@@ -194,7 +192,6 @@ impl Variables {
             Variable::Builtin(Builtin::UpstreamCacheLastModified) => {
                 self.uses_cache_last_modified = true;
             }
-            Variable::SentField(_) => self.uses_sent_fields = true,
             Variable::UpstreamField(_) | Variable::UpstreamCookie(_) => {
                 self.uses_upstream_fields = true;
             }
@@ -259,12 +256,10 @@ mod tests {
                 [("/m.conf", text.into_bytes())].into_iter().collect();
             let read = crate::read(Path::new("/m.conf"), Path::new("/"), None, None, &loader);
             let http = read.site.unwrap().http;
-            let (cache, sent) = (http.uses_cache_last_modified, http.uses_sent_fields);
-            (cache, sent, http.uses_upstream_fields)
+            (http.uses_cache_last_modified, http.uses_upstream_fields)
         };
-        assert_eq!(uses("$uri"), (false, false, false));
-        assert_eq!(uses("$upstream_cache_last_modified"), (true, false, false));
-        assert_eq!(uses("$sent_http_x"), (false, true, false));
-        assert_eq!(uses("$upstream_http_x"), (false, false, true));
+        assert_eq!(uses("$uri"), (false, false));
+        assert_eq!(uses("$upstream_cache_last_modified"), (true, false));
+        assert_eq!(uses("$upstream_http_x"), (false, true));
     }
 }

@@ -57,8 +57,6 @@ pub struct Http {
     pub log_formats: Vec<LogFormat>,
     /// Some value reads `$upstream_cache_last_modified`.
     pub uses_cache_last_modified: bool,
-    /// Some value reads `$sent_http_*`: the fields of responses must be kept.
-    pub uses_sent_fields: bool,
     /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: the fields of
     /// upstreams' responses must be kept.
     pub uses_upstream_fields: bool,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use site::Content;
 
 use super::*;
-use crate::exchange::active_configuration::{ActiveConfiguration, Resources};
+use crate::compose;
+use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::live::Resources;
 use crate::route;
 use crate::route::Located;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
@@ -50,13 +52,8 @@ impl Tree {
             &nginx_conf::FileLoader,
         );
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
-        let resources = Resources {
-            error_logs: error_log::Registry::default(),
-            access_logs: crate::log::access_log::Registry::default(),
-            pools: Default::default(),
-        };
-        let configuration =
-            ActiveConfiguration::build(reading.site.unwrap(), resources, None).unwrap();
+        let resources = Resources::default();
+        let configuration = compose::configuration(reading.site.unwrap(), resources, None).unwrap();
         Tree {
             directory,
             configuration,

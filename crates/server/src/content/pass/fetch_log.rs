@@ -26,7 +26,7 @@ pub struct Visitor {
 impl Visitor {
     pub fn of(request: &mut Request) -> Visitor {
         Visitor {
-            origin: Origin::of(request),
+            origin: error_log::origin(request),
             trace: request.trace().clone(),
         }
     }
@@ -45,11 +45,11 @@ pub struct RequestFetchLog {
 
 impl FetchLog for RequestFetchLog {
     fn write(&self, level: LogLevel, upstream: Option<&str>, message: fmt::Arguments<'_>) {
-        let (configuration, logs) = (&self.configuration, &self.settings.error_logs);
+        let logs = &self.settings.error_logs;
         if !error_log::are_told(logs, level) {
             return;
         }
-        let mut context = self.origin.text(configuration);
+        let mut context = self.origin.text();
         if let Some(address) = upstream {
             let colon = match address.starts_with("unix:") && !self.target.is_empty() {
                 true => ":",
@@ -61,19 +61,14 @@ impl FetchLog for RequestFetchLog {
                 self.scheme
             );
         }
-        let connection = self.connection;
-        error_log::write(configuration, logs, level, connection, message, &context);
+        let error_logs = &self.configuration.live.error_logs;
+        error_logs.write(logs, level, self.connection, message, &context);
     }
 
     fn pool_is_busy(&self, group: &Group) {
         let now = clock::now();
-        if self
-            .configuration
-            .error_logs
-            .busy_workers
-            .take(now)
-            .is_none()
-        {
+        let error_logs = &self.configuration.live.error_logs;
+        if error_logs.busy_workers.take(now).is_none() {
             return;
         }
         let servers = group.snapshot(now);
@@ -98,7 +93,8 @@ impl FetchLog for RequestFetchLog {
 /// Counts a request that nobody waits for and that was not sent, and says now and then how
 /// many there were.
 pub fn count_left_out(configuration: &ActiveConfiguration, settings: &Settings, group: &Group) {
-    let Some(count) = configuration.error_logs.left_out.count(clock::now()) else {
+    let error_logs = &configuration.live.error_logs;
+    let Some(count) = error_logs.left_out.count(clock::now()) else {
         return;
     };
     let message = format_args!(
@@ -107,5 +103,5 @@ pub fn count_left_out(configuration: &ActiveConfiguration, settings: &Settings, 
         group.name()
     );
     let logs = &settings.error_logs;
-    error_log::write(configuration, logs, LogLevel::Warn, 0, message, "");
+    error_logs.write(logs, LogLevel::Warn, 0, message, "");
 }

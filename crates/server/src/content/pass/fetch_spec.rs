@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
-use upstream::{Group, LocalEnd};
+use upstream::LocalEnd;
 
 use super::fetch_log::{RequestFetchLog, Visitor};
 use super::fetch_purpose::FetchPurpose;
 use crate::content::{fastcgi, memcached, proxy, request_body};
-use crate::exchange::active_configuration::NameError;
-use crate::exchange::pattern;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
+use crate::live::upstream_groups::GroupHandle;
 use crate::log::error_log;
+use crate::route::pattern;
 use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::{FetchContext, FetchSpec, UpstreamRequest};
-use crate::upstreams::naming::Lookup;
+use crate::upstreams::naming;
+use crate::upstreams::naming::{Lookup, NameError};
 
 /// Is there a body to be seen to?
 pub fn wants_body(request: &Request, pass: &Pass) -> bool {
@@ -88,7 +89,7 @@ pub fn spec(
                 (request.configuration.connectors[id.0].clone(), name)
             });
             rendered.request.keep_alive &= match &pass.target {
-                PassTarget::Group(id) => !request.configuration.mixed_groups.contains(id),
+                PassTarget::Group(_) => !group.is_mixed,
                 // Who else speaks to it, and how, is not known.
                 PassTarget::Variable(_) => tls.is_none(),
             };
@@ -114,18 +115,16 @@ pub fn spec(
         UpstreamRequest::FastCgi { .. } | UpstreamRequest::Memcached(_) => Bytes::new(),
         UpstreamRequest::Http(http) => http.head.slice(http.target.clone()),
     };
-    let hash_key = request
-        .configuration
-        .hash_key(&group)
-        .map(|key| variable::evaluate(request, &key));
+    let hash_key = group.hash_key.as_ref();
+    let hash_key = hash_key.map(|key| variable::evaluate(request, key));
     Ok(FetchSpec {
         rate: match pass.exchange.limit_rate.as_constant() {
             Some(_) => rate(request, pass),
             // It may depend on the response.
             None => 0,
         },
-        own_pool: request.configuration.is_own_pool(&group),
-        group,
+        own_pool: group.is_own_pool,
+        group: group.group.clone(),
         lookup,
         request: upstream_request,
         is_head,
@@ -190,9 +189,9 @@ pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
 }
 
 /// The group to ask, and how to find its servers if they are not known.
-fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Lookup>), u16> {
+fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<GroupHandle>, Option<Lookup>), u16> {
     match &pass.target {
-        PassTarget::Group(id) => Ok((request.configuration.groups[id.0].clone(), None)),
+        PassTarget::Group(id) => Ok((request.configuration.live.groups[id.0].clone(), None)),
         PassTarget::Variable(template) => {
             let name = match (&pass.protocol, &request.extras.proxy_url) {
                 (Protocol::Http(_), Some(url)) => url.group.clone(),
@@ -203,9 +202,8 @@ fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<Group>, Option<Looku
                     String::from_utf8_lossy(&name).into_owned()
                 }
             };
-            let found = request
-                .configuration
-                .group_named(&name, &request.settings().names);
+            let live = &request.configuration.live;
+            let found = naming::group_named(live, &name, &request.settings().names);
             found.map_err(|error| {
                 let status = error.status();
                 let directive = pass.directive();

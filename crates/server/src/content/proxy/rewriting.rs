@@ -8,11 +8,11 @@
 use bytes::Bytes;
 use site::{CookieFlags, Matching, Proxy, Replacement};
 
-use crate::exchange::pattern;
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::respond;
+use crate::route::pattern;
 
 /// Rewrites the fields of a response's head.
 pub fn rewrite_fields(request: &mut Request, proxy: &Proxy, head: &mut ReplyHead) {

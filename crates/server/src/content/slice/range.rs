@@ -1,13 +1,22 @@
 //! Which slice of a response a request is for, and what its `Content-Range` must say.
 
 use bytes::Bytes;
+use site::Builtin as B;
 
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
+use crate::exchange::value::put;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+
+pub const VARIABLES: Variables = &[(
+    B::SliceRange,
+    Of(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
+)];
 
 /// `$slice_range`; asking for it makes the request one for slices. `None`
 /// where `slice` is off.
-pub fn range(request: &mut Request) -> Option<String> {
+fn range(request: &mut Request) -> Option<String> {
     let size = request.settings().slice_bytes;
     if size == 0 {
         return None;

@@ -11,15 +11,15 @@ use pcre2::bytes::Regex;
 use site::LogLevel;
 use tokio::task::JoinHandle;
 
+use super::MAX_DEPTH;
 use super::scan::{Command, Scanner, Token};
 use super::source::Source;
-use super::{MAX_DEPTH, Shared};
 use crate::base::clock;
+use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::pipeline;
 use crate::respond::recode;
 use crate::respond::{BodyFraming, SendError, Sender};
 use crate::transport::body::RequestBody;
@@ -88,7 +88,7 @@ pub fn run<'a>(
 
 /// The state of a page that runs.
 struct Page {
-    values: Shared,
+    values: SharedSsiValues,
     conditions: Vec<Condition>,
     /// The block that is being gathered.
     block: Option<(Vec<u8>, Vec<Token>)>,
@@ -424,7 +424,7 @@ impl Page {
         let mut part = part;
         let included = Included {
             answer: tokio::spawn(async move {
-                let reply = pipeline::serve_internal(&mut part).await;
+                let reply = crate::exchange::subrequest::serve(&mut part).await;
                 (part, reply)
             }),
             stub,

@@ -3,12 +3,12 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use http1::RequestHead;
 use site::{CacheRules, CookieInKey};
 
 use super::policy::Plan;
 use crate::exchange::request::{Request, WRITER_COOKIE};
 use crate::exchange::variable;
+use crate::exchange::view::{cookies, matches_glob};
 
 /// With `cache_private`: appends the session's cookies to the key, so that it
 /// holds the whole identity, and gives the group that its copies count against.
@@ -31,17 +31,6 @@ pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> O
     let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
     hasher.write(identity);
     Some(hasher.finish())
-}
-
-/// Cookies of a request: name and value.
-pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.field_all(b"cookie")
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .filter_map(|pair| {
-            let pair = pair.trim_ascii();
-            let equals = pair.iter().position(|&byte| byte == b'=')?;
-            Some((&pair[..equals], &pair[equals + 1..]))
-        })
 }
 
 /// Has the request cookies that count and that its key does not hold?
@@ -82,29 +71,4 @@ pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
             !value.is_empty() && value != variable::evaluate(request, default)
         }
     })
-}
-
-/// `*` at the end stands for anything.
-pub fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
-    match glob.strip_suffix(b"*") {
-        Some(prefix) => name.starts_with(prefix),
-        None => glob == name,
-    }
-}
-
-/// Appends the cookies that count, as they would stand in a Cookie field.
-pub fn put_counted_cookies(head: &RequestHead, ignored: &[Box<[u8]>], out: &mut Vec<u8>) -> bool {
-    let start = out.len();
-    for (name, value) in cookies(head) {
-        if ignored.iter().any(|glob| matches_glob(glob, name)) {
-            continue;
-        }
-        if out.len() > start {
-            out.extend_from_slice(b"; ");
-        }
-        out.extend_from_slice(name);
-        out.push(b'=');
-        out.extend_from_slice(value);
-    }
-    out.len() > start
 }

@@ -14,8 +14,9 @@ use super::request_fields::Fields;
 use super::shared;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::request::{Method, Request, View, WRITER_COOKIE};
+use crate::exchange::request::{Method, Request, WRITER_COOKIE};
 use crate::exchange::variable;
+use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
 
 /// How a request and the cache deal with each other.
@@ -209,7 +210,7 @@ fn zone<'a>(
     rules: &CacheRules,
 ) -> Result<Option<&'a Arc<Zone>>, String> {
     match &rules.zone {
-        CacheZoneChoice::Zone(id) => Ok(Some(&configuration.zones[id.0])),
+        CacheZoneChoice::Zone(id) => Ok(Some(&configuration.live.zones[id.0])),
         CacheZoneChoice::Variable(template) => {
             let name = variable::evaluate(request, template);
             let names = &configuration.site.http.cache_zones;
@@ -217,7 +218,7 @@ fn zone<'a>(
                 return Ok(None);
             }
             match names.iter().position(|zone| zone.name.as_bytes() == name) {
-                Some(index) => Ok(Some(&configuration.zones[index])),
+                Some(index) => Ok(Some(&configuration.live.zones[index])),
                 None => Err(String::from_utf8_lossy(&name).into_owned()),
             }
         }

@@ -68,7 +68,7 @@ fn leaves_out_refresh(request: &Request, pass: &Pass) -> bool {
     let site::PassTarget::Group(id) = &pass.target else {
         return false;
     };
-    let group = &request.configuration.groups[id.0];
+    let group = &request.configuration.live.groups[id.0].group;
     let leaves_out = group.leaves_out_refreshes();
     if leaves_out {
         count_left_out(&request.configuration, request.settings(), group);
@@ -78,7 +78,7 @@ fn leaves_out_refresh(request: &Request, pass: &Pass) -> bool {
 
 fn queue_length(request: &Request, pass: &Pass) -> usize {
     match &pass.target {
-        site::PassTarget::Group(id) => request.configuration.groups[id.0].queue_length(),
+        site::PassTarget::Group(id) => request.configuration.live.groups[id.0].group.queue_length(),
         site::PassTarget::Variable(_) => 0,
     }
 }

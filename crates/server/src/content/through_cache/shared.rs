@@ -18,8 +18,8 @@ use http1::{HeadLimits, parse_head};
 use shared_request::{Bypass, Class, Received};
 use site::{CacheRules, SharedRules};
 
-use super::cookies::put_counted_cookies;
 use crate::exchange::request::{Method, Request};
+use crate::exchange::view::put_counted_cookies;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// Stands before each value of a variable that is in a key; in no field and no target.

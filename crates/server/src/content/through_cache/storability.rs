@@ -10,8 +10,8 @@ use super::request_fields::Fields;
 use super::store_plan::StorePlan;
 use crate::base::clock;
 use crate::content::pass::response::accel_redirect;
-use crate::exchange::request::View;
 use crate::exchange::variable;
+use crate::exchange::view::View;
 use crate::upstreams::fetch::Fetched;
 
 /// What the request says of storing.

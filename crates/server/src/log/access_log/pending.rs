@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::log::error_log::sink::{Handle, Sink};
+use crate::live::log_sinks::{Handle, Sink};
 
 /// Lines without `buffer=` are written when there are so many bytes of them:
 /// one write is about as cheap for these as for one line.
@@ -219,7 +219,7 @@ fn compressed(lines: &[u8], level: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::error_log::sink::Sinks;
+    use crate::live::log_sinks::LogSinks;
     use site::{AccessLogTarget, LogFormatId, LogTarget};
     use std::io::Read;
     use std::path::{Path, PathBuf};
@@ -227,7 +227,7 @@ mod tests {
     struct Bench {
         _directory: tempfile::TempDir,
         path: PathBuf,
-        sinks: Sinks,
+        sinks: LogSinks,
         pending: Pending,
     }
 
@@ -236,7 +236,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("access.log");
             let target = LogTarget::File(path.clone());
-            let sinks = Sinks::open([target.clone()]).unwrap();
+            let sinks = LogSinks::open([target.clone()]).unwrap();
             let log = AccessLog {
                 target: AccessLogTarget::Fixed(target.clone()),
                 format: LogFormatId(0),

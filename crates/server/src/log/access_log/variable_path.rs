@@ -14,12 +14,12 @@ use site::{LogLevel, OpenLogFileCache, Part, Template};
 
 use crate::base::clock;
 use crate::base::lru::Lru;
-use crate::content::files;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
+use crate::exchange::variables::files::document_root;
+use crate::live::log_sinks::open_append;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
-use crate::log::error_log::sink::open_append;
 
 /// Log files that a thread keeps open.
 #[derive(Default)]
@@ -157,7 +157,7 @@ fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
 }
 
 fn root_exists(request: &mut Request) -> bool {
-    let root = files::document_root(request);
+    let root = document_root(request);
     let is_whole_path = request.server().location(request.location).is_pattern
         && matches!(request.settings().files.root, site::Root::Alias(_));
     let error = match std::fs::metadata(OsStr::from_bytes(&root)) {

@@ -19,9 +19,9 @@ use http1::{Version, accept_encoding, same_name};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
 use crate::exchange::compiled_location::CompiledLocation;
-use crate::exchange::pattern;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::{Method, Request};
+use crate::route::pattern;
 
 pub use recoder::Recoder;
 pub use stored::Wait;
@@ -43,11 +43,6 @@ impl Recoding {
             Recoding::AsIs | Recoding::Wait(_) => None,
         }
     }
-}
-
-/// The codings that bodies may be compressed with, in the order of [`Coding::ALL`].
-pub fn codings(settings: &CompressionSettings) -> [Option<Coding>; Coding::ALL.len()] {
-    Coding::ALL.map(|coding| settings.coding(coding).enabled.then_some(coding))
 }
 
 /// Decides whether the body is recoded, and changes the head accordingly.

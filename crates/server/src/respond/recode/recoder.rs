@@ -8,8 +8,8 @@ use flate2::write::MultiGzDecoder;
 use site::{Coding, CodingSettings};
 
 use super::encoder::Encoder;
+use crate::exchange::charset_map::Transcoder;
 use crate::exchange::reply::Compressed;
-use crate::respond::charset::Transcoder;
 
 /// A body being recoded, piece by piece.
 pub enum Recoder {

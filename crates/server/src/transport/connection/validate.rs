@@ -3,7 +3,7 @@
 use http1::{Framing, RequestError, Target, TargetForm, Version};
 use site::{ListenerId, Server};
 
-use crate::access::addresses as access;
+use crate::access::real_ip as access;
 use crate::exchange::request::{HostName, Request};
 use crate::route;
 

@@ -53,7 +53,7 @@ impl UpstreamRequest {
                     key: request.key.clone(),
                     head_limit_bytes,
                 };
-                let exchange = memcached::Exchange::start(stream, spec);
+                let exchange = memcached::Exchange::start(stream, spec, memcached::NoBody);
                 Exchange::Memcached(Box::new(exchange), request.clone())
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use request_body::BodySource;
+use upstream_exchange::BodySource;
 
 use crate::base::request_body::{RequestBody, Spooled};
 

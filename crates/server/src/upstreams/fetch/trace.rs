@@ -4,11 +4,44 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use site::Builtin;
+use site::Builtin as B;
 
 use crate::base::clock;
 use crate::base::decimal;
 use crate::base::field_list::write_field_called;
+
+/// How a variable is written.
+type Write = fn(&Trace, &mut Vec<u8>) -> bool;
+
+pub const VARIABLES: &[(B, Write)] = &[
+    (B::UpstreamAddr, |trace, out| {
+        trace.write_tries(out, |it, out| out.extend_from_slice(it.address.as_bytes()))
+    }),
+    (B::UpstreamBytesReceived, |trace, out| {
+        trace.write_tries(out, |it, out| put_count(it.received_bytes.or(Some(0)), out))
+    }),
+    (B::UpstreamBytesSent, |trace, out| {
+        trace.write_tries(out, |it, out| put_count(it.sent_bytes.or(Some(0)), out))
+    }),
+    (B::UpstreamConnectTime, |trace, out| {
+        trace.write_tries(out, |it, out| put_time(it.connect_ms, out))
+    }),
+    (B::UpstreamHeaderTime, |trace, out| {
+        trace.write_tries(out, |it, out| put_time(it.head_ms, out))
+    }),
+    (B::UpstreamQueueTime, |trace, out| {
+        trace.write_tries(out, |it, out| put_time(it.queue_ms, out))
+    }),
+    (B::UpstreamResponseLength, |trace, out| {
+        trace.write_tries(out, |it, out| put_count(it.body_bytes.or(Some(0)), out))
+    }),
+    (B::UpstreamResponseTime, |trace, out| {
+        trace.write_tries(out, |it, out| put_time(it.response_ms, out))
+    }),
+    (B::UpstreamStatus, |trace, out| {
+        trace.write_tries(out, |it, out| put_count(it.status.map(u64::from), out))
+    }),
+];
 
 /// All that was tried for one request.
 #[derive(Debug, Default)]
@@ -93,25 +126,14 @@ impl Trace {
         }
     }
 
-    /// Appends one of the `$upstream_*` variables; false where nobody was asked.
-    pub fn write(&self, variable: Builtin, out: &mut Vec<u8>) -> bool {
-        use Builtin as B;
+    /// Appends what `put` says of each server that was tried; false where nobody was
+    /// asked.
+    fn write_tries(&self, out: &mut Vec<u8>, put: fn(&Try, &mut Vec<u8>)) -> bool {
         for (index, attempt) in self.tries.iter().enumerate() {
             if index > 0 {
                 out.extend_from_slice(b", ");
             }
-            match variable {
-                B::UpstreamAddr => out.extend_from_slice(attempt.address.as_bytes()),
-                B::UpstreamStatus => put_count(attempt.status.map(u64::from), out),
-                B::UpstreamConnectTime => put_time(attempt.connect_ms, out),
-                B::UpstreamHeaderTime => put_time(attempt.head_ms, out),
-                B::UpstreamQueueTime => put_time(attempt.queue_ms, out),
-                B::UpstreamResponseTime => put_time(attempt.response_ms, out),
-                B::UpstreamResponseLength => put_count(attempt.body_bytes.or(Some(0)), out),
-                B::UpstreamBytesSent => put_count(attempt.sent_bytes.or(Some(0)), out),
-                B::UpstreamBytesReceived => put_count(attempt.received_bytes.or(Some(0)), out),
-                _ => {}
-            }
+            put(attempt, out);
         }
         !self.tries.is_empty()
     }
@@ -152,9 +174,7 @@ fn trim_spaces(text: &[u8]) -> &[u8] {
 
 fn put_time(milliseconds: Option<u64>, out: &mut Vec<u8>) {
     match milliseconds {
-        Some(milliseconds) => {
-            decimal::put_seconds(milliseconds, out);
-        }
+        Some(milliseconds) => decimal::put_seconds(milliseconds, out),
         None => out.push(b'-'),
     }
 }

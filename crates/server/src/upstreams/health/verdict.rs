@@ -1,17 +1,8 @@
 //! What an answer to a health check says: the rules of `match`, as plain
 //! functions.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, Pattern, ServerId, StatusRule};
-
-use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::exchange::request::Request;
-use crate::exchange::variable;
-use crate::transport::facts::{ConnectionFacts, LocalAddress};
-use crate::upstreams::fetch::Try;
+use site::{BodyRule, HeaderRule, HeaderTest, MatchRules, Pattern, StatusRule};
 
 /// A server's answer.
 #[derive(Clone, Debug, Default)]
@@ -86,59 +77,6 @@ fn body_fits(rule: &BodyRule, body: &[u8]) -> bool {
 /// `None`: the pattern gave up on the text, which therefore passes no test.
 fn is_match(pattern: &Pattern, text: &[u8]) -> Option<bool> {
     pattern.is_match(text).ok()
-}
-
-/// `require`: variables as a request would see them that had this answer from
-/// its upstream. There is no client, so most are empty.
-pub fn require(
-    configuration: &Arc<ActiveConfiguration>,
-    rules: &MatchRules,
-    answer: &Answer,
-) -> Result<(), String> {
-    if rules.require.is_empty() {
-        return Ok(());
-    }
-    let Some(mut request) = stand_in(configuration, answer) else {
-        return Err("\"require\" could not be evaluated".to_owned());
-    };
-    for template in &rules.require {
-        let value = variable::evaluate(&mut request, template);
-        if value.is_empty() || value == b"0" {
-            return Err("a required variable is empty or \"0\"".to_owned());
-        }
-    }
-    Ok(())
-}
-
-fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option<Box<Request>> {
-    let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
-    let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;
-    if configuration.site.http.servers.is_empty() {
-        return None;
-    }
-    let facts = ConnectionFacts {
-        serial: 0,
-        peer: None,
-        local: LocalAddress::Unix(std::path::PathBuf::new()),
-        scheme: "http",
-        accepted_at: 0,
-        proxy: None,
-    };
-    let now = crate::base::clock::now();
-    let mut request = Request::new(
-        ConfigurationHandle::new(configuration.clone()),
-        Arc::new(facts),
-        head,
-        ServerId(0),
-        now,
-    );
-    request.status = answer.status;
-    let mut trace = request.trace().lock();
-    trace.tries.push(Try::default());
-    trace.head(answer.status);
-    trace.keep_fields(&answer.fields);
-    drop(trace);
-    Some(request)
 }
 
 #[cfg(test)]

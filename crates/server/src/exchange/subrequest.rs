@@ -9,8 +9,6 @@ use site::SubrequestTarget;
 use crate::base::random;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
-use crate::log::access_log;
-use crate::pipeline;
 
 /// How much of an unwanted body is read so that the connection to the upstream
 /// can be kept; past that, closing it is cheaper.
@@ -40,10 +38,16 @@ pub fn make_get(request: &mut Request) {
     request.method_override = Some("GET");
 }
 
+/// The response of a request that the server makes itself; `None` where there is none.
+pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
+    let serve = request.configuration.functions.serve;
+    serve(request).await
+}
+
 /// Serves a subrequest and throws its body away. The head is left in
 /// `request.reply` and its status in `request.status`, for variables and logs.
 pub async fn run(request: &mut Request) {
-    let reply = pipeline::serve_internal(request).await;
+    let reply = serve(request).await;
     let Some(mut reply) = reply else {
         return end(
             request,
@@ -74,5 +78,5 @@ fn end(request: &mut Request, mut reply: Box<Reply>) {
     request.status = reply.head.status;
     request.reply = Some(reply);
     request.is_complete = true;
-    access_log::log(request);
+    (request.configuration.functions.log_access)(request);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use site::{Content, GroupId, PassTarget, Site, Template, TlsId, TlsSettings};
 use tls_client::{Connector, Identity, Protocols, Settings, Verify};
 
-use crate::exchange::active_configuration::BuildError;
+use crate::live::build_error::BuildError;
 
 /// Reads the files and makes the settings ready.
 pub fn connector(settings: &TlsSettings) -> Result<Connector, BuildError> {

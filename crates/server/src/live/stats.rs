@@ -2,13 +2,7 @@
 //! variables `$connections_...`
 //! (<https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>). A reload keeps it.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
-
-use parking_lot::Mutex;
-
-use crate::transport::stream::{ClientStream, Phase};
 
 /// Counters of the whole server.
 #[derive(Default)]
@@ -16,7 +10,6 @@ pub struct Stats {
     pub accepted: AtomicU64,
     pub handled: AtomicU64,
     pub requests: Tally,
-    pub connections: Connections,
 }
 
 /// A number that every request raises and hardly anybody asks for: each thread counts in a
@@ -62,65 +55,6 @@ impl Tally {
     pub fn sum(&self) -> u64 {
         let own = self.own.iter().map(|Line(count)| count.load(Relaxed));
         own.fold(self.others.load(Relaxed), u64::wrapping_add)
-    }
-}
-
-/// The connections there are.
-#[derive(Default)]
-pub struct Connections(Mutex<Registry>);
-
-#[derive(Default)]
-struct Registry {
-    streams: HashMap<usize, Weak<ClientStream>>,
-    next: usize,
-}
-
-/// How many connections are doing what.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Census {
-    pub active: usize,
-    /// Part of a request's head has come.
-    pub reading: usize,
-    /// A request is being answered.
-    pub writing: usize,
-    /// Nothing of a next request has come.
-    pub waiting: usize,
-}
-
-impl Connections {
-    /// Takes a connection in; what comes back is to be given to [`Connections::remove`].
-    pub fn add(&self, stream: &Arc<ClientStream>) -> usize {
-        let mut registry = self.0.lock();
-        let key = registry.next;
-        registry.next = registry.next.wrapping_add(1);
-        registry.streams.insert(key, Arc::downgrade(stream));
-        key
-    }
-
-    pub fn remove(&self, key: usize) {
-        self.0.lock().streams.remove(&key);
-    }
-
-    pub fn for_each(&self, mut act: impl FnMut(&ClientStream)) {
-        for stream in self.0.lock().streams.values() {
-            if let Some(stream) = stream.upgrade() {
-                act(&stream);
-            }
-        }
-    }
-
-    pub fn census(&self) -> Census {
-        let mut census = Census::default();
-        self.for_each(|stream| {
-            census.active += 1;
-            let counted = match stream.phase() {
-                Phase::Idle => &mut census.waiting,
-                Phase::Reading => &mut census.reading,
-                Phase::Busy => &mut census.writing,
-            };
-            *counted += 1;
-        });
-        census
     }
 }
 

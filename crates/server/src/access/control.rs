@@ -1,4 +1,4 @@
-//! The access phase: `allow` and `deny`, `auth_basic`, `auth_request`, in this
+//! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this
 //! order, together as `satisfy` says.
 //!
 //! With `satisfy all` the first refusal counts; with `any` the first consent,
@@ -7,12 +7,12 @@
 
 use bytes::Bytes;
 use http1::Fields;
-use site::{AuthRequest, LogLevel, Satisfy, Settings};
+use site::{AuthRequest, LogLevel, Satisfy};
 
-use crate::access::{addresses as access, auth_basic};
-use crate::content::subrequest;
+use crate::access::{allow_deny, auth_basic};
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
+use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::route::rewrite;
@@ -26,11 +26,6 @@ enum Verdict {
     Refused(u16, Fields),
     /// The check itself failed: that ends the request whatever others say.
     Failed(Handled),
-}
-
-/// Is there anything to check?
-pub fn is_guarded(settings: &Settings) -> bool {
-    !settings.access.is_empty() || settings.auth.is_some() || settings.auth_request.is_some()
 }
 
 /// Asks the checks; `None`: the client may come in.
@@ -67,7 +62,7 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled
         401 if !settings.limits.auth_delay.is_zero() => {
             tokio::time::sleep(settings.limits.auth_delay).await;
         }
-        403 if !access::is_allowed(request) => {
+        403 if !allow_deny::is_allowed(request) => {
             let (separator, why) = match &*settings.deny_reason {
                 "" => ("", ""),
                 why => (": ", why),
@@ -81,7 +76,7 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled
 }
 
 fn by_address(request: &Request) -> Verdict {
-    match access::decision(request) {
+    match allow_deny::decision(request) {
         None => Verdict::NoOpinion,
         Some(true) => Verdict::Agreed,
         Some(false) => Verdict::Refused(403, Fields::new()),

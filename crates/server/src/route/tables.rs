@@ -4,16 +4,26 @@ use std::net::IpAddr;
 
 use site::{Geo, Map, SplitClients, Template};
 
-use super::{append, write};
-use crate::exchange::pattern;
+use crate::exchange::forwarded_for;
+use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
+use crate::exchange::variable::{append_sent, write_sent};
+use crate::exchange::variable_table::Tables;
+use crate::route::pattern;
+
+/// What variables of these kinds are looked up by.
+pub const TABLES: Tables = Tables {
+    map: write_map,
+    geo: write_geo,
+    split_clients: write_split,
+};
 
 /// `map`: exact values, host name wildcards, patterns, default.
-pub fn write_map(request: &mut Request, map: &Map, out: &mut Vec<u8>) {
+fn write_map(request: &mut Request, sent: Option<&ReplyHead>, map: &Map, out: &mut Vec<u8>) {
     let mut key = Vec::new();
-    append(request, &map.source, &mut key);
+    append_sent(request, sent, &map.source, &mut key);
     let found = find_in_map(request, map, &key);
-    append(request, found, out);
+    append_sent(request, sent, found, out);
 }
 
 fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Template {
@@ -49,9 +59,9 @@ fn find_in_map<'m>(request: &mut Request, map: &'m Map, key: &[u8]) -> &'m Templ
 }
 
 /// `geo`: the longest network that holds the address.
-pub fn write_geo(request: &mut Request, geo: &Geo, out: &mut Vec<u8>) {
+fn write_geo(request: &mut Request, sent: Option<&ReplyHead>, geo: &Geo, out: &mut Vec<u8>) {
     let mut text = Vec::new();
-    write(request, &geo.source, &mut text);
+    write_sent(request, sent, &geo.source, &mut text);
     let mut address = std::str::from_utf8(&text)
         .ok()
         .and_then(|text| text.parse::<IpAddr>().ok());
@@ -61,12 +71,8 @@ pub fn write_geo(request: &mut Request, geo: &Geo, out: &mut Vec<u8>) {
     if !geo.proxies.is_empty() {
         let chain = request.head.field_all(b"x-forwarded-for");
         let chain: Vec<&[u8]> = chain.collect();
-        address = crate::access::addresses::forwarded_address(
-            address,
-            &chain,
-            &geo.proxies,
-            geo.proxy_recursive,
-        );
+        address =
+            forwarded_for::forwarded_address(address, &chain, &geo.proxies, geo.proxy_recursive);
     }
     let address = address.map(|address| address.to_canonical());
     if !geo.ranges.is_empty() {
@@ -99,13 +105,18 @@ fn binary_address(bytes: &[u8]) -> Option<IpAddr> {
 
 /// `split_clients`: MurmurHash2 of the source against the parts' bounds, as
 /// nginx documents it.
-pub fn write_split(request: &mut Request, split: &SplitClients, out: &mut Vec<u8>) {
+fn write_split(
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    split: &SplitClients,
+    out: &mut Vec<u8>,
+) {
     let mut source = Vec::new();
-    append(request, &split.source, &mut source);
+    append_sent(request, sent, &split.source, &mut source);
     let hash = murmur2(&source);
     for (bound, value) in &split.parts {
         if *bound == u32::MAX || hash < *bound {
-            append(request, value, out);
+            append_sent(request, sent, value, out);
             return;
         }
     }

@@ -8,6 +8,7 @@
 use pcre2::bytes::CaptureLocations;
 use site::{LogLevel, Pattern};
 
+use crate::exchange::captures::Failures;
 use crate::exchange::extras::put_value;
 use crate::exchange::request::Request;
 use crate::log::error_log;
@@ -17,44 +18,6 @@ const LOGGED_BYTES: usize = 100;
 
 /// A pattern gave up.
 pub struct GivenUp;
-
-/// What became of patterns that gave up on a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Failures {
-    #[default]
-    None,
-    /// One has, and the request is to be refused for it.
-    Found,
-    /// The request was refused for one.
-    Refused,
-    /// Another has while an error page was looked for.
-    FoundAgain,
-}
-
-/// What `$1` to `$9` stand for: groups of the last pattern that matched.
-#[derive(Debug, Clone, Default)]
-pub struct Captures {
-    subject: Vec<u8>,
-    groups: Vec<Option<(usize, usize)>>,
-}
-
-impl Captures {
-    pub const fn new() -> Captures {
-        Captures {
-            subject: Vec::new(),
-            groups: Vec::new(),
-        }
-    }
-
-    pub fn group(&self, number: usize) -> Option<&[u8]> {
-        let (start, end) = (*self.groups.get(number)?)?;
-        self.subject.get(start..end)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-}
 
 /// Does `pattern` match `subject`? A match fills the request's captures and
 /// the slots of named groups. A pattern that gives up does not match, and the request is
@@ -70,13 +33,8 @@ pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool
     let Some(locations) = captures(request, pattern, subject) else {
         return false;
     };
-    let captures = &mut request.extras.captures;
-    captures.subject.clear();
-    captures.subject.extend_from_slice(subject);
-    captures.groups.clear();
-    captures
-        .groups
-        .extend((0..locations.len()).map(|group| locations.get(group)));
+    let groups = (0..locations.len()).map(|group| locations.get(group));
+    request.extras.captures.set(subject, groups);
     for &(group, slot) in &pattern.named {
         let value = locations
             .get(group)

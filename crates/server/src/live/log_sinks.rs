@@ -211,18 +211,19 @@ fn is_delivered(sent: io::Result<usize>) -> bool {
     }
 }
 
-/// The sinks of a process, by target.
+/// The sinks of a process by target, for error logs and access logs alike: a file that
+/// both name is opened once. A rotation opens all files again.
 #[derive(Default)]
-pub struct Sinks {
+pub struct LogSinks {
     by_target: RwLock<HashMap<LogTarget, Arc<Sink>>>,
 }
 
-impl Sinks {
+impl LogSinks {
     /// Opens all of `targets`.
     ///
     /// # Errors
     /// The first file that cannot be opened, by its name.
-    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<Sinks> {
+    pub fn open(targets: impl IntoIterator<Item = LogTarget>) -> io::Result<LogSinks> {
         let mut by_target = HashMap::new();
         for target in targets {
             if by_target.contains_key(&target) {
@@ -237,13 +238,13 @@ impl Sinks {
             })?;
             by_target.insert(target, Arc::new(sink));
         }
-        Ok(Sinks {
+        Ok(LogSinks {
             by_target: RwLock::new(by_target),
         })
     }
 
     /// Takes over files that were opened by somebody else.
-    pub fn with_files(files: HashMap<PathBuf, File>) -> Sinks {
+    pub fn with_files(files: HashMap<PathBuf, File>) -> LogSinks {
         let sinks = files.into_iter().map(|(path, file)| {
             let kind = Kind::File {
                 path: path.clone(),
@@ -251,7 +252,7 @@ impl Sinks {
             };
             (LogTarget::File(path), Arc::new(Sink { kind }))
         });
-        Sinks {
+        LogSinks {
             by_target: RwLock::new(sinks.collect()),
         }
     }
@@ -293,7 +294,7 @@ impl Sinks {
         }
     }
 
-    /// As [`Sinks::reopen`] with files that a privileged parent opened.
+    /// As [`LogSinks::reopen`] with files that a privileged parent opened.
     pub fn replace_files(&self, files: HashMap<PathBuf, File>) {
         for (path, opened) in files {
             let sink = self.sink(&LogTarget::File(path));
@@ -312,7 +313,7 @@ mod tests {
     fn a_reopened_log_goes_on_under_the_old_name() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.log");
-        let sinks = Sinks::open([LogTarget::File(path.clone())]).unwrap();
+        let sinks = LogSinks::open([LogTarget::File(path.clone())]).unwrap();
         let sink = sinks.sink(&LogTarget::File(path.clone()));
         let before = sink.handle().unwrap();
         sink.write_line(b"one\n", None);
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_opened_is_named() {
-        let error = Sinks::open([LogTarget::File("/nonexistent/a.log".into())])
+        let error = LogSinks::open([LogTarget::File("/nonexistent/a.log".into())])
             .err()
             .unwrap();
         assert!(
@@ -339,7 +340,7 @@ mod tests {
                 .starts_with("open() \"/nonexistent/a.log\" failed"),
             "{error}"
         );
-        let sinks = Sinks::default();
+        let sinks = LogSinks::default();
         assert!(
             sinks
                 .sink(&LogTarget::File("/nonexistent/a.log".into()))
@@ -352,7 +353,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("opened");
         let file = open_append(&path).unwrap();
-        let sinks = Sinks::with_files(HashMap::from([("/no/such/name".into(), file)]));
+        let sinks = LogSinks::with_files(HashMap::from([("/no/such/name".into(), file)]));
         sinks
             .sink(&LogTarget::File("/no/such/name".into()))
             .write_line(b"line\n", None);
@@ -374,7 +375,7 @@ mod tests {
             tag: "web".into(),
             hostname: false,
         };
-        let sinks = Sinks::default();
+        let sinks = LogSinks::default();
         sinks.sink(&target).write_line(b"a line\n", Some(3));
         let mut buffer = [0; 200];
         let length = receiver.recv(&mut buffer).unwrap();

@@ -1,9 +1,7 @@
 //! Where the body of a request to an upstream comes from.
 //!
-//! The exchanges of `fastcgi` and `http-client` pull parts of a body when the
-//! upstream is ready to read them; what stands behind (memory, a file, the
-//! client's connection) is the caller's. A crate of its own because neither
-//! client may depend on the other and `http1` does no I/O.
+//! An exchange pulls parts of a body when the upstream is ready to read them; what stands behind
+//! (memory, a file, the client's connection) is the caller's.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -17,7 +15,7 @@ pub trait BodySource {
     ///
     /// # Errors
     ///
-    /// An error ends the exchange, which hands it on as its own `RequestBody`.
+    /// An error ends the exchange, which hands it on as [`crate::StreamError::RequestBody`].
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>>;
 
     /// Whether it is known already that nothing follows, so that the end may leave

@@ -1,0 +1,179 @@
+//! What the client sent, and what has become of it on the way: method, target, host,
+//! body.
+
+use std::net::IpAddr;
+
+use shared_request::arguments;
+use site::Builtin as B;
+
+use crate::base::random;
+use crate::exchange::request::Request;
+use crate::exchange::request_fields::put_field;
+use crate::exchange::value::{put, put_address, put_number, put_port};
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::transport::body::RequestBody;
+
+pub const VARIABLES: Variables = &[
+    (B::Args, Of(put_args)),
+    (B::BinaryRemoteAddr, Of(put_binary_address)),
+    (
+        B::ClientIsLocal,
+        Of(|request, out| put(request.is_made_here().then_some(b"1".as_slice()), out)),
+    ),
+    (B::ContentLength, Of(put_content_length)),
+    (
+        B::ContentType,
+        Of(|request, out| put_field(request, b"content_type", out)),
+    ),
+    (B::DocumentUri, Of(put_path)),
+    (B::Host, Of(put_host)),
+    (B::IsArgs, Of(put_is_args)),
+    (B::IsRequestPort, Of(put_is_request_port)),
+    (B::QueryString, Of(put_args)),
+    (
+        B::RemoteAddr,
+        Of(|request, out| put_address(request.client, out)),
+    ),
+    (
+        B::RemotePort,
+        Of(|request, out| put_port(request.client, out)),
+    ),
+    (
+        B::Request,
+        Of(|request, out| put(Some(request.head.request_line()), out)),
+    ),
+    (
+        B::RequestBody,
+        Of(|request, out| put(request.body.in_memory(), out)),
+    ),
+    (
+        B::RequestBodyFile,
+        Of(|request, out| put(request.body.file_name(), out)),
+    ),
+    (B::RequestId, Of(put_request_id)),
+    (
+        B::RequestLength,
+        Of(|request, out| put_number(request.received_bytes, out)),
+    ),
+    (B::RequestMethod, Of(put_method)),
+    (B::RequestPort, Of(put_request_port)),
+    (B::RequestUri, Of(put_request_uri)),
+    (
+        B::Scheme,
+        Of(|request, out| put(Some(request.scheme.as_bytes()), out)),
+    ),
+    (
+        B::ServerName,
+        Of(|request, out| put(Some(request.server().name.as_bytes()), out)),
+    ),
+    (B::ServerProtocol, Of(put_protocol)),
+    (B::Uri, Of(put_path)),
+];
+
+fn put_path(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(&request.path);
+    true
+}
+
+/// The query string, for the cache without what does not count.
+fn put_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if request.view.counts_all_arguments() {
+        out.extend_from_slice(&request.args);
+    } else {
+        put_counted_args(request, out);
+    }
+    !request.args.is_empty()
+}
+
+fn put_counted_args(request: &Request, out: &mut Vec<u8>) {
+    arguments::put_counted(&request.args, request.view.ignored_arguments(), out);
+}
+
+fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let mut args = Vec::new();
+    put_counted_args(request, &mut args);
+    if !args.is_empty() {
+        out.push(b'?');
+    }
+    true
+}
+
+fn put_request_uri(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if !request.has_line() {
+        return false;
+    }
+    let target = request.received_target();
+    match request.view.counts_all_arguments() {
+        true => out.extend_from_slice(target),
+        false => arguments::put_target(target, request.view.ignored_arguments(), out),
+    }
+    true
+}
+
+fn put_method(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let method = request.method_name();
+    out.extend_from_slice(method);
+    !method.is_empty()
+}
+
+/// A request of HTTP/0.9 names no protocol.
+fn put_protocol(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let version = request.head.version();
+    let is_named = request.has_line() && version != http1::Version::Http09;
+    put(is_named.then(|| version.as_str().as_bytes()), out)
+}
+
+/// The server's name where the client named no host.
+fn put_host(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    match request.host.is_empty() {
+        true => out.extend_from_slice(request.server().name.as_bytes()),
+        false => out.extend_from_slice(&request.host),
+    }
+    true
+}
+
+fn put_is_request_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if request.host.port().is_some() {
+        out.push(b':');
+    }
+    true
+}
+
+fn put_request_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    match request.host.port() {
+        Some(port) => put_number(port, out),
+        None => true,
+    }
+}
+
+/// A chunked body has a length once it was read.
+fn put_content_length(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    put_field(request, b"content_length", out)
+        || match (&request.body, request.body.length()) {
+            (RequestBody::None, _) | (_, None) => false,
+            (_, Some(length)) => put_number(length, out),
+        }
+}
+
+fn put_binary_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    match request.client_ip() {
+        Some(IpAddr::V4(address)) => out.extend_from_slice(&address.octets()),
+        Some(IpAddr::V6(address)) => out.extend_from_slice(&address.octets()),
+        None => out.extend_from_slice(b"unix:"),
+    }
+    true
+}
+
+fn put_request_id(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let id = *request
+        .extras
+        .request_id
+        .get_or_insert_with(random::bytes16);
+    for byte in id {
+        for nibble in [byte >> 4, byte & 15] {
+            out.push(b"0123456789abcdef"[usize::from(nibble)]);
+        }
+    }
+    true
+}
