@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use site::{LocationId, LogLevel, Mirror, RewriteOp, Server};
+use site::{LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 
 use crate::access::limits::Limited;
 use crate::access::{body_length, control, limits, real_ip};
@@ -209,8 +209,13 @@ impl<'a> Way<'a> {
         }
     }
 
+    fn settings(&self, request: &Request) -> &'a Settings {
+        let locations = &self.configuration.locations;
+        &locations.get(request.compiled_location_id()).settings
+    }
+
     fn server(&self, request: &Request) -> &'a Server {
-        &self.configuration.site.http.servers[request.server.0]
+        &self.configuration.site.http.servers[request.server_id().0]
     }
 
     #[inline]
@@ -252,7 +257,7 @@ impl<'a> Way<'a> {
         let location = route::for_method(request, server, location);
         request.enter(location);
         let found = server.location(location);
-        if found.internal && !request.is_internal {
+        if found.internal && !request.is_internal() {
             return Stage::Handled(Handled::Status(404));
         }
         if body_length::is_refused(request, is_named, client) {
@@ -287,9 +292,9 @@ impl<'a> Way<'a> {
     }
 
     fn mirror(&self, request: &Request) -> Stage<'a> {
-        let settings = self.server(request).settings(request.location);
+        let settings = self.settings(request);
         match &settings.mirror {
-            Some(mirror) if !request.is_subrequest => Stage::Wait(Wait::Mirror(mirror)),
+            Some(mirror) if !request.is_subrequest() => Stage::Wait(Wait::Mirror(mirror)),
             _ => before_content(request),
         }
     }
@@ -337,7 +342,7 @@ fn before_limits<'a>(request: &Request) -> Stage<'a> {
 }
 
 fn limit<'a>(request: &mut Request) -> Stage<'a> {
-    if request.is_subrequest {
+    if request.is_subrequest() {
         return Stage::TryFiles;
     }
     real_ip::apply_real_ip(request);

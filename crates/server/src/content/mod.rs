@@ -44,9 +44,8 @@ pub enum PendingContent<'a> {
 /// waited for.
 #[inline]
 pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> ContentStep<'a> {
-    let server = &configuration.site.http.servers[request.server.0];
-    let settings = server.settings(request.location);
-    let handled = match &settings.content {
+    let location = configuration.locations.get(request.compiled_location_id());
+    let handled = match &location.settings.content {
         Content::Files => files::serve(request),
         Content::Pass(pass) if policy::asks_by_body(request, pass) => {
             return ContentStep::Pending(PendingContent::Body(pass));
@@ -58,7 +57,7 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
                 return ContentStep::Pending(PendingContent::Upstream(pass, plan));
             }
         },
-        Content::Handler(_) => match request.compiled_location().content_handler {
+        Content::Handler(_) => match location.content_handler {
             Some(handle) => handle(request),
             None => Handled::Status(500),
         },

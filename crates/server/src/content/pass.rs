@@ -88,12 +88,15 @@ pub fn decide<'a>(
             return PassDecision::Handled(Handled::Status(500));
         }
     };
-    match through_cache::look_up(request, plan) {
-        Ok((reply, plan)) => {
+    match through_cache::look_up(request, &plan) {
+        Ok(reply) => {
             request.cache.key = plan.key.into_bytes();
             PassDecision::Handled(of_cache(request, pass, reply))
         }
-        Err(miss) => PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss)),
+        Err(found) => {
+            let miss = CacheMiss { plan, found };
+            PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss))
+        }
     }
 }
 
@@ -119,7 +122,7 @@ pub async fn serve(
     };
     let key = &mut request.cache.key;
     key.clear();
-    key.extend_from_slice(miss.key().as_ref().bytes());
+    key.extend_from_slice(miss.plan.key.as_ref().bytes());
     let began = clock::now();
     let handled = Box::pin(through_cache::serve(request, pass, miss, client)).await;
     if let Some(reason) = request.cache.reason {

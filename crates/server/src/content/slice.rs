@@ -126,12 +126,12 @@ impl Slices {
             };
             let next = current.next(&mut self.asked).await;
             let Some(bytes) = next.map_err(|_| Truncated)? else {
-                self.report("a slice that is too short");
+                self.report("the slice is shorter than its Content-Range says");
                 return Err(Truncated);
             };
             let (from, to) = (self.at, self.at.saturating_add(bytes.len() as u64));
             if to > self.slice_end {
-                self.report("a slice that is too long");
+                self.report("the slice is longer than its Content-Range says");
                 return Err(Truncated);
             }
             self.at = to;

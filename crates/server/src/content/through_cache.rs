@@ -11,7 +11,7 @@
 //!                   └ alone ───────────────────────► fetch alone, store if it may be
 //! ```
 //!
-//! A led fetch runs in a task of its own: it belongs to the cache and goes on
+//! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
 pub mod cookies;
@@ -33,8 +33,8 @@ mod variables;
 use std::sync::Arc;
 
 use http_cache::{
-    Alone, CacheKey, Forward, Found, Join, JoinRequest, Millis, NoStore, NotFresh, NotFreshKind,
-    Outcome, Served, StaleReason,
+    Alone, Forward, Found, Join, JoinRequest, Millis, NoStore, NotFresh, NotFreshKind, Outcome,
+    Served, StaleReason,
 };
 use site::Pass;
 use tokio::time::Instant;
@@ -59,38 +59,25 @@ use stale::StandIn;
 /// vanished. Past that it fetches for itself.
 const MAX_ROUNDS: usize = 4;
 
-/// A request that the cache has no fresh answer for.
-pub struct CacheMiss<'a> {
-    plan: Plan<'a>,
-    /// What the lookup found instead; `None`: the cache is bypassed.
-    found: Option<NotFresh>,
-}
-
-/// Looks for a fresh stored response. It is the only lookup of a request that need not wait for
-/// another: what it finds travels to the fetch.
+/// Looks for a fresh stored response; a request does so once. What there is instead travels to
+/// the fetch; `None` where the cache is bypassed.
 #[inline]
-pub fn look_up<'a>(
-    request: &mut Request,
-    plan: Plan<'a>,
-) -> Result<(Box<Reply>, Plan<'a>), CacheMiss<'a>> {
-    if plan.bypass.is_some() || is_beyond_range_offset(request, &plan) {
-        return Err(CacheMiss { plan, found: None });
+pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Option<NotFresh>> {
+    if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
+        return Err(None);
     }
     let (key, now) = (plan.key.as_ref(), Millis(request.now));
     match plan.zone.find(&key, &plan.fields(request), now) {
-        Found::Fresh(stored) => Ok((reply_from_memory(request, stored, Served::Fresh), plan)),
-        Found::NotFresh(found) => Err(CacheMiss {
-            plan,
-            found: Some(found),
-        }),
+        Found::Fresh(stored) => Ok(reply_from_memory(request, stored, Served::Fresh)),
+        Found::NotFresh(found) => Err(Some(found)),
     }
 }
 
-impl CacheMiss<'_> {
-    /// What the cache calls what is asked for.
-    pub fn key(&self) -> &CacheKey {
-        &self.plan.key
-    }
+/// A request that the cache has no fresh answer for.
+pub struct CacheMiss<'a> {
+    pub plan: Plan<'a>,
+    /// What [`look_up`] found.
+    pub found: Option<NotFresh>,
 }
 
 /// Answers through the cache, where it had no fresh answer.

@@ -7,6 +7,7 @@ use site::{ErrorAnswer, LocationId, LogLevel, Server};
 
 use super::status_page;
 use crate::exchange::captures::Failures;
+use crate::exchange::error_page::ErrorPage;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -83,7 +84,7 @@ fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
 }
 
 fn begin_internal(request: &mut Request) {
-    request.is_internal = true;
+    request.become_internal();
     request.extras.forget_path_info();
     request.path_changed = false;
     request.slicing = Slicing::None;
@@ -114,23 +115,23 @@ fn named(request: &mut Request, name: &[u8]) -> Next {
         );
         return broken(request);
     }
-    request.is_internal = true;
+    request.become_internal();
     request.slicing = Slicing::None;
     Next::Location(location)
 }
 
 /// The configuration leads nowhere: no page of its own is looked for.
 fn broken(request: &mut Request) -> Next {
-    request.forced_status = None;
+    request.error_page.stop_forcing();
     Next::Reply(Box::new(status_page(request, 500)))
 }
 
 /// An error's page: `error_page` where one is given, else the built-in text. An
 /// error or a redirect in the place of a page counts instead of the first error.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
-    request.forced_status = None;
+    request.error_page.stop_forcing();
     let settings = request.settings_held();
-    let may_use_page = !request.error_page_used || settings.recursive_error_pages;
+    let may_use_page = !request.error_page.is_tried() || settings.recursive_error_pages;
     let page = settings
         .error_pages
         .iter()
@@ -142,8 +143,6 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         }
         return Next::Reply(Box::new(reply));
     };
-    request.error_page_used = true;
-    request.error_status = Some(status);
     for (name, value) in fields.as_slice() {
         match name.eq_ignore_ascii_case(b"location") {
             true => request
@@ -162,12 +161,15 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
         ErrorAnswer::Status(status) => Some(status),
         ErrorAnswer::OfPage => None,
     };
+    let is_here = matches!(target.first(), Some(b'@' | b'/'));
+    request.error_page = ErrorPage::Tried {
+        error: status,
+        forced: forced.filter(|_| is_here),
+    };
     if target.first() == Some(&b'@') {
-        request.forced_status = forced;
         return named(request, &target);
     }
     if target.first() == Some(&b'/') {
-        request.forced_status = forced;
         request.become_get();
         let (path, args) = http1::split_query(&target);
         let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());

@@ -141,11 +141,11 @@ impl Changes {
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
     carry_over(request, reply);
-    if let Some(status) = request.forced_status {
+    if let Some(status) = request.error_page.forced_status() {
         reply.head.status = status;
         reply.head.reason = None;
     }
-    if reply.head.status == 200 && !request.is_subrequest {
+    if reply.head.status == 200 && !request.is_subrequest() {
         check_conditions(request, reply);
     }
     let runs_ssi = ssi::choose(request, reply);
@@ -178,13 +178,13 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
     request.compiled_location().adds_nothing
         && reply.head.stored.is_some()
         && reply.head.status == 200
-        && request.forced_status.is_none()
+        && request.error_page.forced_status().is_none()
         && !request.extras.reach_response()
 }
 
 /// What is left to decide about a response that nothing is added to.
 fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
-    if !request.is_subrequest {
+    if !request.is_subrequest() {
         check_conditions(request, reply);
     }
     let place = request.compiled_location();

@@ -84,7 +84,7 @@ impl Exchange for Request {
     }
 
     fn error_status(&self) -> Option<u16> {
-        self.error_status
+        self.error_page.error_status()
     }
 
     #[inline]

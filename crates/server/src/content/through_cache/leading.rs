@@ -14,7 +14,7 @@ use super::policy::Plan;
 use super::shared;
 use super::stale::{StandIn, stale_reason};
 use super::store_plan::prepare;
-use super::storing::{LeaderOutcome, lead};
+use super::storing::{LeaderOutcome, fetch_and_store};
 use crate::base::clock;
 use crate::content::pass::direct::direct;
 use crate::content::pass::early_hints::EarlyHints;
@@ -44,7 +44,7 @@ pub async fn lead_fetch(
     }
     let hints = EarlyHints::of(request, client, &mut spec);
     let (to_client, outcome) = oneshot::channel();
-    tokio::spawn(lead(leader, spec, store, Some(to_client)));
+    tokio::spawn(fetch_and_store(leader, spec, store, Some(to_client)));
     let outcome = unless_gone(client.gone(!pass.exchange.ignore_client_abort), outcome);
     let slow = stand_in.for_slow_upstream(Millis(request.now));
     let outcome = async {
@@ -71,7 +71,7 @@ pub async fn lead_fetch(
     }
 }
 
-/// What the client gets of the fetch that its request has led.
+/// What the client gets of the fetch that its request leads.
 async fn answer_leader(
     request: &mut Request,
     pass: &Arc<Pass>,
