@@ -35,8 +35,9 @@ use crate::transport::service::Answer;
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
 
-/// Where a request is on its way.
-enum Stage<'a> {
+/// Where a request is on its way. Small, since a hit goes through several.
+#[derive(Clone, Copy)]
+enum Stage {
     ServerRewrite,
     Locate,
     /// In a location, which was named or found.
@@ -49,13 +50,17 @@ enum Stage<'a> {
     TryFiles,
     Mirror,
     Content,
-    /// A stage has ended the way, or bends it.
+}
+
+/// What a stage comes to: the next one, or the end of this round.
+type Step<'a> = Result<Stage, End<'a>>;
+
+/// How a round ends.
+enum End<'a> {
+    /// With a reply, an error or another path.
     Handled(Handled),
     /// Somebody has to be waited for.
     Wait(Wait<'a>),
-    Reply(Box<Reply>),
-    /// Nothing is to be sent.
-    Nothing,
 }
 
 /// Who or what is waited for.
@@ -73,6 +78,12 @@ enum Outcome<'a> {
     Pending(Wait<'a>),
 }
 
+impl From<Handled> for End<'_> {
+    fn from(handled: Handled) -> Self {
+        End::Handled(handled)
+    }
+}
+
 /// Makes the response to `request`, whose configuration `configuration` is. One that is wrong in
 /// itself (`refused`) goes straight to the page for this status.
 #[inline]
@@ -83,8 +94,8 @@ pub fn serve<'a>(
     refused: Option<u16>,
 ) -> ReadyOrPending<'a, Answer> {
     let first = match refused {
-        None => Stage::ServerRewrite,
-        Some(status) => Stage::Handled(Handled::Status(status)),
+        None => Ok(Stage::ServerRewrite),
+        Some(status) => Err(Handled::Status(status).into()),
     };
     let mut way = Way::new(configuration);
     match way.advance(request, client, first) {
@@ -113,7 +124,7 @@ pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
     let mut nobody = ClientSide::none();
     let mut way = Way::new(&configuration);
-    match way.advance(request, &mut nobody, Stage::ServerRewrite) {
+    match way.advance(request, &mut nobody, Ok(Stage::ServerRewrite)) {
         Outcome::Nothing => None,
         Outcome::Reply(reply) => Some(reply),
         Outcome::Pending(wait) => Box::pin(way.end(request, &mut nobody, wait)).await,
@@ -134,16 +145,41 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Runs one stage after the other, until there is a reply or something has to be waited for.
+    /// Runs one stage after the other, and round after round, until there is a reply or
+    /// something has to be waited for.
     #[inline]
     fn advance(
         &mut self,
         request: &mut Request,
         client: &mut ClientSide,
-        mut stage: Stage<'a>,
+        mut step: Step<'a>,
     ) -> Outcome<'a> {
         loop {
-            stage = match stage {
+            let end = match step {
+                Ok(stage) => self.run(request, client, stage),
+                Err(end) => end,
+            };
+            let handled = match end {
+                End::Handled(handled) => handled,
+                End::Wait(wait) => return Outcome::Pending(wait),
+            };
+            step = match error_pages::after(request, handled) {
+                Next::Reply(reply) => return Outcome::Reply(reply),
+                Next::Nothing => return Outcome::Nothing,
+                Next::Redirected => Ok(Stage::ServerRewrite),
+                Next::Location(location) => Ok(Stage::Rewrite {
+                    location,
+                    is_named: true,
+                }),
+            };
+        }
+    }
+
+    /// One round: the stages, in their order.
+    #[inline]
+    fn run(&mut self, request: &mut Request, client: &mut ClientSide, mut stage: Stage) -> End<'a> {
+        loop {
+            let step = match stage {
                 Stage::ServerRewrite => self.server_rewrite(request),
                 Stage::Locate => self.locate(request),
                 Stage::Rewrite { location, is_named } => {
@@ -154,10 +190,10 @@ impl<'a> Way<'a> {
                 Stage::TryFiles => try_files(request),
                 Stage::Mirror => self.mirror(request),
                 Stage::Content => self.content(request),
-                Stage::Handled(handled) => handle(request, handled),
-                Stage::Wait(wait) => return Outcome::Pending(wait),
-                Stage::Reply(reply) => return Outcome::Reply(reply),
-                Stage::Nothing => return Outcome::Nothing,
+            };
+            match step {
+                Ok(next) => stage = next,
+                Err(end) => return end,
             }
         }
     }
@@ -185,26 +221,27 @@ impl<'a> Way<'a> {
         request: &mut Request,
         client: &mut ClientSide,
         wait: Wait<'a>,
-    ) -> Stage<'a> {
+    ) -> Step<'a> {
         match wait {
             Wait::Delay(pause) => {
                 let pause = tokio::time::sleep(pause);
                 if unless_gone(client.gone(true), pause).await.is_none() {
-                    return Stage::Handled(Handled::ClientGone);
+                    return Err(Handled::ClientGone.into());
                 }
                 request.now = clock::now();
-                Stage::Access
+                Ok(Stage::Access)
             }
             Wait::Access => match Box::pin(control::check(request, client)).await {
-                Some(handled) => Stage::Handled(handled),
-                None => Stage::TryFiles,
+                Some(handled) => Err(handled.into()),
+                None => Ok(Stage::TryFiles),
             },
             Wait::Mirror(mirror) => match Box::pin(mirror::begin(request, mirror, client)).await {
-                Err(status) => Stage::Handled(Handled::Status(status)),
+                Err(status) => Err(Handled::Status(status).into()),
                 Ok(()) => before_content(request),
             },
             Wait::Content(wait) => {
-                Stage::Handled(wait.end(request, client, self.configuration).await)
+                let handled = wait.end(request, client, self.configuration).await;
+                Err(handled.into())
             }
         }
     }
@@ -219,25 +256,25 @@ impl<'a> Way<'a> {
     }
 
     #[inline]
-    fn server_rewrite(&mut self, request: &mut Request) -> Stage<'a> {
+    fn server_rewrite(&mut self, request: &mut Request) -> Step<'a> {
         self.rewrite_cycles = 0;
         match rewritten(request, &self.server(request).rewrite) {
-            Ok(_) => Stage::Locate,
-            Err(handled) => Stage::Handled(handled),
+            Ok(_) => Ok(Stage::Locate),
+            Err(handled) => Err(handled.into()),
         }
     }
 
     #[inline]
-    fn locate(&self, request: &mut Request) -> Stage<'a> {
+    fn locate(&self, request: &mut Request) -> Step<'a> {
         match route::locate(request, self.server(request)) {
             Located::Location(location) => {
                 request.path_changed = false;
-                Stage::Rewrite {
+                Ok(Stage::Rewrite {
                     location,
                     is_named: false,
-                }
+                })
             }
-            Located::AddSlash => Stage::Handled(respond::add_slash(request)),
+            Located::AddSlash => Err(respond::add_slash(request).into()),
         }
     }
 
@@ -249,7 +286,7 @@ impl<'a> Way<'a> {
         client: &mut ClientSide,
         location: LocationId,
         is_named: bool,
-    ) -> Stage<'a> {
+    ) -> Step<'a> {
         if is_named {
             self.rewrite_cycles = 0;
         }
@@ -258,23 +295,23 @@ impl<'a> Way<'a> {
         request.enter(location);
         let found = server.location(location);
         if found.internal && !request.is_internal() {
-            return Stage::Handled(Handled::Status(404));
+            return Err(Handled::Status(404).into());
         }
         if body_length::is_refused(request, is_named, client) {
-            return Stage::Handled(Handled::Status(413));
+            return Err(Handled::Status(413).into());
         }
         if location == Server::ROOT || found.rewrite.is_empty() {
             return before_limits(request);
         }
         match rewritten(request, &found.rewrite) {
-            Err(handled) => Stage::Handled(handled),
+            Err(handled) => Err(handled.into()),
             Ok(Rewritten::Relocate) => self.relocate(request),
             Ok(_) => before_limits(request),
         }
     }
 
     /// `rewrite ... last`: another location is looked for.
-    fn relocate(&mut self, request: &mut Request) -> Stage<'a> {
+    fn relocate(&mut self, request: &mut Request) -> Step<'a> {
         self.rewrite_cycles += 1;
         if request.path.is_empty() {
             let message = format_args!("the rewritten URI has a zero length");
@@ -286,24 +323,24 @@ impl<'a> Way<'a> {
             );
             error_log::request(request, LogLevel::Error, message);
         } else {
-            return Stage::Locate;
+            return Ok(Stage::Locate);
         }
-        Stage::Handled(Handled::Status(500))
+        Err(Handled::Status(500).into())
     }
 
-    fn mirror(&self, request: &Request) -> Stage<'a> {
+    fn mirror(&self, request: &Request) -> Step<'a> {
         let settings = self.settings(request);
         match &settings.mirror {
-            Some(mirror) if !request.is_subrequest() => Stage::Wait(Wait::Mirror(mirror)),
+            Some(mirror) if !request.is_subrequest() => Err(End::Wait(Wait::Mirror(mirror))),
             _ => before_content(request),
         }
     }
 
     #[inline]
-    fn content(&self, request: &mut Request) -> Stage<'a> {
+    fn content(&self, request: &mut Request) -> Step<'a> {
         match content::begin(request, self.configuration) {
-            ContentStep::Handled(handled) => Stage::Handled(handled),
-            ContentStep::Pending(wait) => Stage::Wait(Wait::Content(wait)),
+            ContentStep::Handled(handled) => Err(handled.into()),
+            ContentStep::Pending(wait) => Err(End::Wait(Wait::Content(wait))),
         }
     }
 }
@@ -331,61 +368,47 @@ fn rewritten(request: &mut Request, program: &[RewriteOp]) -> Result<Rewritten, 
 
 /// Most locations have nothing between rewriting and content.
 #[inline]
-fn before_limits<'a>(request: &Request) -> Stage<'a> {
+fn before_limits<'a>(request: &Request) -> Step<'a> {
     if pattern::has_failed(request) {
-        return Stage::Handled(Handled::Status(500));
+        return Err(Handled::Status(500).into());
     }
     match request.compiled_location().is_open {
-        true => Stage::Content,
-        false => Stage::Limits,
+        true => Ok(Stage::Content),
+        false => Ok(Stage::Limits),
     }
 }
 
-fn limit<'a>(request: &mut Request) -> Stage<'a> {
+fn limit<'a>(request: &mut Request) -> Step<'a> {
     if request.is_subrequest() {
-        return Stage::TryFiles;
+        return Ok(Stage::TryFiles);
     }
     real_ip::apply_real_ip(request);
     match limits::check(request) {
-        Limited::Pass => Stage::Access,
-        Limited::Reject(status) => Stage::Handled(Handled::Status(status)),
-        Limited::Delay(pause) => Stage::Wait(Wait::Delay(pause)),
+        Limited::Pass => Ok(Stage::Access),
+        Limited::Reject(status) => Err(Handled::Status(status).into()),
+        Limited::Delay(pause) => Err(End::Wait(Wait::Delay(pause))),
     }
 }
 
-fn access<'a>(request: &Request) -> Stage<'a> {
+fn access<'a>(request: &Request) -> Step<'a> {
     match request.compiled_location().is_guarded {
-        true => Stage::Wait(Wait::Access),
-        false => Stage::TryFiles,
+        true => Err(End::Wait(Wait::Access)),
+        false => Ok(Stage::TryFiles),
     }
 }
 
-fn try_files<'a>(request: &mut Request) -> Stage<'a> {
+fn try_files<'a>(request: &mut Request) -> Step<'a> {
     let settings = request.settings_held();
     let tried = settings.files.try_files.as_ref();
     match tried.and_then(|wanted| files::try_files(request, wanted)) {
-        Some(handled) => Stage::Handled(handled),
-        None => Stage::Mirror,
+        Some(handled) => Err(handled.into()),
+        None => Ok(Stage::Mirror),
     }
 }
 
-fn before_content<'a>(request: &Request) -> Stage<'a> {
+fn before_content<'a>(request: &Request) -> Step<'a> {
     match pattern::has_failed(request) {
-        true => Stage::Handled(Handled::Status(500)),
-        false => Stage::Content,
-    }
-}
-
-/// What follows what a stage came to: a reply, an error's page, another path.
-#[inline]
-fn handle<'a>(request: &mut Request, handled: Handled) -> Stage<'a> {
-    match error_pages::after(request, handled) {
-        Next::Reply(reply) => Stage::Reply(reply),
-        Next::Redirected => Stage::ServerRewrite,
-        Next::Location(location) => Stage::Rewrite {
-            location,
-            is_named: true,
-        },
-        Next::Nothing => Stage::Nothing,
+        true => Err(Handled::Status(500).into()),
+        false => Ok(Stage::Content),
     }
 }

@@ -12,7 +12,7 @@ use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 use crate::exchange::sent_fields;
 use crate::transport::outbound::{FieldSink, Opening, Pace, SentHead, ServerField};
-use crate::transport::service::Exchange;
+use crate::transport::service::{Exchange, SendRules};
 
 impl Exchange for Request {
     #[inline]
@@ -79,8 +79,16 @@ impl Exchange for Request {
     }
 
     #[inline]
-    fn may_have_trailers(&self) -> bool {
-        !Request::settings(self).headers.trailers.is_empty()
+    fn rules(&self) -> SendRules {
+        let location = self.compiled_location();
+        let settings = &location.settings;
+        SendRules {
+            may_chunk: settings.connection.chunked_transfer_encoding,
+            keepalive_header: settings.connection.keepalive_header,
+            may_have_trailers: !settings.headers.trailers.is_empty(),
+            may_be_paced: location.is_paced || self.limit_rate.is_some(),
+            sendfile: settings.files.sendfile,
+        }
     }
 
     fn error_status(&self) -> Option<u16> {
@@ -95,11 +103,6 @@ impl Exchange for Request {
 
     fn take_body(&mut self) -> Body {
         std::mem::replace(self.body(), Body::Empty)
-    }
-
-    #[inline]
-    fn may_be_paced(&self) -> bool {
-        pace::may_be_paced(self)
     }
 
     fn pace(&mut self) -> Option<Pace> {

@@ -5,12 +5,6 @@ use crate::exchange::variable;
 use crate::route::rewrite::parse_rate;
 use crate::transport::outbound::Pace;
 
-/// May something slow this response down?
-#[inline]
-pub fn may_be_paced(request: &Request) -> bool {
-    request.limit_rate.is_some() || request.compiled_location().is_paced
-}
-
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
 pub fn of(request: &mut Request) -> Option<Pace> {
     let rate = match request.limit_rate {

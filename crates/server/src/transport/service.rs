@@ -10,6 +10,7 @@
 //! transport is used: no call goes through a pointer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http1::{Fields, Framing, RequestError, RequestHead, RequestView};
 use site::{HeadSettings, ListenAddress, Settings};
@@ -130,6 +131,20 @@ pub enum Ending {
     Close,
 }
 
+/// How a location wants its responses sent: what is asked for each, in one answer.
+#[derive(Debug, Clone, Copy)]
+pub struct SendRules {
+    /// `chunked_transfer_encoding`
+    pub may_chunk: bool,
+    /// The second argument of `keepalive_timeout`.
+    pub keepalive_header: Option<Duration>,
+    /// Fields may follow the body.
+    pub may_have_trailers: bool,
+    /// [`Exchange::pace`] may give one.
+    pub may_be_paced: bool,
+    pub sendfile: bool,
+}
+
 /// A request and, once it is made, its response.
 pub trait Exchange: Send + Sized + 'static {
     fn head(&self) -> &RequestHead;
@@ -158,8 +173,8 @@ pub trait Exchange: Send + Sized + 'static {
     /// Length of the body, where it is known.
     fn content_length(&self) -> Option<u64>;
 
-    /// May fields follow the body?
-    fn may_have_trailers(&self) -> bool;
+    /// How the location wants its responses sent.
+    fn rules(&self) -> SendRules;
 
     /// The error that the response is the page of.
     fn error_status(&self) -> Option<u16>;
@@ -168,9 +183,6 @@ pub trait Exchange: Send + Sized + 'static {
 
     /// Leaves nothing in its place.
     fn take_body(&mut self) -> Body<Self>;
-
-    /// May [`Exchange::pace`] give one?
-    fn may_be_paced(&self) -> bool;
 
     fn pace(&mut self) -> Option<Pace>;
 

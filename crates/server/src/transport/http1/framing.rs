@@ -6,7 +6,7 @@ use std::time::Duration;
 use http1::Version;
 
 use crate::transport::outbound::{Body, ConnectionOption, SentHead};
-use crate::transport::service::{Ending, Exchange};
+use crate::transport::service::{Ending, Exchange, SendRules};
 
 /// How the body's end is told to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +36,16 @@ fn is_closing(status: u16) -> bool {
     status >= 400 && CLOSING_STATUSES.contains(&status)
 }
 
-/// How the body of a response with this status is framed. `may_chunk`: the directives let it.
+/// How the body of a response with this status is framed.
 #[inline]
-pub fn of<X: Exchange>(exchange: &mut X, status: u16, may_chunk: bool) -> BodyFraming {
+pub fn of<X: Exchange>(exchange: &mut X, status: u16, rules: &SendRules) -> BodyFraming {
     match status {
         100..=199 | 204 | 304 => return BodyFraming::None,
         _ => {}
     }
-    let may_chunk = may_chunk && exchange.head().version() >= Version::Http11;
+    let may_chunk = rules.may_chunk && exchange.head().version() >= Version::Http11;
     // Only chunks have room for trailers.
-    let has_trailers = exchange.may_have_trailers() && may_chunk;
+    let has_trailers = rules.may_have_trailers && may_chunk;
     if let Some(length) = exchange.content_length().filter(|_| !has_trailers) {
         return BodyFraming::Length(length);
     }

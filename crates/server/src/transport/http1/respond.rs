@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http_cache::MemoryFile;
 use http1::Version;
 use tokio::time::{Instant, timeout_at};
 
@@ -28,14 +29,10 @@ pub fn send<'a, X: Exchange>(
         return ReadyOrPending::pending(send_simple(exchange, stream));
     }
     let status = exchange.opening().status;
-    let settings = &exchange.settings().connection;
-    let (may_chunk, keepalive) = (
-        settings.chunked_transfer_encoding,
-        settings.keepalive_header,
-    );
-    let framing = framing::of(exchange, status, may_chunk);
+    let rules = exchange.rules();
+    let framing = framing::of(exchange, status, &rules);
     let ending = framing::ending(exchange, status, framing, may_keep_alive);
-    let sent = framing::sent_head(status, framing, ending, keepalive);
+    let sent = framing::sent_head(status, framing, ending, rules.keepalive_header);
     exchange.note_head(sent);
     let has_body = framing != BodyFraming::None && !exchange.wants_head_alone();
     let framing = match has_body {
@@ -52,10 +49,16 @@ pub fn send<'a, X: Exchange>(
     };
     let at_once = HeadBuffer::with(|head| {
         head::write(exchange, &sent, head);
-        match exchange.may_be_paced() {
+        match rules.may_be_paced {
             false => {
                 let is_followed = is_followed && ending == Ending::KeepAlive;
-                try_at_once(exchange, stream, head, framing, is_followed)
+                let body = exchange.body();
+                let file = match rules.sendfile {
+                    true => body.memory_file(),
+                    false => None,
+                };
+                let chunks = chunks_at_hand(body, framing);
+                try_at_once(stream, head, chunks, file, is_followed)
             }
             true => Ok(AtOnce::Part(head.take(), None)),
         }
@@ -91,21 +94,15 @@ enum AtOnce {
 
 /// Sends a response, if its body is at hand.
 #[inline]
-fn try_at_once<X: Exchange>(
-    exchange: &mut X,
+fn try_at_once(
     stream: &ClientStream,
     head: &mut HeadBuffer,
-    framing: BodyFraming,
+    chunks: Option<&[Bytes]>,
+    file: Option<&MemoryFile>,
     is_followed: bool,
 ) -> Result<AtOnce, SendError> {
-    let uses_files = exchange.settings().files.sendfile;
-    let body = exchange.body();
-    let Some(chunks) = chunks_at_hand(body, framing) else {
+    let Some(chunks) = chunks else {
         return Ok(AtOnce::Part(head.take(), None));
-    };
-    let file = match uses_files {
-        true => body.memory_file(),
-        false => None,
     };
     let begun = send::write_at_once(stream, head.bytes(), chunks, file, is_followed)?;
     Ok(match begun.is_all() {
