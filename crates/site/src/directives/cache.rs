@@ -1,4 +1,5 @@
-//! The cache: the directives of nginx, for each protocol, and those that only Mayfly has.
+//! Table of the cache directives: those of nginx, for each protocol, and those that only Mayfly
+//! has.
 
 use super::{Context, Directive};
 

@@ -43,7 +43,7 @@ pub async fn take_body(
         && request.head.field("content-length").is_none();
     if !pass.exchange.request_buffering
         && !needs_length
-        && !request.is_subrequest
+        && !request.is_subrequest()
         // One that is here already can be sent again and read by `$request_body`.
         && !client.input().is_some_and(|input| input.is_at_hand(body))
     {

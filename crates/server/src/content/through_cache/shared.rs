@@ -170,8 +170,7 @@ fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
     made.adds_path_to_alias = request.adds_path_to_alias;
     made.trace = request.trace.clone();
     // It is the request that is answered, not a part of another.
-    made.is_subrequest = request.is_subrequest;
-    made.is_internal = request.is_internal;
+    made.kind = request.kind;
     // Both are made of the request; they are made again.
     if let Some(extra) = made.extras.given() {
         extra.path_info = None;
