@@ -62,7 +62,7 @@ pub fn decide<'a>(
     pass: &'a Pass,
 ) -> PassDecision<'a> {
     match &pass.protocol {
-        Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
+        Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
         Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
             return PassDecision::Handled(Handled::Status(405));
         }
