@@ -11,7 +11,7 @@
 //! in the request to the upstream gets 206, and what the client sees is made
 //! from one slice after the other. Each is an exchange of its own through the
 //! cache. A slice that does not fit the first (another ETag, another length,
-//! other bytes than asked for) breaks the response off: parts of two versions
+//! other bytes than requested) truncates the response: parts of two versions
 //! are never put together.
 
 pub mod range;
