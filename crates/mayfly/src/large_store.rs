@@ -26,8 +26,8 @@ pub async fn watch(shared: Weak<Shared>) {
     }
 }
 
-fn stored_bytes(runtime: &Runtime) -> u64 {
-    runtime.zones.iter().map(|zone| zone.used_bytes()).sum()
+fn stored_bytes(configuration: &Runtime) -> u64 {
+    configuration.zones.iter().map(|zone| zone.used_bytes()).sum()
 }
 
 fn is_large(was_large: bool, bytes: u64) -> bool {

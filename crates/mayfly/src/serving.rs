@@ -56,8 +56,8 @@ impl Serving {
     /// A message for the operator.
     pub fn start(served: Served) -> Result<Serving, String> {
         let count = worker_count(served.site.process.workers);
-        let (runtime, sockets, pools) = build(served, None)?;
-        let shared = Shared::new(runtime, sockets);
+        let (configuration, sockets, pools) = build(served, None)?;
+        let shared = Shared::new(configuration, sockets);
         let threads = worker::start(&shared, count)
             .map_err(|error| format!("could not start workers: {error}"))?;
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
@@ -87,8 +87,8 @@ impl Serving {
     /// A message for the operator; the old one stays in force.
     pub fn replace(&mut self, served: Served) -> Result<Former, String> {
         let former = self.shared.runtime();
-        let (runtime, sockets, pools) = build(served, Some(&former))?;
-        self.shared.replace(runtime, sockets);
+        let (configuration, sockets, pools) = build(served, Some(&former))?;
+        self.shared.replace(configuration, sockets);
         // Pools that stayed may have a new master.
         let earlier = std::mem::replace(&mut self.pools, pools.clone());
         for pool in pools {
@@ -114,9 +114,9 @@ impl Serving {
     /// Lets as many requests through as there are workers, and closes the
     /// connections to workers of masters that are gone.
     fn apply(&self, status: &PoolStatus) {
-        let runtime = self.shared.runtime();
+        let configuration = self.shared.runtime();
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
-        for (group, model) in runtime.groups.iter().zip(&runtime.site.http.groups) {
+        for (group, model) in configuration.groups.iter().zip(&configuration.site.http.groups) {
             // Those that names stand for come behind the others.
             let written = model.servers.iter().filter(|server| !server.is_name());
             for (index, server) in written.enumerate() {
@@ -134,11 +134,11 @@ impl Serving {
 
     /// Logs were moved away: from now on lines go to these files.
     pub fn reopen(&self, logs: &LogFiles) {
-        let runtime = self.shared.runtime();
+        let configuration = self.shared.runtime();
         // Without descriptors left, lines go on into the old files.
         if let (Ok(error_files), Ok(access_files)) = (logs.descriptors(), logs.descriptors()) {
-            runtime.error_logs.replace_files(error_files);
-            runtime.access_logs.replace_files(access_files);
+            configuration.error_logs.replace_files(error_files);
+            configuration.access_logs.replace_files(access_files);
             self.shared.logs_reopened();
         }
     }
@@ -160,8 +160,8 @@ impl Serving {
 
     /// Closes kept connections to PHP: a worker waits for its client.
     pub fn close_idle_upstreams(&self) {
-        let runtime = self.shared.runtime();
-        for group in &runtime.groups {
+        let configuration = self.shared.runtime();
+        for group in &configuration.groups {
             let servers = group.snapshot(0);
             servers
                 .iter()
@@ -207,6 +207,6 @@ fn build(
         access_logs,
         pools: addresses.collect(),
     };
-    let runtime = Runtime::build(site, resources, previous).map_err(|error| error.to_string())?;
-    Ok((runtime, sockets, pools))
+    let configuration = Runtime::build(site, resources, previous).map_err(|error| error.to_string())?;
+    Ok((configuration, sockets, pools))
 }
