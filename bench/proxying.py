@@ -11,7 +11,7 @@ import os
 import types
 
 import hit_cost
-from lib import peers, report, subject
+from lib import peers, report, subject, upstream
 
 NAME = "proxying"
 TITLE = "CPU time per proxied request"
@@ -24,14 +24,6 @@ CASES = [
     ("64 KB, larger buffers", "/large/fits", 64 * KB),
 ]
 RATIO = 1.0
-
-
-def answer(body_bytes):
-    head = (
-        "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nServer: bench\r\n"
-        f"Content-Type: text/html; charset=utf-8\r\nContent-Length: {body_bytes}\r\n\r\n"
-    )
-    return head.encode() + b"x" * body_bytes
 
 
 def floor_tool(chosen):
@@ -49,7 +41,7 @@ def measure(chosen):
     with contextlib.ExitStack() as running:
         folder = running.enter_context(subject.Folder())
         small, large = (
-            running.enter_context(peers.Floor(beside_client, folder, answer(count))) for count in (KB, 64 * KB)
+            running.enter_context(peers.Floor(beside_client, folder, upstream.http_response(b"x" * count))) for count in (KB, 64 * KB)
         )
         servers = {
             name: running.enter_context(subject.Server(

@@ -119,6 +119,35 @@ class PeakMemory:
         self._thread.join()
 
 
+def wait_until_asleep(pid, seconds=10):
+    """Returns when all threads of a process wait for something: what it had to do is done.
+
+    A thread was asleep all the while between two looks if both found it asleep and it
+    has not been woken in between.
+    """
+    deadline = time.monotonic() + seconds
+    before = None
+    while time.monotonic() < deadline:
+        now = _wake_ups(pid)
+        if now is not None and now == before:
+            return
+        before = now
+        time.sleep(0.0001)
+    raise RuntimeError(f"process {pid} was not at rest within {seconds} s")
+
+
+def _wake_ups(pid):
+    """How often each thread has gone to sleep, None if one of them is awake."""
+    counts = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status") as file:
+            facts = dict(line.split(":", 1) for line in file)
+        if facts["State"].split()[0] != "S":
+            return None
+        counts[thread] = int(facts["voluntary_ctxt_switches"])
+    return counts
+
+
 def start(command, core=None, **arguments):
     """Starts a program in a session of its own, on one core if asked."""
     if core is not None:

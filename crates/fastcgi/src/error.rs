@@ -7,6 +7,8 @@
 use std::fmt;
 use std::io;
 
+use upstream_exchange::{Side, StreamError};
+
 /// A failed exchange. The connection is never reusable after one.
 #[derive(Debug)]
 pub enum Error {
@@ -47,15 +49,6 @@ pub enum Error {
         /// What `Content-Length` promised.
         expected_bytes: Option<u64>,
     },
-}
-
-/// Which direction of the stream failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// While sending the request.
-    Write,
-    /// While receiving the response.
-    Read,
 }
 
 /// How a response body came to be too short.
@@ -172,6 +165,24 @@ impl std::error::Error for Error {
                 Some(source)
             }
             _ => None,
+        }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Error {
+        match error {
+            StreamError::RequestBody(source) => Error::RequestBody(source),
+            StreamError::Io {
+                side,
+                before_first_byte,
+                source,
+            } => Error::Io {
+                side,
+                before_first_byte,
+                source,
+            },
+            StreamError::Closed { before_first_byte } => Error::Closed { before_first_byte },
         }
     }
 }

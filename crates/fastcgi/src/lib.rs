@@ -5,16 +5,15 @@
 //! ```text
 //! params    name-value pairs, HTTP fields -> Params (PARAMS records)
 //! record    the eight bytes before everything
-//! exchange  one request and its response over any stream
+//! exchange  the records of one request, over any stream
 //!   decoder   bytes -> STDOUT, STDERR, END_REQUEST
 //!   head      STDOUT -> ResponseHead
 //!   response  both, and the count of body bytes -> Event
 //! error     who did what wrong
 //! ```
 //!
-//! Everything but `exchange` is without I/O. The crate opens no socket and
-//! keeps no pool: it takes a connected stream and, when the exchange ended
-//! cleanly, gives it back. A connection carries one request at a time, with
+//! Everything here is without I/O; `upstream-exchange` writes and reads. A
+//! connection carries one request at a time, with
 //! [`record::REQUEST_ID`], since PHP-FPM does not multiplex.
 
 pub mod decoder;
@@ -25,12 +24,12 @@ pub mod params;
 pub mod record;
 pub mod response;
 
-pub use error::{Error, HeadFault, RecordFault, Side, Truncation};
+pub use error::{Error, HeadFault, RecordFault, Truncation};
 pub use exchange::{Exchange, RequestSpec};
 pub use head::ResponseHead;
 pub use params::{FieldOutcome, Params, ParamsEncoder};
-pub use request_body::{BodySource, NoBody};
 pub use response::{Event, Surplus};
+pub use upstream_exchange::{BodySource, NoBody, Side};
 
 /// Runs the decoder and the head parser over `data`, whose first byte says
 /// how to cut the rest. For the fuzzer: must return, whatever the bytes.

@@ -6,8 +6,10 @@
 //! beyond `Content-Length` is cut off, as nginx does, and told ([`Surplus`]).
 
 use std::fmt;
+use std::io;
 
 use bytes::{Bytes, BytesMut};
+use upstream_exchange::DecodeResponse;
 
 use crate::decoder::{Decoder, Piece};
 use crate::error::{Error, HeadFault, RecordFault, Truncation};
@@ -56,13 +58,28 @@ impl fmt::Display for Surplus {
     }
 }
 
+/// What a response is read against.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// Bound of the response head.
+    pub head_limit_bytes: usize,
+    /// The request's method is HEAD, so that the response has either the body that it promises, or
+    /// none.
+    pub head_request: bool,
+    /// PHP was asked to leave the connection open.
+    pub keep_conn: bool,
+}
+
 /// Bytes in, events out, without I/O.
 #[derive(Debug)]
 pub struct ResponseReader {
     decoder: Decoder,
     stage: Stage,
-    head_request: bool,
+    expected: Expected,
+    is_request_sent: bool,
     stdout_closed: bool,
+    /// What the `End` event said.
+    is_reusable: bool,
 }
 
 #[derive(Debug)]
@@ -88,80 +105,15 @@ struct Body {
 }
 
 impl ResponseReader {
-    /// `head_request`: the request's method is HEAD, so that the response
-    /// has either the body that it promises, or none.
-    pub fn new(head_limit_bytes: usize, head_request: bool, buffer: BytesMut) -> ResponseReader {
+    /// For a response to a request that has been sent.
+    pub fn new(expected: Expected, buffer: BytesMut) -> ResponseReader {
         ResponseReader {
             decoder: Decoder::with_buffer(buffer),
-            stage: Stage::Head(HeadParser::new(head_limit_bytes)),
-            head_request,
+            stage: Stage::Head(HeadParser::new(expected.head_limit_bytes)),
+            expected,
+            is_request_sent: true,
             stdout_closed: false,
-        }
-    }
-
-    /// Where bytes from PHP are appended.
-    pub fn buffer(&mut self) -> &mut BytesMut {
-        self.decoder.buffer()
-    }
-
-    /// Whether as much body arrived as `Content-Length` promises.
-    pub fn has_whole_length(&self) -> bool {
-        match &self.stage {
-            Stage::Head(_) => false,
-            Stage::Body(body) => body.has_whole_length(),
-            Stage::Ended => true,
-        }
-    }
-
-    /// The next event, or `None` when more bytes are needed, or none are.
-    ///
-    /// # Errors
-    ///
-    /// See [`Error`]; after one, nothing more may be expected.
-    pub fn next_event(&mut self) -> Result<Option<Event>, Error> {
-        // Every turn consumes a piece.
-        loop {
-            if let Stage::Body(body) = &mut self.stage {
-                let first = std::mem::take(&mut body.first);
-                if let Some(data) = body.take(first) {
-                    return Ok(Some(Event::Data(data)));
-                }
-            }
-            let Some(piece) = self.decoder.next_piece()? else {
-                return Ok(None);
-            };
-            if let Some(event) = self.take_piece(piece)? {
-                return Ok(Some(event));
-            }
-        }
-    }
-
-    /// The stream has ended: the last event, or what is missing.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Closed`] within the head (`before_first_byte` is left to the
-    /// caller to correct), [`Error::Truncated`] within the body.
-    pub fn end_of_input(&mut self) -> Result<Event, Error> {
-        if let Some(piece) = self.decoder.end_of_input()
-            && let Some(event) = self.take_piece(piece)?
-        {
-            return Ok(event);
-        }
-        match &self.stage {
-            Stage::Body(body) if body.has_whole_length() => {
-                let surplus = body.surplus();
-                self.stage = Stage::Ended;
-                Ok(Event::End {
-                    app_status: None,
-                    reusable: false,
-                    surplus,
-                })
-            }
-            Stage::Body(body) => Err(body.truncated(Truncation::ConnectionClosed)),
-            Stage::Head(_) | Stage::Ended => Err(Error::Closed {
-                before_first_byte: false,
-            }),
+            is_reusable: false,
         }
     }
 
@@ -190,9 +142,11 @@ impl ResponseReader {
                 };
                 self.stage = Stage::Ended;
                 let ended_cleanly = self.decoder.ended_cleanly();
+                // What is left of a request would be taken for the next one.
+                self.is_reusable = ended_cleanly && self.expected.keep_conn && self.is_request_sent;
                 Ok(Some(Event::End {
                     app_status: Some(app_status),
-                    reusable: ended_cleanly,
+                    reusable: self.is_reusable,
                     surplus: in_body.or((!ended_cleanly).then_some(Surplus::AfterEnd)),
                 }))
             }
@@ -214,16 +168,86 @@ impl ResponseReader {
                 };
                 self.stage = Stage::Body(Body {
                     expected_bytes,
-                    may_be_empty: self.head_request,
+                    may_be_empty: self.expected.head_request,
                     received_bytes: 0,
                     has_surplus: false,
-                    is_bodyless: has_no_content || self.head_request,
+                    is_bodyless: has_no_content || self.expected.head_request,
                     first,
                 });
                 Ok(Some(Event::Head(head)))
             }
             Stage::Body(body) => Ok(body.take(bytes).map(Event::Data)),
             Stage::Ended => Ok(None),
+        }
+    }
+}
+
+impl DecodeResponse for ResponseReader {
+    type Event = Event;
+    type Error = Error;
+
+    fn buffer(&mut self) -> &mut BytesMut {
+        self.decoder.buffer()
+    }
+
+    fn set_request_sent(&mut self, is_sent: bool) {
+        self.is_request_sent = is_sent;
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        // Every turn consumes a piece.
+        loop {
+            if let Stage::Body(body) = &mut self.stage {
+                let first = std::mem::take(&mut body.first);
+                if let Some(data) = body.take(first) {
+                    return Ok(Some(Event::Data(data)));
+                }
+            }
+            let Some(piece) = self.decoder.next_piece()? else {
+                return Ok(None);
+            };
+            if let Some(event) = self.take_piece(piece)? {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// A failure within the body makes it truncated as an end does.
+    fn end_of_input(&mut self, _: &mut Option<io::Error>) -> Result<Option<Event>, Error> {
+        if let Some(piece) = self.decoder.end_of_input()
+            && let Some(event) = self.take_piece(piece)?
+        {
+            return Ok(Some(event));
+        }
+        match &self.stage {
+            Stage::Body(body) if body.has_whole_length() => {
+                let surplus = body.surplus();
+                self.stage = Stage::Ended;
+                Ok(Some(Event::End {
+                    app_status: None,
+                    reusable: false,
+                    surplus,
+                }))
+            }
+            Stage::Body(body) => Err(body.truncated(Truncation::ConnectionClosed)),
+            Stage::Head(_) | Stage::Ended => Ok(None),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Ended)
+    }
+
+    fn is_reusable(&self) -> bool {
+        self.is_reusable
+    }
+
+    /// Whether as much body arrived as `Content-Length` promises.
+    fn has_whole_length(&self) -> bool {
+        match &self.stage {
+            Stage::Head(_) => false,
+            Stage::Body(body) => body.has_whole_length(),
+            Stage::Ended => true,
         }
     }
 }
@@ -271,7 +295,12 @@ pub(crate) fn fuzz(data: &[u8]) {
     let Some((&cut, rest)) = data.split_first() else {
         return;
     };
-    let mut reader = ResponseReader::new(HEAD_LIMIT_BYTES, cut & 1 == 1, BytesMut::new());
+    let expected = Expected {
+        head_limit_bytes: HEAD_LIMIT_BYTES,
+        head_request: cut & 1 == 1,
+        keep_conn: true,
+    };
+    let mut reader = ResponseReader::new(expected, BytesMut::new());
     for part in rest.chunks(usize::from(cut / 2).max(1)) {
         reader.buffer().extend_from_slice(part);
         loop {
@@ -282,7 +311,7 @@ pub(crate) fn fuzz(data: &[u8]) {
             }
         }
     }
-    let _ = reader.end_of_input();
+    let _ = reader.end_of_input(&mut None);
 }
 
 #[cfg(test)]
@@ -293,6 +322,9 @@ mod tests {
     use crate::record::{self, kind};
 
     const HEAD_LIMIT_BYTES: usize = 4096;
+    const CLOSED: Error = Error::Closed {
+        before_first_byte: false,
+    };
 
     /// A response as a responder would write it.
     fn response(stdout: &[&[u8]], ended: bool) -> BytesMut {
@@ -318,7 +350,12 @@ mod tests {
 
     /// Reads `wire` in pieces, then meets the end of the stream.
     fn read(wire: &[u8], head_request: bool, in_pieces_of: usize) -> Result<Seen, (Seen, Error)> {
-        let mut reader = ResponseReader::new(HEAD_LIMIT_BYTES, head_request, BytesMut::new());
+        let expected = Expected {
+            head_limit_bytes: HEAD_LIMIT_BYTES,
+            head_request,
+            keep_conn: true,
+        };
+        let mut reader = ResponseReader::new(expected, BytesMut::new());
         let mut seen = Seen::default();
         let mut pieces = wire.chunks(in_pieces_of);
         loop {
@@ -329,8 +366,9 @@ mod tests {
                         reader.buffer().extend_from_slice(piece);
                         continue;
                     }
-                    None => match reader.end_of_input() {
-                        Ok(event) => event,
+                    None => match reader.end_of_input(&mut None) {
+                        Ok(Some(event)) => event,
+                        Ok(None) => return Err((seen, CLOSED)),
                         Err(error) => return Err((seen, error)),
                     },
                 },

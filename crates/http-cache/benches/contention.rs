@@ -11,7 +11,7 @@
 
 mod pages;
 
-use http_cache::{KeyRef, Lookup, NoFields, Zone, ZoneConfig};
+use http_cache::{Found, KeyRef, NoFields, Zone, ZoneConfig};
 use pages::{KEYS, NOW, Pages, key};
 use std::fs;
 use std::sync::{Arc, Barrier};
@@ -142,8 +142,8 @@ fn work(zone: &Zone, inserts: u64, number: u64) -> Spent {
             pages.insert(zone, random.next() % KEYS);
         } else {
             let key = key(random.zipf());
-            let found = zone.lookup(&KeyRef::new(&key), &NoFields, NOW);
-            spent.hits += u64::from(matches!(found, Lookup::Fresh(_)));
+            let found = zone.find(&KeyRef::new(&key), &NoFields, NOW);
+            spent.hits += u64::from(matches!(found, Found::Fresh(_)));
         }
         if let Some(began) = began {
             let nanoseconds = began.elapsed().as_nanos();

@@ -5,7 +5,7 @@
 mod pages;
 
 use divan::counter::ItemsCount;
-use http_cache::{KeyRef, Lookup, NoFields, Zone, ZoneConfig};
+use http_cache::{Found, KeyRef, NoFields, Zone, ZoneConfig};
 use pages::{KEYS, NOW, key};
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
@@ -35,8 +35,8 @@ fn random() -> u64 {
 
 fn look(number: u64) -> bool {
     matches!(
-        ZONE.lookup(&KeyRef::new(&key(number)), &NoFields, NOW),
-        Lookup::Fresh(_)
+        ZONE.find(&KeyRef::new(&key(number)), &NoFields, NOW),
+        Found::Fresh(_)
     )
 }
 

@@ -1,10 +1,10 @@
 //! Collapsed requests: one leader fetches, followers read along. See `LIFECYCLE.md` beside this
 //! folder's `flight.rs` for the states.
 //!
-//! [`Zone::join`] decides the part a request plays while it holds the lock of the key's shard of
+//! [`Zone::collapse`] decides the part a request plays while it holds the lock of the key's shard of
 //! the table of flights. A leader's response is stored first and its flight taken from the table
-//! after that, and `join` looks into the store again when it finds no flight: between the two no
-//! second fetch can slip in. A flight is ended exactly once, by a method that consumes its leader
+//! after that. A request that finds no flight therefore sees whether something was stored since its
+//! lookup, and looks again if so: between the two no second fetch can slip in. A flight is ended exactly once, by a method that consumes its leader
 //! or by the leader being dropped, and every ending wakes everybody.
 
 mod flight;
@@ -17,7 +17,7 @@ use crate::fields::{Field, RequestFields};
 use crate::key::KeyRef;
 use crate::purge::Stamp;
 use crate::storability::{NoStore, Storable};
-use crate::store::{Lookup, Zone};
+use crate::store::{Found, NotFresh, NotFreshKind, Worth, Zone};
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
 use crate::time::Millis;
 use crate::vary::{VaryKey, VarySpec};
@@ -164,9 +164,9 @@ impl Drop for Duty {
 }
 
 impl Zone {
-    /// Leads, follows or goes alone. Looks into the store again, so that between a lookup and this
-    /// call no second fetch slips in.
-    pub fn join(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Join {
+    /// Leads, follows or goes alone, after a lookup that found nothing fresh. It looks again only
+    /// where something was stored, purged or noted since, so that between the two no second fetch slips in.
+    pub fn collapse(self: &Arc<Zone>, request: &JoinRequest<'_>, found: &NotFresh) -> Join {
         let JoinRequest {
             key,
             fields,
@@ -191,20 +191,22 @@ impl Zone {
                 Accepts::OtherVariant(of) => spec = of.or(spec),
             }
         }
-        let stale = match self.peek(&key, fields, now) {
-            Lookup::Fresh(response) => return Join::Fresh(response),
-            Lookup::Stale(response, _) => Some(response),
-            _ => None,
+        let newer = self.find_newer(found, &key, fields, now);
+        let found = match &newer {
+            None => found,
+            Some(Found::NotFresh(newer)) => newer,
+            Some(Found::Fresh(response)) => return Join::Fresh(Arc::clone(response)),
         };
-        if let Some(why) = self.refused(&key, now) {
-            return Join::Alone(Alone::NotShareable(why));
-        }
+        let stale = match self.stale_of(found, &key, now) {
+            Ok(stale) => stale,
+            Err(joined) => return joined,
+        };
         if let Some(flight) = too_old {
             // Its followers stay with it; whoever comes now follows the new leader.
             table.remove(&flight);
         }
         let expected = spec
-            .or_else(|| self.vary_spec(&key))
+            .or_else(|| found.varies_on().cloned())
             .map(|spec| VaryKey::for_request(spec, fields));
         let flight = Arc::new(Flight::new(
             key.to_owned(),
@@ -218,7 +220,50 @@ impl Zone {
         }
     }
 
+    /// The stale response that a leader may use; another part to play where there is to be no
+    /// leader.
+    fn stale_of(
+        &self,
+        found: &NotFresh,
+        key: &KeyRef<'_>,
+        now: Millis,
+    ) -> Result<Option<Arc<StoredResponse>>, Join> {
+        let alone = |why| Join::Alone(Alone::NotShareable(why));
+        match &found.kind {
+            NotFreshKind::NotShareable(why) => Err(alone(*why)),
+            NotFreshKind::Miss | NotFreshKind::VaryMiss => Ok(None),
+            NotFreshKind::Stale(response, _) => match self.worth(response, now) {
+                // The clock was set back.
+                Worth::Fresh => Err(Join::Fresh(Arc::clone(response))),
+                worth => match self.refused(key, now) {
+                    Some(why) => Err(alone(why)),
+                    None => Ok(matches!(worth, Worth::Stale(_)).then(|| Arc::clone(response))),
+                },
+            },
+        }
+    }
+
     /// Leads the refresh of a stale response, unless somebody does or it is fresh by now.
+    pub fn refresh(
+        self: &Arc<Zone>,
+        request: &JoinRequest<'_>,
+        found: &NotFresh,
+    ) -> Option<Leader> {
+        match self.collapse(request, found) {
+            Join::Lead(leader) => Some(leader),
+            _ => None,
+        }
+    }
+
+    /// As [`Zone::collapse`], with a lookup of its own: for callers that have not changed yet.
+    pub fn join(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Join {
+        match self.find_again(&request.key, request.fields, request.now) {
+            Found::Fresh(response) => Join::Fresh(response),
+            Found::NotFresh(found) => self.collapse(request, &found),
+        }
+    }
+
+    /// As [`Zone::refresh`], with a lookup of its own: for callers that have not changed yet.
     pub fn begin_refresh(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Option<Leader> {
         match self.join(request) {
             Join::Lead(leader) => Some(leader),

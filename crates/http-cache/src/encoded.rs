@@ -225,7 +225,7 @@ impl Drop for Claim {
 mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, Random, T0, key, response, storable};
-    use crate::{JoinRequest, KeyRef, Leader, Lookup, NoStore, PurgeMode, PurgeTarget, ZoneConfig};
+    use crate::{Found, JoinRequest, Leader, NoStore, PurgeMode, PurgeTarget, ZoneConfig};
     use bytes::Bytes;
     use std::time::Duration;
 
@@ -246,9 +246,9 @@ mod tests {
     }
 
     fn find(zone: &Zone, name: &str) -> Option<Arc<StoredResponse>> {
-        match zone.lookup(&key(name).as_ref(), NO_FIELDS, T0) {
-            Lookup::Fresh(stored) | Lookup::Stale(stored, _) => Some(stored),
-            _ => None,
+        match zone.find(&key(name).as_ref(), NO_FIELDS, T0) {
+            Found::Fresh(stored) => Some(stored),
+            Found::NotFresh(found) => found.stale().map(|(stored, _)| Arc::clone(stored)),
         }
     }
 
@@ -333,13 +333,18 @@ mod tests {
 
     fn refresh(zone: &Arc<Zone>, name: &str) -> Option<Leader> {
         let named = key(name);
-        zone.begin_refresh(&JoinRequest {
-            key: KeyRef::new(named.as_ref().bytes()),
+        // Is no use of it, so that it may be evicted.
+        let Found::NotFresh(found) = zone.find_again(&named.as_ref(), NO_FIELDS, T0) else {
+            return None;
+        };
+        let request = JoinRequest {
+            key: named.as_ref(),
             fields: NO_FIELDS,
             now: T0,
             lock_age: None,
             group: None,
-        })
+        };
+        zone.refresh(&request, &found)
     }
 
     fn answer_304(leader: Leader) -> Result<Arc<StoredResponse>, NoStore> {

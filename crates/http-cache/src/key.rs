@@ -1,7 +1,8 @@
 //! The cache key: the bytes that name a resource (RFC 9111 §2), hashed once.
 //!
-//! The caller writes the key into a buffer it reuses and borrows it as a [`KeyRef`], which is all
-//! a lookup needs; only storing a response or leading a fetch makes an owned [`CacheKey`]. The hash
+//! The caller writes the key into a buffer that it reuses, makes a [`CacheKey`] of it, which hashes
+//! it, and takes the buffer back when the request is over. All else takes the key borrowed, as a
+//! [`KeyRef`], with the hash that was made then. The hash
 //! is seeded at random once per process, so nobody outside can aim keys at one shard. It only
 //! guides: every match compares the whole key, hence 64 bits are enough and no collision can ever
 //! give one page for another.
@@ -23,11 +24,12 @@ pub struct KeyRef<'a> {
 #[derive(Clone, PartialEq, Eq)]
 pub struct CacheKey {
     hash: u64,
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
 }
 
 impl<'a> KeyRef<'a> {
     /// Hashes `bytes`. Do this once per request.
+    #[inline]
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> KeyRef<'a> {
         let mut hasher = SEED.build_hasher();
@@ -61,6 +63,20 @@ impl<'a> KeyRef<'a> {
 }
 
 impl CacheKey {
+    /// Hashes `bytes`. Do this once per request, and ask with [`CacheKey::as_ref`] from then on.
+    #[inline]
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> CacheKey {
+        let hash = KeyRef::new(&bytes).hash;
+        CacheKey { hash, bytes }
+    }
+
+    /// The buffer with the key, to be used again.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The borrowed form, without hashing again.
     #[must_use]
     pub fn as_ref(&self) -> KeyRef<'_> {

@@ -1,10 +1,10 @@
 //! What RFC 9111 says about keeping responses, and where they are kept.
 //!
 //! ```text
-//!   KeyRef ──► Zone::lookup ──► Fresh | Stale | Miss | NotShareable
-//!                                  │       │      └── Zone::detached (no collapsing)
-//!                                  │       └── Zone::join ──► Lead | Follow | Fresh | Alone
-//!                                  └── Zone::begin_refresh ──► Leader
+//!   CacheKey ──► Zone::find ──► Fresh | NotFresh(Stale | VaryMiss | Miss | NotShareable)
+//!                                          │       │       │         └── Zone::detached
+//!                                          │       └───────┴── Zone::collapse ──► Lead | Follow | Fresh | Alone
+//!                                          └── Zone::refresh ──► Leader
 //!   Leader ──► decide(..) ──► publish_head ──► Filling ──► complete ──► stored
 //!   stored ──► encoded(coding) ──► Ready | Useless | Busy | Absent(Claim) ──► attach
 //! ```
@@ -48,7 +48,7 @@ pub use private::GroupLimits;
 pub use purge::{PurgeMode, PurgeTarget, Purged, Stamp};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{Methods, NoStore, Policy, RequestFacts, ResponseFacts, Storable, decide};
-pub use store::{Lookup, Stats, Swept, Zone, ZoneConfig};
+pub use store::{Found, Lookup, NotFresh, NotFreshKind, Stats, Swept, Zone, ZoneConfig};
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::Millis;
 pub use vary::{VaryKey, VaryRules, VarySpec};

@@ -220,7 +220,7 @@ fn write(chunks: &[Bytes]) -> io::Result<File> {
 mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, T0, key, response};
-    use crate::{Body, Lookup, PurgeMode, PurgeTarget, StoredResponse, Zone, ZoneConfig};
+    use crate::{Body, Found, PurgeMode, PurgeTarget, StoredResponse, Zone, ZoneConfig};
     use std::os::unix::fs::FileExt;
 
     const BUDGET: u64 = 4 << 20;
@@ -350,7 +350,7 @@ mod tests {
         // In place of itself, as after a 304: still once.
         put_again();
         assert_eq!(zone.stats().used_bytes, counted);
-        let Lookup::Fresh(found) = zone.lookup(&key("a").as_ref(), NO_FIELDS, T0) else {
+        let Found::Fresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, T0) else {
             panic!("it is stored");
         };
         assert!(found.body.file().is_some());

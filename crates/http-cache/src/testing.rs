@@ -3,7 +3,7 @@
 use crate::fields::{Field, NoFields};
 use crate::storability::{NoStore, Policy, RequestFacts, ResponseFacts, Storable, decide};
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
-use crate::{Body, CacheKey, KeyRef, Millis, Stamp};
+use crate::{Body, CacheKey, Millis, Stamp};
 use bytes::Bytes;
 
 /// The moment most tests begin at: Sun, 06 Nov 1994 08:49:37 GMT.
@@ -22,7 +22,7 @@ pub(crate) fn fields(lines: &[&str]) -> Vec<Field> {
 }
 
 pub(crate) fn key(name: &str) -> CacheKey {
-    KeyRef::new(name.as_bytes()).to_owned()
+    CacheKey::new(name.into())
 }
 
 /// Decides about a 200 for a GET.

@@ -11,6 +11,7 @@ use std::io;
 
 use http1::ResponseError;
 use http1::chunked::ChunkedError;
+use upstream_exchange::{Side, StreamError};
 
 /// A failed exchange. The connection is never reusable after one.
 #[derive(Debug)]
@@ -53,15 +54,6 @@ pub enum Error {
         /// What the stream failed with; `None` when the upstream closed.
         source: Option<io::Error>,
     },
-}
-
-/// Which direction of the stream failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// While sending the request.
-    Write,
-    /// While receiving the response.
-    Read,
 }
 
 impl Error {
@@ -160,6 +152,24 @@ impl std::error::Error for Error {
                 .as_ref()
                 .map(|source| source as &dyn std::error::Error),
             _ => None,
+        }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Error {
+        match error {
+            StreamError::RequestBody(source) => Error::RequestBody(source),
+            StreamError::Io {
+                side,
+                before_first_byte,
+                source,
+            } => Error::Io {
+                side,
+                before_first_byte,
+                source,
+            },
+            StreamError::Closed { before_first_byte } => Error::Closed { before_first_byte },
         }
     }
 }

@@ -2,15 +2,14 @@
 //! connected stream.
 //!
 //! ```text
-//! exchange    both directions at once, over any stream
-//!   sender    head and body on their way out, framed and counted
-//!   response  bytes -> Event, without I/O: head, data, trailers, end
+//! exchange    one request and what its response is read against
+//!   request   head and body on their way out, framed and counted
+//!   response  bytes -> Event: head, data, trailers, end
 //! error       who did what wrong
 //! ```
 //!
-//! Sibling of the `fastcgi` crate with the same shape: it opens no socket,
-//! keeps no pool and sets no timer. It takes a connected stream and, when the
-//! exchange ended cleanly, gives it back for the next request.
+//! Sibling of the `fastcgi` crate with the same shape: without I/O itself, and driven over any
+//! stream by `upstream-exchange`.
 //!
 //! What upstreams send is read as nginx reads it where that is harmless: bare
 //! LF in heads, no reason phrase, HTTP/1.0, no length, odd field names, more
@@ -26,17 +25,18 @@
 
 mod error;
 mod exchange;
+mod request;
 mod response;
-mod sender;
 mod spare;
 
-pub use error::{Error, Side};
-pub use exchange::{Exchange, READ_BUFFER_BYTES, RequestSpec};
-pub use http1::{ResponseError as HeadFault, Version, chunked::ChunkedError};
-pub use request_body::{BodySource, NoBody};
+pub use error::Error;
+pub use exchange::{Exchange, RequestSpec};
+pub use http_semantics::Version;
+pub use http1::{ResponseError as HeadFault, chunked::ChunkedError};
+pub use request::BodyFraming;
 pub use response::{Event, MAX_INTERIM_RESPONSES, ResponseHead, Surplus};
-pub use sender::BodyFraming;
 pub use spare::recycle;
+pub use upstream_exchange::{BodySource, NoBody, READ_BUFFER_BYTES, Side};
 
 /// Reads `data` as a response, whole and in pieces, and asserts that the
 /// pieces make no difference. For the fuzzer.

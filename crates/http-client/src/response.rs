@@ -14,10 +14,17 @@ use std::fmt;
 use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
+use http_semantics::{Fields, Version};
 use http1::chunked::{ChunkedDecoder, Decoded};
-use http1::{Fields, ResponseFraming, Version, response_framing, take_response};
+use http1::{ResponseFraming, response_framing, take_response};
+use upstream_exchange::{DecodeResponse, LEAST_READ_BYTES, READ_BUFFER_BYTES};
 
 use crate::error::Error;
+use crate::spare;
+
+/// What a read buffer is at most where it is known that so much will come: each read
+/// and each buffer has its price.
+const MOST_READ_BYTES: usize = 64 * 1024;
 
 /// Interim responses before the final one: two or three are usual (100, 103),
 /// so this is ample, and an upstream cannot keep us busy with them.
@@ -98,11 +105,15 @@ pub(crate) struct Expected {
     pub(crate) head_limit_bytes: usize,
     pub(crate) head_request: bool,
     pub(crate) allow_upgrade: bool,
+    /// The request allows that the connection is used again.
+    pub(crate) keep_alive: bool,
+    /// Nobody need look before the request is sent.
+    pub(crate) known_silent: bool,
 }
 
 /// Bytes in, events out.
 #[derive(Debug)]
-pub(crate) struct ResponseReader {
+pub struct ResponseReader {
     expected: Expected,
     is_request_sent: bool,
     buffer: BytesMut,
@@ -110,6 +121,8 @@ pub(crate) struct ResponseReader {
     /// The response's version and `Connection` allow another request.
     keep_alive: bool,
     body_bytes: u64,
+    /// What the `End` event said.
+    is_reusable: bool,
 }
 
 #[derive(Debug)]
@@ -142,100 +155,24 @@ impl ResponseReader {
             },
             keep_alive: false,
             body_bytes: 0,
+            is_reusable: false,
         }
     }
 
-    /// Where bytes from the upstream are appended.
-    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
-        &mut self.buffer
-    }
-
-    /// What is left in the buffer after an upgrade.
-    pub(crate) fn into_buffer(self) -> Bytes {
-        self.buffer.freeze()
-    }
-
-    /// Before the whole request is out, no 101 may come.
-    pub(crate) fn set_request_sent(&mut self, is_sent: bool) {
-        self.is_request_sent = is_sent;
-    }
-
-    pub(crate) fn is_upgraded(&self) -> bool {
+    fn is_upgraded(&self) -> bool {
         matches!(self.stage, Stage::Upgraded)
     }
 
-    /// Whether no more of the body is to come.
-    pub(crate) fn has_whole_length(&self) -> bool {
-        match &self.stage {
-            Stage::Length { left } => *left == 0,
-            Stage::Chunked(decoder) => decoder.is_done(),
-            Stage::Empty | Stage::Ended => true,
-            Stage::Head { .. } | Stage::UntilClose | Stage::Upgraded => false,
-        }
-    }
-
     /// What is to come of a body of known length beyond what is in the buffer.
-    pub(crate) fn bytes_left(&self) -> Option<u64> {
+    fn bytes_left(&self) -> Option<u64> {
         match &self.stage {
             Stage::Length { left } => Some(left.saturating_sub(self.buffer.len() as u64)),
             _ => None,
         }
     }
 
-    /// Whether all of a body of known length is in the buffer, or there is no body.
-    pub(crate) fn is_whole_body_here(&self) -> bool {
-        match &self.stage {
-            Stage::Length { left } => self.buffer.len() as u64 >= *left,
-            Stage::Empty => true,
-            _ => false,
-        }
-    }
-
-    /// The next event, or `None` when more bytes are needed, or none are.
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, Error> {
-        match &mut self.stage {
-            Stage::Head { .. } => self.next_head(false),
-            Stage::Empty => Ok(Some(self.end(Surplus::AfterHead))),
-            Stage::Length { left: 0 } => Ok(Some(self.end(Surplus::AfterLength))),
-            Stage::Length { left } => {
-                let room = usize::try_from(*left).unwrap_or(usize::MAX);
-                let data = take(&mut self.buffer, room);
-                *left -= data.len() as u64;
-                Ok(self.data(data))
-            }
-            Stage::UntilClose => {
-                let data = take(&mut self.buffer, usize::MAX);
-                Ok(self.data(data))
-            }
-            Stage::Chunked(_) => self.next_chunk(),
-            Stage::Upgraded | Stage::Ended => Ok(None),
-        }
-    }
-
-    /// The stream has ended: the last event, or what is missing.
-    /// `before_first_byte` of [`Error::Closed`] is the caller's to correct.
-    pub(crate) fn end_of_input(&mut self) -> Result<Event, Error> {
-        match &self.stage {
-            Stage::Head { .. } => {
-                // A line that nothing ends may still be at fault.
-                self.next_head(true)?;
-                Err(Error::Closed {
-                    before_first_byte: false,
-                })
-            }
-            Stage::UntilClose => {
-                self.stage = Stage::Ended;
-                Ok(Event::End {
-                    reusable: false,
-                    surplus: None,
-                })
-            }
-            _ => Err(self.truncated(None)),
-        }
-    }
-
     /// The error for a body that stops here.
-    pub(crate) fn truncated(&self, source: Option<io::Error>) -> Error {
+    fn truncated(&self, source: Option<io::Error>) -> Error {
         let expected_bytes = match &self.stage {
             Stage::Length { left } => Some(self.body_bytes.saturating_add(*left)),
             _ => None,
@@ -350,10 +287,122 @@ impl ResponseReader {
     fn end(&mut self, kind: Surplus) -> Event {
         self.stage = Stage::Ended;
         let surplus = (!self.buffer.is_empty()).then_some(kind);
+        // What is left of a request would be taken for the next one.
+        self.is_reusable = self.keep_alive
+            && self.expected.keep_alive
+            && self.is_request_sent
+            && surplus.is_none();
         Event::End {
-            reusable: self.keep_alive && surplus.is_none(),
+            reusable: self.is_reusable,
             surplus,
         }
+    }
+}
+
+impl DecodeResponse for ResponseReader {
+    type Event = Event;
+    type Error = Error;
+
+    fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    fn make_room(&mut self) {
+        if self.buffer.capacity() - self.buffer.len() >= LEAST_READ_BYTES {
+            return;
+        }
+        let wanted = match self.bytes_left() {
+            // One more, so that the last read is seen to be a short one.
+            Some(left) if left < spare::LEAST_BYTES as u64 => left as usize + 1,
+            Some(_) => MOST_READ_BYTES,
+            None => READ_BUFFER_BYTES.saturating_sub(self.buffer.len()),
+        };
+        if wanted >= spare::LEAST_BYTES
+            && self.buffer.is_empty()
+            && let Some(spare) = spare::take()
+        {
+            self.buffer = spare;
+        }
+        // Reuses the allocation when nobody holds slices of it.
+        self.buffer.reserve(wanted.max(LEAST_READ_BYTES));
+    }
+
+    /// Before the whole request is out, no 101 may come.
+    fn set_request_sent(&mut self, is_sent: bool) {
+        self.is_request_sent = is_sent;
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        match &mut self.stage {
+            Stage::Head { .. } => self.next_head(false),
+            Stage::Empty => Ok(Some(self.end(Surplus::AfterHead))),
+            Stage::Length { left: 0 } => Ok(Some(self.end(Surplus::AfterLength))),
+            Stage::Length { left } => {
+                let room = usize::try_from(*left).unwrap_or(usize::MAX);
+                let data = take(&mut self.buffer, room);
+                *left -= data.len() as u64;
+                Ok(self.data(data))
+            }
+            Stage::UntilClose => {
+                let data = take(&mut self.buffer, usize::MAX);
+                Ok(self.data(data))
+            }
+            Stage::Chunked(_) => self.next_chunk(),
+            Stage::Upgraded | Stage::Ended => Ok(None),
+        }
+    }
+
+    /// A failure never ends a body, not even one without a length.
+    fn end_of_input(&mut self, failure: &mut Option<io::Error>) -> Result<Option<Event>, Error> {
+        match &self.stage {
+            Stage::Head { .. } => {
+                // A line that nothing ends may still be at fault.
+                self.next_head(true)?;
+                Ok(None)
+            }
+            Stage::UntilClose if failure.is_none() => {
+                self.stage = Stage::Ended;
+                Ok(Some(Event::End {
+                    reusable: false,
+                    surplus: None,
+                }))
+            }
+            _ => Err(self.truncated(failure.take())),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Ended | Stage::Upgraded)
+    }
+
+    fn is_reusable(&self) -> bool {
+        self.is_reusable
+    }
+
+    /// Whether no more of the body is to come.
+    fn has_whole_length(&self) -> bool {
+        match &self.stage {
+            Stage::Length { left } => *left == 0,
+            Stage::Chunked(decoder) => decoder.is_done(),
+            Stage::Empty | Stage::Ended => true,
+            Stage::Head { .. } | Stage::UntilClose | Stage::Upgraded => false,
+        }
+    }
+
+    fn is_whole_body_here(&self) -> bool {
+        match &self.stage {
+            Stage::Length { left } => self.buffer.len() as u64 >= *left,
+            Stage::Empty => true,
+            _ => false,
+        }
+    }
+
+    fn unsolicited(&self) -> Option<Error> {
+        (!self.expected.known_silent).then_some(Error::Unsolicited)
+    }
+
+    fn into_tunnel(self) -> Option<Bytes> {
+        self.is_upgraded().then(|| self.buffer.freeze())
     }
 }
 
@@ -410,6 +459,8 @@ pub(crate) fn fuzz(data: &[u8]) {
         head_limit_bytes: 256,
         head_request: how & 1 == 1,
         allow_upgrade: how & 2 == 2,
+        keep_alive: true,
+        known_silent: true,
     };
     let whole = read(wire, expected, wire.len().max(1));
     for piece_bytes in [1, usize::from(how / 4).max(2)] {
@@ -440,7 +491,11 @@ fn read(wire: &[u8], expected: Expected, piece_bytes: usize) -> Seen {
                     reader.buffer().extend_from_slice(piece);
                     continue;
                 }
-                None => reader.end_of_input(),
+                None => reader.end_of_input(&mut None).and_then(|event| {
+                    event.ok_or(Error::Closed {
+                        before_first_byte: false,
+                    })
+                }),
             },
             Ok(Some(event)) => Ok(event),
             Err(error) => Err(error),

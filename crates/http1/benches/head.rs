@@ -5,10 +5,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use http1::{
-    HeadLimits, HeadWriter, Parsed, RequestView, Target, body_framing, parse_request, request_host,
-    wants_keep_alive,
-};
+use http_semantics::{RequestView, Target, request_host};
+use http1::{HeadLimits, HeadWriter, Parsed, body_framing, parse_request, wants_keep_alive};
 
 const LOAD_TOOL: &[u8] = b"GET /news/1.html HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const BROWSER: &[u8] = b"GET /news/2026/11/a-longer-title.html?page=2 HTTP/1.1\r\n\

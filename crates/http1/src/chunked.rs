@@ -11,9 +11,9 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use http_semantics::Fields;
 
 use crate::field_line::{self, Line};
-use crate::fields::Fields;
 
 /// 16 hexadecimal digits say every `u64`; more are padding.
 const MAX_SIZE_DIGITS: u8 = 16;

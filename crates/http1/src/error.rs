@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use http_semantics::TargetError;
+
 /// An offence in a request. `Display` is the log sentence, in nginx's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
@@ -49,7 +51,7 @@ pub enum RequestError {
 
 impl RequestError {
     /// The status nginx answers with. 494 is shown to clients as 400 (see
-    /// [`crate::status::shown`]).
+    /// [`http_semantics::status::shown`]).
     pub fn status(&self) -> u16 {
         use RequestError::*;
         match self {
@@ -97,6 +99,15 @@ impl fmt::Display for RequestError {
 }
 
 impl std::error::Error for RequestError {}
+
+impl From<TargetError> for RequestError {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::InvalidTarget => RequestError::InvalidTarget,
+            TargetError::InvalidHost => RequestError::InvalidHost,
+        }
+    }
+}
 
 /// Why an upstream's response head is refused. `Display` is the log sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@
 //! characters in the name (so also a space before the colon and obsolete line
 //! folding, RFC 9112 §5), and NUL or a bare CR in the value.
 
-use crate::scan;
-use crate::span::{FieldSpan, Span};
+use byte_scan as scan;
+use http_semantics::{FieldSpan, Span};
 
 /// What the next line of a head is. Offsets count from the line's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,13 @@
 //! them. A failed assertion is the finding; the targets that call these are one
 //! line each.
 
+use http_semantics::{RequestView, Target, request_host};
+
 use crate::chunked::{ChunkedDecoder, ChunkedError, Decoded};
+use crate::framing::{body_framing, response_framing, wants_keep_alive};
+use crate::limits::HeadLimits;
+use crate::request::{Parsed, parse_request};
 use crate::response::parse_response;
-use crate::{
-    HeadLimits, Parsed, RequestError, RequestView, Target, body_framing, parse_request,
-    request_host, response_framing, wants_keep_alive,
-};
 
 /// Spans lie in bounds; pieces of a head are waited for or refused, never read
 /// as something else; questions about a head do not fail.
@@ -58,8 +59,7 @@ fn check_view(view: RequestView<'_>) {
     let _ = body_framing(view);
     let _ = wants_keep_alive(view);
     if let Ok(target) = Target::parse(view.target(), true) {
-        let host: Result<_, RequestError> = request_host(view, &target);
-        if let Ok(Some(host)) = host {
+        if let Ok(Some(host)) = request_host(view, &target) {
             assert!(!host.name.is_empty());
             assert!(!host.name.iter().any(|byte| b"/\\ \t".contains(byte)));
         }

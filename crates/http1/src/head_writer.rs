@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::status;
+use http_semantics::status;
 
 /// Appends one head to a buffer: status line first, then fields, then `finish`.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
-//! HTTP/1 without I/O, both sides: request heads in, response heads out for
-//! clients; response heads in for upstreams; chunked bodies both ways; and what
-//! the fields of a request mean (host, ranges, conditions, cookies, codings).
+//! The HTTP/1 codec without I/O, both sides: request heads in, response heads out for
+//! clients; response heads in for upstreams; where bodies end, and chunked bodies both
+//! ways. What the fields of a message mean is the matter of `http-semantics`.
 //!
 //! Everything here is a function from bytes to values. Nothing opens a socket,
 //! reads a clock or waits. Bytes of a peer lead to values or to an error that
@@ -10,33 +10,18 @@
 //! ends in heads, raw request targets, HTTP/0.9); where RFC 9112 calls framing
 //! ambiguous, we refuse.
 
-pub mod accept_encoding;
 pub mod chunked;
-pub mod conditional;
-pub mod cookie;
-pub mod date;
 mod error;
-pub mod escape;
 mod field_line;
-mod fields;
 mod framing;
 mod fuzz;
 mod head_writer;
-mod host;
 mod limits;
-mod name;
-mod presence;
-pub mod range;
 mod request;
 mod request_line;
 mod response;
-mod scan;
-mod span;
-pub mod status;
-mod target;
 
 pub use error::{RequestError, ResponseError};
-pub use fields::Fields;
 pub use framing::{
     Framing, ResponseFraming, body_framing, expects_continue, framing_beside_host,
     response_framing, wants_keep_alive,
@@ -44,12 +29,13 @@ pub use framing::{
 #[doc(hidden)]
 pub use fuzz::{fuzz_chunked, fuzz_request_head, fuzz_response_head};
 pub use head_writer::{FieldError, HeadWriter};
-pub use host::{Host, parse_host, request_host};
 pub use limits::HeadLimits;
-pub use name::{is_spelt, same_name};
-pub use presence::Presence;
-pub use request::{Parsed, RequestHead, RequestView, parse_request, worth_parsing};
-pub use request_line::{RequestLine, Version};
+pub use request::{Parsed, parse_head, parse_request, worth_parsing};
 pub use response::{ResponseHead, take_response};
-pub use span::{FieldSpan, Span};
-pub use target::{Target, TargetForm, split_query};
+
+// Names that moved to `http-semantics`, until `server` and `mayfly` take them from there.
+pub use http_semantics::{
+    FieldSpan, Fields, Host, Presence, RequestHead, RequestLine, RequestView, Span, Target,
+    TargetForm, Version, accept_encoding, conditional, cookie, date, escape, is_spelt, parse_host,
+    range, request_host, same_name, split_query, status,
+};

@@ -1,4 +1,4 @@
-//! A request head: from bytes to spans, and the questions one asks of it.
+//! A request head: from bytes to spans (`http_semantics::RequestHead`).
 //!
 //! `parse_request` is on the path of every cache hit. It allocates nothing but
 //! what the caller's reused vector of fields may need to grow, and it looks at
@@ -8,17 +8,14 @@
 //! Invariant: for any way of cutting a head in pieces, the verdict on the whole
 //! is the same, and a piece is refused only if the whole would be (fuzzed).
 
-use std::borrow::Cow;
-
+use byte_scan as scan;
 use bytes::Bytes;
+use http_semantics::{FieldSpan, RequestHead, RequestLine, Version};
 
 use crate::error::{Excerpt, RequestError};
 use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
-use crate::name::same_name;
-use crate::request_line::{self, RequestLine, Version, is_method_byte};
-use crate::scan;
-use crate::span::{FieldSpan, Span};
+use crate::request_line::{self, is_method_byte};
 
 /// What a buffer holds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,219 +203,23 @@ pub fn worth_parsing(buf: &[u8], parsed_len: usize, limits: &HeadLimits) -> bool
             != parsed_len / limits.large_buffer_bytes.max(1)
 }
 
-/// A parsed head that owns its bytes.
-#[derive(Clone, Debug)]
-pub struct RequestHead {
-    /// The head as it came.
-    pub bytes: Bytes,
-    /// Where its first line's parts are.
-    pub line: RequestLine,
-    /// Where its fields are.
-    pub fields: Vec<FieldSpan>,
-}
-
-/// A parsed head that borrows everything: what the hit path uses.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestView<'a> {
-    /// The bytes the spans count in.
-    pub bytes: &'a [u8],
-    /// Where the first line's parts are.
-    pub line: &'a RequestLine,
-    /// Where the fields are.
-    pub fields: &'a [FieldSpan],
-}
-
-impl RequestHead {
-    /// The same head, borrowed.
-    pub fn view(&self) -> RequestView<'_> {
-        RequestView {
-            bytes: &self.bytes,
-            line: &self.line,
-            fields: &self.fields,
-        }
-    }
-
-    /// Reads a whole head, for heads the server writes itself (subrequests,
-    /// warm-up) and for tests.
-    ///
-    /// # Errors
-    /// As [`parse_request`]; an incomplete head is an invalid request line.
-    pub fn parse(bytes: impl Into<Bytes>, limits: &HeadLimits) -> Result<Self, RequestError> {
-        let bytes = bytes.into();
-        let mut fields = Vec::new();
-        match parse_request(&bytes, limits, &mut fields)? {
-            Parsed::Complete(line) => Ok(RequestHead {
-                bytes: bytes.slice(..line.head_len),
-                line,
-                fields,
-            }),
-            Parsed::Partial => Err(RequestError::InvalidRequestLine),
-        }
-    }
-
-    /// Makes `host` the value of the one Host field there is from here on.
-    pub fn set_host(&mut self, host: &[u8]) {
-        let place = self.append(host);
-        let (bytes, mut is_set) = (&self.bytes, false);
-        self.fields.retain_mut(|field| {
-            if !same_name(field.name.of(bytes), b"host") {
-                return true;
-            }
-            field.value = place;
-            !std::mem::replace(&mut is_set, true)
-        });
-        if !is_set {
-            let name = self.append(b"Host");
-            self.line.presence.note(b"Host");
-            self.fields.push(FieldSpan { name, value: place });
-        }
-    }
-
-    /// Makes `target` the request target; the request line stays as it was sent.
-    pub fn set_target(&mut self, target: &[u8]) {
-        self.line.target = self.append(target);
-    }
-
-    /// Adds bytes behind the head, for spans to point at.
-    fn append(&mut self, text: &[u8]) -> Span {
-        let start = self.bytes.len();
-        self.bytes = [&self.bytes, text].concat().into();
-        Span::new(start, start + text.len())
-    }
-
-    /// The method, as sent (methods are case-sensitive).
-    pub fn method(&self) -> &[u8] {
-        self.view().method()
-    }
-
-    /// The request target, as sent.
-    pub fn target(&self) -> &[u8] {
-        self.view().target()
-    }
-
-    /// The whole request line, as sent (`$request`).
-    pub fn request_line(&self) -> &[u8] {
-        self.view().request_line()
-    }
-
-    /// The version.
-    pub fn version(&self) -> Version {
-        self.line.version
-    }
-
-    /// The first value of the field `name` (any case).
-    pub fn field(&self, name: impl AsRef<[u8]>) -> Option<&[u8]> {
-        self.view().field(name)
-    }
-
-    /// All values of the field `name` (any case), in order.
-    pub fn field_all<'n>(&'n self, name: &'n [u8]) -> impl Iterator<Item = &'n [u8]> {
-        self.view().field_all(name)
-    }
-
-    /// All values of the field `name` in one; see [`RequestView::field_joined`].
-    pub fn field_joined(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
-        self.view().field_joined(name)
-    }
-
-    /// All fields, in order: name as spelt, value.
-    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.view().fields()
-    }
-}
-
-impl<'a> RequestView<'a> {
-    /// The method, as sent (methods are case-sensitive).
-    pub fn method(self) -> &'a [u8] {
-        self.line.method.of(self.bytes)
-    }
-
-    /// The request target, as sent.
-    pub fn target(self) -> &'a [u8] {
-        self.line.target.of(self.bytes)
-    }
-
-    /// The whole request line, as sent (`$request`).
-    pub fn request_line(self) -> &'a [u8] {
-        self.line.line.of(self.bytes)
-    }
-
-    /// The version.
-    pub fn version(self) -> Version {
-        self.line.version
-    }
-
-    /// The first value of the field `name` (any case).
-    #[inline]
-    pub fn field(self, name: impl AsRef<[u8]>) -> Option<&'a [u8]> {
-        let name = name.as_ref();
-        if !self.may_have(name) {
-            return None;
-        }
-        self.fields
-            .iter()
-            .find(|field| {
-                field.name.len() == name.len() && same_name(field.name.of(self.bytes), name)
-            })
-            .map(|field| field.value.of(self.bytes))
-    }
-
-    /// All values of the field `name` (any case), in order.
-    pub fn field_all<'n>(self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
-        let fields = match self.may_have(name) {
-            true => self.fields,
-            false => &[],
-        };
-        fields
-            .iter()
-            .filter(move |field| same_name(field.name.of(self.bytes), name))
-            .map(move |field| field.value.of(self.bytes))
-    }
-
-    /// False where there is surely no field `name` (any case).
-    #[inline]
-    pub fn may_have(self, name: &[u8]) -> bool {
-        self.line.presence.may_have(name)
-    }
-
-    /// The same of a name as variables spell it, with `_` for `-`.
-    #[inline]
-    pub fn may_have_spelt(self, variable: &[u8]) -> bool {
-        // What the bits tell of a name is the same in either spelling but at its ends.
-        variable.starts_with(b"_") || variable.ends_with(b"_") || self.may_have(variable)
-    }
-
-    /// All values of the field `name` in one, as nginx's `$http_name` shows
-    /// them: joined with `; ` for Cookie, with `, ` for others. Borrowed when
-    /// there is only one.
-    pub fn field_joined(self, name: &[u8]) -> Option<Cow<'a, [u8]>> {
-        let mut values = self.field_all(name);
-        let first = values.next()?;
-        let Some(second) = values.next() else {
-            return Some(Cow::Borrowed(first));
-        };
-        let separator = match name.eq_ignore_ascii_case(b"cookie") {
-            true => b"; ",
-            false => b", ",
-        };
-        let mut joined = [first, separator, second].concat();
-        for value in values {
-            joined.extend_from_slice(separator);
-            joined.extend_from_slice(value);
-        }
-        Some(Cow::Owned(joined))
-    }
-
-    /// All fields, in order: name as spelt, value.
-    pub fn fields(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        self.fields
-            .iter()
-            .map(move |field| (field.name.of(self.bytes), field.value.of(self.bytes)))
-    }
-}
-
-impl<'a> From<&'a RequestHead> for RequestView<'a> {
-    fn from(head: &'a RequestHead) -> Self {
-        head.view()
+/// Reads a whole head, for heads the server writes itself (subrequests,
+/// warm-up) and for tests.
+///
+/// # Errors
+/// As [`parse_request`]; an incomplete head is an invalid request line.
+pub fn parse_head(
+    bytes: impl Into<Bytes>,
+    limits: &HeadLimits,
+) -> Result<RequestHead, RequestError> {
+    let bytes = bytes.into();
+    let mut fields = Vec::new();
+    match parse_request(&bytes, limits, &mut fields)? {
+        Parsed::Complete(line) => Ok(RequestHead {
+            bytes: bytes.slice(..line.head_len),
+            line,
+            fields,
+        }),
+        Parsed::Partial => Err(RequestError::InvalidRequestLine),
     }
 }

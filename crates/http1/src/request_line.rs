@@ -7,53 +7,10 @@
 
 use std::ops::Range;
 
+use byte_scan as scan;
+use http_semantics::{Presence, RequestLine, Span, Version};
+
 use crate::error::RequestError;
-use crate::presence::Presence;
-use crate::scan;
-use crate::span::Span;
-
-/// The HTTP version of a request or response, as far as it changes anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    /// `GET /` and nothing more: the answer is a body without a head.
-    Http09,
-    /// HTTP/1.0.
-    Http10,
-    /// HTTP/1.1, and any later 1.x.
-    Http11,
-}
-
-impl Version {
-    /// As logs and `$server_protocol` show it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Version::Http09 => "HTTP/0.9",
-            Version::Http10 => "HTTP/1.0",
-            Version::Http11 => "HTTP/1.1",
-        }
-    }
-}
-
-/// Where the parts of a request head are; spans count from the head's first
-/// byte, leading empty lines included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestLine {
-    /// Length of the whole head in bytes, up to and with the empty line.
-    pub head_len: usize,
-    /// The method.
-    pub method: Span,
-    /// The request target as sent.
-    pub target: Span,
-    /// What is left of the line after the target, without its line end, is the
-    /// version; this is the place of the whole line (`$request`).
-    pub line: Span,
-    /// The version.
-    pub version: Version,
-    /// Field lines left out because of their names (`ignore_invalid_headers`).
-    pub ignored_fields: usize,
-    /// Which fields follow it, roughly.
-    pub presence: Presence,
-}
 
 /// Whether `byte` may stand in a method (nginx: `A-Z`, `_`, `-`).
 pub(crate) fn is_method_byte(byte: u8) -> bool {
@@ -63,8 +20,8 @@ pub(crate) fn is_method_byte(byte: u8) -> bool {
 /// How nearly every request line ends.
 const USUAL_END: &[u8] = b" HTTP/1.1\r\n";
 
-/// Parses the line at `start` of `buf` as nearly every client sends it, and gives the
-/// place of its LF; `None` leaves the verdict to [`parse`]. The end of the line is found
+/// Parses the line at `start` of `buf` as nearly every client sends it, and says where
+/// its LF is; `None` leaves the verdict to [`parse`]. The end of the line is found
 /// on the way.
 pub(crate) fn parse_usual(buf: &[u8], start: usize) -> Option<(RequestLine, usize)> {
     let rest = buf.get(start..)?;

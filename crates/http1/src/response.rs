@@ -5,11 +5,10 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
+use http_semantics::{Fields, Version};
 
 use crate::error::{Excerpt, ResponseError};
 use crate::field_line::{self, FieldLine, Line};
-use crate::fields::Fields;
-use crate::request_line::Version;
 
 /// A response head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,7 +201,7 @@ fn parse_status_line(line: &[u8]) -> Result<(Version, u16, usize), ResponseError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ResponseFraming, response_framing};
+    use crate::framing::{ResponseFraming, response_framing};
 
     fn parse(text: &str) -> Result<ResponseHead, ResponseError> {
         parse_response(text.as_bytes()).map(|head| head.expect("a whole head").0)

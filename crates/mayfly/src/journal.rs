@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use server::error_log::{self, Registry};
+use server::live::error_log::ErrorLogs;
+use server::live::log_sinks::LogSinks;
 use site::{ErrorLog, LogLevel, LogTarget};
 
 use crate::logs::{self, LogFiles};
@@ -17,7 +18,7 @@ use crate::logs::{self, LogFiles};
 /// Where the program's own lines go. Shared with the tasks that watch PHP.
 #[derive(Default)]
 pub struct Journal {
-    logs: Mutex<(Registry, Vec<ErrorLog>)>,
+    logs: Mutex<(ErrorLogs, Vec<ErrorLog>)>,
     /// The start is over: stderr hears only what an `error_log` sends there.
     has_started: AtomicBool,
 }
@@ -50,7 +51,10 @@ impl Journal {
     pub fn use_logs(&self, logs: &[ErrorLog], files: &LogFiles) {
         // Without descriptors left, lines go on as before.
         if let Ok(files) = files.descriptors() {
-            *self.logs.lock() = (Registry::with_files(files), logs.to_vec());
+            *self.logs.lock() = (
+                ErrorLogs::new(Arc::new(LogSinks::with_files(files))),
+                logs.to_vec(),
+            );
         }
     }
 
@@ -75,13 +79,13 @@ impl Journal {
     }
 
     fn write(&self, level: LogLevel, message: impl Display, is_shown: bool) {
-        let (registry, logs) = &*self.logs.lock();
+        let (error_logs, logs) = &*self.logs.lock();
         let logs: Vec<ErrorLog> = logs
             .iter()
             .filter(|log| !(is_shown && log.target == LogTarget::Stderr))
             .cloned()
             .collect();
-        error_log::process(registry, &logs, level, format_args!("{message}"));
+        error_logs.write(&logs, level, 0, format_args!("{message}"), "");
     }
 
     pub fn emerg(&self, message: impl Display) {

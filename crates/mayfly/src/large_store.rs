@@ -3,7 +3,7 @@
 
 use std::sync::Weak;
 
-use server::runtime::Runtime;
+use server::exchange::active_configuration::ActiveConfiguration;
 use server::worker::{IdlePause, Shared};
 
 /// A store is large from here on. Regions of which it uses a part cost some megabytes then, where
@@ -18,7 +18,7 @@ pub async fn watch(shared: Weak<Shared>) {
     let mut was_large = false;
     while let Some(shared) = shared.upgrade() {
         shared.pause(&mut idle).await;
-        let large = is_large(was_large, stored_bytes(&shared.runtime()));
+        let large = is_large(was_large, stored_bytes(&shared.configuration()));
         if large != was_large {
             huge_pages::permit(large);
             was_large = large;
@@ -26,8 +26,13 @@ pub async fn watch(shared: Weak<Shared>) {
     }
 }
 
-fn stored_bytes(configuration: &Runtime) -> u64 {
-    configuration.zones.iter().map(|zone| zone.used_bytes()).sum()
+fn stored_bytes(configuration: &ActiveConfiguration) -> u64 {
+    configuration
+        .live
+        .zones
+        .iter()
+        .map(|zone| zone.used_bytes())
+        .sum()
 }
 
 fn is_large(was_large: bool, bytes: u64) -> bool {

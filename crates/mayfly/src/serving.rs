@@ -5,9 +5,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use server::runtime::{PoolAddress, Resources, Runtime};
+use server::compose;
+use server::exchange::active_configuration::ActiveConfiguration;
+use server::live::Resources;
+use server::live::log_sinks::LogSinks;
+use server::live::upstream_groups::PoolAddress;
 use server::worker::{self, Shared, Sockets};
-use server::{access_log, error_log};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
@@ -31,7 +34,7 @@ pub struct Serving {
 }
 
 /// A configuration that was replaced; it lives until its last request ends.
-pub struct Former(Weak<Runtime>);
+pub struct Former(Weak<ActiveConfiguration>);
 
 /// Between two looks at whether something has ended: nobody waits for it. The longer it takes,
 /// the less often it is looked at.
@@ -86,7 +89,7 @@ impl Serving {
     /// # Errors
     /// A message for the operator; the old one stays in force.
     pub fn replace(&mut self, served: Served) -> Result<Former, String> {
-        let former = self.shared.runtime();
+        let former = self.shared.configuration();
         let (configuration, sockets, pools) = build(served, Some(&former))?;
         self.shared.replace(configuration, sockets);
         // Pools that stayed may have a new master.
@@ -114,9 +117,10 @@ impl Serving {
     /// Lets as many requests through as there are workers, and closes the
     /// connections to workers of masters that are gone.
     fn apply(&self, status: &PoolStatus) {
-        let configuration = self.shared.runtime();
+        let configuration = self.shared.configuration();
         let workers = usize::try_from(status.workers).unwrap_or(usize::MAX);
-        for (group, model) in configuration.groups.iter().zip(&configuration.site.http.groups) {
+        let groups = configuration.live.groups.groups().iter();
+        for (group, model) in groups.zip(&configuration.site.http.groups) {
             // Those that names stand for come behind the others.
             let written = model.servers.iter().filter(|server| !server.is_name());
             for (index, server) in written.enumerate() {
@@ -134,18 +138,18 @@ impl Serving {
 
     /// Logs were moved away: from now on lines go to these files.
     pub fn reopen(&self, logs: &LogFiles) {
-        let configuration = self.shared.runtime();
+        let configuration = self.shared.configuration();
         // Without descriptors left, lines go on into the old files.
-        if let (Ok(error_files), Ok(access_files)) = (logs.descriptors(), logs.descriptors()) {
-            configuration.error_logs.replace_files(error_files);
-            configuration.access_logs.replace_files(access_files);
+        if let Ok(files) = logs.descriptors() {
+            configuration.live.log_sinks.replace_files(files);
             self.shared.logs_reopened();
         }
     }
 
     /// Takes no new connections, closes the idle ones, and lets requests end.
     pub fn stop_gracefully(&self) {
-        self.shared.replace(self.shared.runtime(), Sockets::new());
+        self.shared
+            .replace(self.shared.configuration(), Sockets::new());
         self.shared.stop_gracefully();
     }
 
@@ -160,8 +164,8 @@ impl Serving {
 
     /// Closes kept connections to PHP: a worker waits for its client.
     pub fn close_idle_upstreams(&self) {
-        let configuration = self.shared.runtime();
-        for group in &configuration.groups {
+        let configuration = self.shared.configuration();
+        for group in configuration.live.groups.groups() {
             let servers = group.snapshot(0);
             servers
                 .iter()
@@ -178,8 +182,8 @@ pub fn worker_count(workers: Option<usize>) -> usize {
 
 fn build(
     served: Served,
-    previous: Option<&Runtime>,
-) -> Result<(Arc<Runtime>, Sockets, Vec<PoolStatus>), String> {
+    previous: Option<&ActiveConfiguration>,
+) -> Result<(Arc<ActiveConfiguration>, Sockets, Vec<PoolStatus>), String> {
     let Served {
         site,
         sockets,
@@ -196,17 +200,13 @@ fn build(
             },
         )
     });
-    let descriptors = || {
-        logs.descriptors()
-            .map_err(|error| format!("open() failed: {error}"))
-    };
-    let error_logs = error_log::Registry::with_files(descriptors()?);
-    let access_logs = access_log::Registry::with_files(descriptors()?);
+    let files = logs.descriptors();
+    let files = files.map_err(|error| format!("open() failed: {error}"))?;
     let resources = Resources {
-        error_logs,
-        access_logs,
+        log_sinks: LogSinks::with_files(files),
         pools: addresses.collect(),
     };
-    let configuration = Runtime::build(site, resources, previous).map_err(|error| error.to_string())?;
+    let configuration =
+        compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;
     Ok((configuration, sockets, pools))
 }

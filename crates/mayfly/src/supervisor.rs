@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use server::runtime::DefaultMemory;
+use server::live::cache_zones::DefaultMemory;
 use site::{Process, Site};
 use tokio::sync::mpsc;
 use tokio::time::Instant;

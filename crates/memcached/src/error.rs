@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use upstream_exchange::{Side, StreamError};
+
 /// A failed exchange. The connection is never reusable after one.
 #[derive(Debug)]
 pub enum Error {
@@ -30,15 +32,6 @@ pub enum Error {
         received_bytes: u64,
         expected_bytes: u64,
     },
-}
-
-/// Which direction of the stream failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// While sending the request.
-    Write,
-    /// While receiving the answer.
-    Read,
 }
 
 impl Error {
@@ -112,6 +105,29 @@ impl std::error::Error for Error {
         match self {
             Error::Io { source, .. } => Some(source),
             _ => None,
+        }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Error {
+        match error {
+            StreamError::Io {
+                side,
+                before_first_byte,
+                source,
+            } => Error::Io {
+                side,
+                before_first_byte,
+                source,
+            },
+            StreamError::Closed { before_first_byte } => Error::Closed { before_first_byte },
+            // A command has no body; were there one, the command could not be sent.
+            StreamError::RequestBody(source) => Error::Io {
+                side: Side::Write,
+                before_first_byte: false,
+                source,
+            },
         }
     }
 }

@@ -1,29 +1,15 @@
-//! One `get` and its answer over a connected stream.
-//!
-//! [`Exchange::next`] sends what is left of the command and then waits for the
-//! answer. It keeps all state in the `Exchange` and may therefore be dropped
-//! and called again (cancel-safe); nothing moves between calls, so the
-//! caller's pace is memcached's pace. To abort, drop the exchange: the
-//! connection closes.
+//! One `get` in terms of an exchange: the command that is sent, and what the answer is read
+//! against. Both directions are driven by `upstream-exchange`.
 
-use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use upstream_exchange::{EncodeRequest, FIRST_READ_BYTES, NoBody, Protocol, Segments};
 
-use crate::error::{Error, Side};
-use crate::response::{Event, ResponseReader};
+use crate::response::ResponseReader;
 
-/// The read buffer: a usual page in one or two reads.
-pub const READ_BUFFER_BYTES: usize = 32 * 1024;
-/// The first read: a head and a small page. Memory of this size is at hand in the
-/// allocator's thread cache, the large buffer is not.
-const FIRST_READ_BYTES: usize = 4 * 1024;
-/// With less room than this, a new buffer is better than a short read.
-const LEAST_READ_BYTES: usize = 1024;
+/// One request under way. Its last event is [`crate::Event::End`].
+pub type Exchange<S> = upstream_exchange::Exchange<S, RequestSpec, NoBody>;
 
 /// What is asked, and how much of an answer is taken.
 #[derive(Clone, Debug)]
@@ -34,155 +20,57 @@ pub struct RequestSpec {
     pub head_limit_bytes: usize,
 }
 
-/// One request under way. See the head of this file.
+impl Protocol for RequestSpec {
+    type Request = Command;
+    type Response = ResponseReader;
+
+    fn start(self) -> (Command, ResponseReader) {
+        let command = [b"get ", &self.key[..], b"\r\n"].concat();
+        let buffer = BytesMut::with_capacity(FIRST_READ_BYTES);
+        (
+            Command(command.into()),
+            ResponseReader::new(self.key, self.head_limit_bytes, buffer),
+        )
+    }
+}
+
+/// What is left of a command to be written.
 #[derive(Debug)]
-pub struct Exchange<S> {
-    stream: S,
-    command: Bytes,
-    reader: ResponseReader,
-    sent_bytes: u64,
-    received_bytes: u64,
-    /// The `End` event or an error was delivered.
-    over: bool,
-    reusable: bool,
-}
+pub struct Command(Bytes);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<S> {
-    /// Prepares the request; the first call of [`Exchange::next`] sends it.
-    pub fn start(stream: S, spec: RequestSpec) -> Exchange<S> {
-        let command = [b"get ", &spec.key[..], b"\r\n"].concat();
-        Exchange {
-            stream,
-            command: command.into(),
-            reader: ResponseReader::new(
-                spec.key,
-                spec.head_limit_bytes,
-                BytesMut::with_capacity(FIRST_READ_BYTES),
-            ),
-            sent_bytes: 0,
-            received_bytes: 0,
-            over: false,
-            reusable: false,
-        }
+impl EncodeRequest for Command {
+    fn wants_body(&self) -> bool {
+        false
     }
 
-    /// The next event of the answer; `None` after [`Event::End`] or an error.
-    /// Only `End` says that the answer is complete. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// See [`Error`].
-    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
-        poll_fn(|cx| self.poll_next(cx)).await
+    fn add_body(&mut self, _part: Bytes, _is_last: bool) -> io::Result<()> {
+        Err(io::ErrorKind::InvalidInput.into())
     }
 
-    /// [`Exchange::next`] for callers that poll.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
-        if self.over {
-            return Poll::Ready(Ok(None));
-        }
-        let event = ready!(self.poll_event(cx));
-        self.over = matches!(event, Err(_) | Ok(Event::End { .. }));
-        if let Ok(Event::End { reusable }) = event {
-            self.reusable = reusable;
-        }
-        Poll::Ready(event.map(Some))
+    fn end_body(&mut self) -> io::Result<()> {
+        Ok(())
     }
 
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Error>> {
-        while !self.command.is_empty() {
-            let written = Pin::new(&mut self.stream).poll_write(cx, &self.command);
-            match ready!(written) {
-                Ok(0) => return Poll::Ready(Err(self.failed(Side::Write, no_more()))),
-                Ok(written) => {
-                    self.sent_bytes += written as u64;
-                    self.command.advance(written);
-                }
-                Err(error) => return Poll::Ready(Err(self.failed(Side::Write, error))),
-            }
-        }
-        // Each turn reads at least one byte, or returns.
-        loop {
-            if let Some(event) = self.reader.next_event()? {
-                return Poll::Ready(Ok(event));
-            }
-            match ready!(self.poll_read(cx)) {
-                Ok(0) => return Poll::Ready(Err(self.closed())),
-                Ok(read) => self.received_bytes += read as u64,
-                Err(error) => return Poll::Ready(Err(self.failed(Side::Read, error))),
-            }
-        }
+    fn put_segments<'a>(&'a self, segments: &mut Segments<'a>) {
+        segments.push(&self.0);
     }
 
-    /// Whether all of the command has been written.
-    pub fn is_request_sent(&self) -> bool {
-        self.command.is_empty()
+    fn advance(&mut self, written: usize) {
+        self.0.advance(written);
     }
 
-    /// Whether the value is known to be complete, though `End` was not taken yet.
-    pub fn has_whole_length(&self) -> bool {
-        self.reader.has_whole_length()
+    fn is_complete(&self) -> bool {
+        true
     }
-
-    /// Bytes read from memcached, heads and all.
-    pub fn received_bytes(&self) -> u64 {
-        self.received_bytes
-    }
-
-    /// Bytes written to memcached.
-    pub fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
-    }
-
-    /// The connection for the next request, if the exchange ended and left it
-    /// clean: what [`Event::End`] called reusable.
-    pub fn into_stream(self) -> Option<S> {
-        self.reusable.then_some(self.stream)
-    }
-
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let buffer = self.reader.buffer();
-        if buffer.capacity() - buffer.len() < LEAST_READ_BYTES {
-            // Reuses the allocation when nobody holds slices of it.
-            let wanted = READ_BUFFER_BYTES.saturating_sub(buffer.len());
-            buffer.reserve(wanted.max(LEAST_READ_BYTES));
-        }
-        // The future of `read_buf` keeps nothing between polls.
-        pin!(self.stream.read_buf(buffer)).poll(cx)
-    }
-
-    fn closed(&self) -> Error {
-        match self.reader.end_of_input() {
-            Error::Closed { .. } => Error::Closed {
-                before_first_byte: self.received_bytes == 0,
-            },
-            error => error,
-        }
-    }
-
-    fn failed(&self, side: Side, source: io::Error) -> Error {
-        match self.closed() {
-            Error::Closed { before_first_byte } => Error::Io {
-                side,
-                before_first_byte,
-                source,
-            },
-            // Within the value that makes it truncated, whatever the cause.
-            error => error,
-        }
-    }
-}
-
-fn no_more() -> io::Error {
-    io::ErrorKind::WriteZero.into()
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncWriteExt, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
-    use crate::response::ResponseHead;
+    use crate::error::Error;
+    use crate::response::{Event, ResponseHead};
 
     fn spec() -> RequestSpec {
         RequestSpec {
@@ -201,7 +89,7 @@ mod tests {
             let _ = far.write_all(answer).await;
             asked
         });
-        let mut exchange = Exchange::start(near, spec());
+        let mut exchange = Exchange::start(near, spec(), NoBody);
         let mut events = Vec::new();
         let end = loop {
             match exchange.next().await {
@@ -217,7 +105,7 @@ mod tests {
     #[tokio::test]
     async fn a_value_comes_whole_and_the_connection_goes_back() {
         let (near, mut far) = duplex(1024);
-        let mut exchange = Exchange::start(near, spec());
+        let mut exchange = Exchange::start(near, spec(), NoBody);
         far.write_all(b"VALUE k 1 3\r\nabc\r\nEND\r\n")
             .await
             .expect("room");
@@ -240,7 +128,7 @@ mod tests {
     #[tokio::test]
     async fn an_exchange_that_did_not_end_gives_no_connection_back() {
         let (near, mut far) = duplex(1024);
-        let mut exchange = Exchange::start(near, spec());
+        let mut exchange = Exchange::start(near, spec(), NoBody);
         far.write_all(b"VALUE k 1 3\r\nabc").await.expect("room");
         exchange.next().await.expect("a head");
         exchange.next().await.expect("data");

@@ -4,24 +4,24 @@
 //!
 //! ```text
 //! key         a key as nginx escapes it -> the command
-//! exchange    one `get` and its answer over any stream
-//!   response  bytes -> Event, without I/O
+//! exchange    one `get` and what its answer is read against
+//!   response  bytes -> Event
 //! error       who did what wrong
 //! ```
 //!
-//! Sibling of the `fastcgi` crate with the same shape: it opens no socket,
-//! keeps no pool and sets no timer. It takes a connected stream and, when the
-//! exchange ended cleanly, gives it back for the next request.
+//! Sibling of the `fastcgi` crate with the same shape: without I/O itself, and driven over any
+//! stream by `upstream-exchange`.
 
 mod error;
 mod exchange;
 mod key;
 mod response;
 
-pub use error::{Error, Side};
-pub use exchange::{Exchange, READ_BUFFER_BYTES, RequestSpec};
+pub use error::Error;
+pub use exchange::{Exchange, RequestSpec};
 pub use key::escape_key;
 pub use response::{Event, ResponseHead};
+pub use upstream_exchange::{NoBody, READ_BUFFER_BYTES, Side};
 
 /// Reads `data` as an answer, whole and byte by byte, and asserts that the
 /// pieces make no difference. For the fuzzer.

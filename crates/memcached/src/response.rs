@@ -7,7 +7,10 @@
 //!
 //! What follows the end is not ours: the connection is not used again then.
 
+use std::io;
+
 use bytes::{Buf, Bytes, BytesMut};
+use upstream_exchange::DecodeResponse;
 
 use crate::error::Error;
 
@@ -60,6 +63,9 @@ pub struct ResponseReader {
     state: State,
     length_bytes: u64,
     received_bytes: u64,
+    is_request_sent: bool,
+    /// What the `End` event said.
+    is_reusable: bool,
 }
 
 impl ResponseReader {
@@ -72,41 +78,8 @@ impl ResponseReader {
             state: State::Head,
             length_bytes: 0,
             received_bytes: 0,
-        }
-    }
-
-    /// Where received bytes are appended.
-    pub fn buffer(&mut self) -> &mut BytesMut {
-        &mut self.buffer
-    }
-
-    /// The value is there whole, though the end of the answer may not be.
-    pub fn has_whole_length(&self) -> bool {
-        !matches!(self.state, State::Head | State::Body)
-    }
-
-    /// The next event in what was received; `None` when more must come.
-    pub fn next_event(&mut self) -> Result<Option<Event>, Error> {
-        match self.state {
-            State::Head => self.head(),
-            State::Body => Ok(self.body()),
-            State::Trailer(seen) => self.trailer(seen),
-            State::NotFound => Ok(Some(self.end())),
-            State::Over => Ok(None),
-        }
-    }
-
-    /// What the end of the connection means at this point.
-    pub fn end_of_input(&self) -> Error {
-        match self.state {
-            State::Body => Error::Truncated {
-                received_bytes: self.received_bytes,
-                expected_bytes: self.length_bytes,
-            },
-            State::Trailer(_) => Error::InvalidTrailer,
-            State::Head | State::NotFound | State::Over => Error::Closed {
-                before_first_byte: false,
-            },
+            is_request_sent: true,
+            is_reusable: false,
         }
     }
 
@@ -170,9 +143,58 @@ impl ResponseReader {
 
     fn end(&mut self) -> Event {
         self.state = State::Over;
+        self.is_reusable = self.buffer.is_empty() && self.is_request_sent;
         Event::End {
-            reusable: self.buffer.is_empty(),
+            reusable: self.is_reusable,
         }
+    }
+}
+
+impl DecodeResponse for ResponseReader {
+    type Event = Event;
+    type Error = Error;
+
+    fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    fn set_request_sent(&mut self, is_sent: bool) {
+        self.is_request_sent = is_sent;
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>, Error> {
+        match self.state {
+            State::Head => self.head(),
+            State::Body => Ok(self.body()),
+            State::Trailer(seen) => self.trailer(seen),
+            State::NotFound => Ok(Some(self.end())),
+            State::Over => Ok(None),
+        }
+    }
+
+    /// A failure within the value makes it truncated as an end does.
+    fn end_of_input(&mut self, _: &mut Option<io::Error>) -> Result<Option<Event>, Error> {
+        match self.state {
+            State::Body => Err(Error::Truncated {
+                received_bytes: self.received_bytes,
+                expected_bytes: self.length_bytes,
+            }),
+            State::Trailer(_) => Err(Error::InvalidTrailer),
+            State::Head | State::NotFound | State::Over => Ok(None),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    fn is_reusable(&self) -> bool {
+        self.is_reusable
+    }
+
+    /// The value is there whole, though the end of the answer may not be.
+    fn has_whole_length(&self) -> bool {
+        !matches!(self.state, State::Head | State::Body)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use memcached::{Event, Exchange, RequestSpec, ResponseHead, escape_key};
+use memcached::{Event, Exchange, NoBody, RequestSpec, ResponseHead, escape_key};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
@@ -73,7 +73,7 @@ async fn get(stream: UnixStream, key: &[u8]) -> (ResponseHead, Vec<u8>, Option<U
         key: escape_key(key).into(),
         head_limit_bytes: 4096,
     };
-    let mut exchange = Exchange::start(stream, spec);
+    let mut exchange = Exchange::start(stream, spec, NoBody);
     let Some(Event::Head(head)) = exchange.next().await.expect("an answer") else {
         panic!("no head");
     };

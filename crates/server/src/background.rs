@@ -8,24 +8,26 @@ use std::sync::{Arc, Weak};
 
 use tokio::task::JoinSet;
 
-use crate::health;
-use crate::runtime::Runtime;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::without_client;
+use crate::upstreams::health::Require;
+use crate::upstreams::{health, naming};
 use crate::worker::Shared;
 
 /// Runs the tasks of whatever configuration is in force. Never ends.
 pub async fn run(shared: Arc<Shared>) {
     let mut changes = shared.changes();
-    let mut of: Weak<Runtime> = Weak::new();
+    let mut of: Weak<ActiveConfiguration> = Weak::new();
     // Dropped with what it holds: that ends the tasks.
     let mut tasks = JoinSet::new();
     loop {
         {
-            let runtime = shared.runtime();
-            if !std::ptr::eq(of.as_ptr(), Arc::as_ptr(&runtime)) {
+            let configuration = shared.configuration();
+            if !std::ptr::eq(of.as_ptr(), Arc::as_ptr(&configuration)) {
                 tasks.abort_all();
                 tasks = JoinSet::new();
-                of = Arc::downgrade(&runtime);
-                begin(&runtime, &mut tasks);
+                of = Arc::downgrade(&configuration);
+                begin(&configuration, &mut tasks);
             }
         }
         if changes.changed().await.is_err() {
@@ -34,11 +36,18 @@ pub async fn run(shared: Arc<Shared>) {
     }
 }
 
-fn begin(runtime: &Arc<Runtime>, tasks: &mut JoinSet<()>) {
-    for followed in runtime.names.followed(&runtime.site, &runtime.groups) {
-        tasks.spawn(followed.follow(Arc::downgrade(runtime)));
+fn begin(configuration: &Arc<ActiveConfiguration>, tasks: &mut JoinSet<()>) {
+    let (site, live) = (&configuration.site, &configuration.live);
+    for followed in naming::followed(site, live.groups.groups(), &live.names) {
+        let logs = site.process.error_logs.clone();
+        tasks.spawn(followed.follow(live.error_logs.clone(), logs));
     }
-    for check in health::checks(runtime) {
+    let weak = Arc::downgrade(configuration);
+    let require: Require = Arc::new(move |rules, answer| match weak.upgrade() {
+        Some(configuration) => without_client::require(&configuration, rules, answer),
+        None => Ok(()),
+    });
+    for check in health::checks(site, live, &require) {
         tasks.spawn(check.run());
     }
 }

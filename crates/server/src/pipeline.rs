@@ -15,43 +15,32 @@ use bytes::Bytes;
 use http1::Fields;
 use site::{Content, ErrorAnswer, LogLevel, Pass, RewriteOp, Server, TryFallback, TryFiles};
 
-use crate::body::RequestBody;
-use crate::client::ClientSide;
-use crate::may_wait::MayWait;
-use crate::pattern::{self, Failures};
-use crate::policy::CachePlan;
-use crate::reply::Reply;
-use crate::request::Request;
+use crate::access::{control, limit_conn, limit_req, real_ip};
+use crate::base::ready_or_pending::ReadyOrPending;
+use crate::content::mirror;
+use crate::content::slice;
+use crate::content::through_cache::policy;
+use crate::content::{files, pass};
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::captures::Failures;
+use crate::exchange::error_page::ErrorPage;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
+use crate::exchange::variable;
+use crate::log::error_log;
 use crate::respond;
-use crate::rewrite::{self, Rewritten};
-use crate::route::{self, Located};
-use crate::runtime::Runtime;
-use crate::serve::slice::{self, Slicing};
-use crate::serve::{files, pass};
-use crate::{access, error_log, gate, limit_conn, limit_req, mirror, policy, variable};
+use crate::route;
+use crate::route::Located;
+use crate::route::pattern;
+use crate::route::rewrite;
+use crate::route::rewrite::Rewritten;
+use crate::transport::body::RequestBody;
+use crate::transport::client::{ClientSide, unless_gone};
 
 /// How often `rewrite ... last` may start the search for a location over.
 const MAX_REWRITE_CYCLES: usize = 10;
-
-/// What a stage of the way came to.
-pub enum Handled {
-    Reply(Box<Reply>),
-    /// No content, only a status: an error page or the built-in one.
-    Status(u16),
-    /// Likewise, with fields that go along (`WWW-Authenticate`, `Retry-After`).
-    StatusWith(u16, Fields),
-    /// Start over with another path.
-    Redirect {
-        path: Vec<u8>,
-        args: Vec<u8>,
-    },
-    /// Go on in `location @name`; the name with its `@`.
-    Named(Vec<u8>),
-    /// The client left; there is nobody to answer.
-    ClientGone,
-    /// Close without an answer (`return 444`).
-    Close,
-}
 
 /// Where a round begins.
 enum Entry {
@@ -61,52 +50,52 @@ enum Entry {
     Location(site::LocationId),
 }
 
-/// Serves `request`, whose configuration `runtime` is; `None` when nothing is to be sent.
+/// Serves `request`, whose configuration `configuration` is; `None` when nothing is to be sent.
 pub fn serve<'a>(
     request: &'a mut Request,
     client: &'a mut ClientSide,
-    runtime: &'a Runtime,
-) -> MayWait<'a, Option<Box<Reply>>> {
-    let settled = match begin(request, client, runtime, Entry::Server) {
+    configuration: &'a ActiveConfiguration,
+) -> ReadyOrPending<'a, Option<Box<Reply>>> {
+    let settled = match begin(request, client, configuration, Entry::Server) {
         Round::Content(Begun::Handled(handled)) => settle(request, handled),
         round => {
-            return MayWait::rest(async move {
-                let handled = finish(request, round, client, runtime).await;
+            return ReadyOrPending::pending(async move {
+                let handled = finish(request, round, client, configuration).await;
                 let settled = settle(request, handled);
-                walk(request, client, runtime, settled).await
+                walk(request, client, configuration, settled).await
             });
         }
     };
     match settled {
-        Settled::Reply(reply) => MayWait::Settled(Some(reply)),
-        Settled::Nothing => MayWait::Settled(None),
-        again => MayWait::rest(walk(request, client, runtime, again)),
+        Settled::Reply(reply) => ReadyOrPending::Ready(Some(reply)),
+        Settled::Nothing => ReadyOrPending::Ready(None),
+        again => ReadyOrPending::pending(walk(request, client, configuration, again)),
     }
 }
 
 /// As [`serve`] for a request that the server makes itself, for as long as it takes.
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
-    let runtime = request.runtime.clone();
+    let configuration = request.configuration.clone();
     let mut nobody = ClientSide::none();
-    serve(request, &mut nobody, &runtime).end().await
+    serve(request, &mut nobody, &configuration).end().await
 }
 
 /// As [`serve`] for a request that is wrong in itself: straight to its error page.
 pub async fn refuse(
     request: &mut Request,
     client: &mut ClientSide,
-    runtime: &Runtime,
+    configuration: &ActiveConfiguration,
     status: u16,
 ) -> Option<Box<Reply>> {
     let settled = settle(request, Handled::Status(status));
-    walk(request, client, runtime, settled).await
+    walk(request, client, configuration, settled).await
 }
 
 /// Round after round, until there is a reply or nobody to reply to.
 async fn walk(
     request: &mut Request,
     client: &mut ClientSide,
-    runtime: &Runtime,
+    configuration: &ActiveConfiguration,
     mut settled: Settled,
 ) -> Option<Box<Reply>> {
     loop {
@@ -114,8 +103,8 @@ async fn walk(
             Settled::Reply(reply) => return Some(reply),
             Settled::Nothing => return None,
             Settled::Again(entry) => {
-                let round = begin(request, client, runtime, entry);
-                let handled = finish(request, round, client, runtime).await;
+                let round = begin(request, client, configuration, entry);
+                let handled = finish(request, round, client, configuration).await;
                 settled = settle(request, handled);
             }
         }
@@ -175,7 +164,7 @@ fn refuse_for_pattern(request: &mut Request) -> Settled {
 }
 
 fn begin_internal(request: &mut Request) {
-    request.is_internal = true;
+    request.become_internal();
     request.extras.forget_path_info();
     request.path_changed = false;
     request.slicing = Slicing::None;
@@ -206,23 +195,23 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
         );
         return broken(request);
     }
-    request.is_internal = true;
+    request.become_internal();
     request.slicing = Slicing::None;
     Settled::Again(Entry::Location(location))
 }
 
 /// The configuration leads nowhere: no page of its own is looked for.
 fn broken(request: &mut Request) -> Settled {
-    request.forced_status = None;
+    request.error_page.stop_forcing();
     Settled::Reply(Box::new(respond::status_page(request, 500)))
 }
 
 /// An error's page: `error_page` where one is given, else the built-in text. An
 /// error or a redirect in the place of a page counts instead of the first error.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
-    request.forced_status = None;
+    request.error_page.stop_forcing();
     let settings = request.settings_held();
-    let may_use_page = !request.error_page_used || settings.recursive_error_pages;
+    let may_use_page = !request.error_page.is_tried() || settings.recursive_error_pages;
     let page = settings
         .error_pages
         .iter()
@@ -234,8 +223,6 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         }
         return Settled::Reply(Box::new(reply));
     };
-    request.error_page_used = true;
-    request.error_status = Some(status);
     for (name, value) in fields.as_slice() {
         match name.eq_ignore_ascii_case(b"location") {
             true => request
@@ -254,12 +241,15 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         ErrorAnswer::Status(status) => Some(status),
         ErrorAnswer::OfPage => None,
     };
+    let is_here = matches!(target.first(), Some(b'@' | b'/'));
+    request.error_page = ErrorPage::Tried {
+        error: status,
+        forced: forced.filter(|_| is_here),
+    };
     if target.first() == Some(&b'@') {
-        request.forced_status = forced;
         return named(request, &target);
     }
     if target.first() == Some(&b'/') {
-        request.forced_status = forced;
         request.become_get();
         let (path, args) = http1::split_query(&target);
         let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
@@ -288,18 +278,18 @@ enum Begun<'a> {
     /// The key may be made of the request's body, which is to be taken first.
     Body(&'a Arc<Pass>),
     /// Somebody has to be asked.
-    Must(&'a Arc<Pass>, CachePlan<'a>),
+    Must(&'a Arc<Pass>, pass::UpstreamPlan<'a>),
 }
 
 /// A round, as far as nobody has to be waited for: all of it for a hit or a file.
 fn begin<'a>(
     request: &mut Request,
     client: &mut ClientSide,
-    runtime: &'a Runtime,
+    configuration: &'a ActiveConfiguration,
     entry: Entry,
 ) -> Round<'a> {
     let handled = |handled| Round::Content(Begun::Handled(handled));
-    let server = &runtime.site.http.servers[request.server.0];
+    let server = &configuration.site.http.servers[request.server_id().0];
     let location = match entry {
         Entry::Location(location) => Some(location),
         Entry::Server => match rewritten(request, &server.rewrite) {
@@ -313,8 +303,8 @@ fn begin<'a>(
     if pattern::has_failed(request) {
         return handled(Handled::Status(500));
     }
-    match request.place().is_open {
-        true => Round::Content(begin_content(request, runtime)),
+    match request.compiled_location().is_open {
+        true => Round::Content(begin_content(request, configuration)),
         false => Round::Guarded,
     }
 }
@@ -324,17 +314,17 @@ async fn finish(
     request: &mut Request,
     round: Round<'_>,
     client: &mut ClientSide,
-    runtime: &Runtime,
+    configuration: &ActiveConfiguration,
 ) -> Handled {
     let begun = match round {
         Round::Content(begun) => begun,
         Round::Guarded => match precede_content(request, client).await {
             Some(handled) => return handled,
             None if pattern::has_failed(request) => return Handled::Status(500),
-            None => begin_content(request, runtime),
+            None => begin_content(request, configuration),
         },
     };
-    finish_content(request, begun, client, runtime).await
+    finish_content(request, begun, client, configuration).await
 }
 
 /// Runs a rewrite program; what ends the way is the error.
@@ -393,7 +383,7 @@ fn settle_location(
         let location = for_method(request, server, location);
         request.enter(location);
         let place = server.location(location);
-        if place.internal && !request.is_internal {
+        if place.internal && !request.is_internal() {
             return Err(Handled::Status(404));
         }
         check_body_length(request, server, is_named, client)?;
@@ -474,33 +464,33 @@ fn check_body_length(
 
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
-    if !request.is_subrequest {
-        access::apply_real_ip(request);
+    if !request.is_subrequest() {
+        real_ip::apply_real_ip(request);
     }
     let settings = request.settings_held();
-    if !request.is_subrequest {
+    if !request.is_subrequest() {
         if !settings.limits.connections.is_empty() {
-            let runtime = request.runtime.clone();
-            if let Err(status) = limit_conn::check(request, &runtime.limit_conn) {
+            let configuration = request.configuration.clone();
+            if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
                 return Some(Handled::Status(status));
             }
         }
         if !settings.limits.requests.is_empty() {
-            let runtime = request.runtime.clone();
-            match limit_req::check(request, &runtime.limit_req) {
+            let configuration = request.configuration.clone();
+            match limit_req::check(request, &configuration.live.limit_req) {
                 limit_req::Verdict::Pass => {}
                 limit_req::Verdict::Reject(status) => return Some(Handled::Status(status)),
                 limit_req::Verdict::Delay(pause) => {
                     if !pause_for(pause, client).await {
                         return Some(Handled::ClientGone);
                     }
-                    request.now = crate::clock::now();
+                    request.now = crate::base::clock::now();
                 }
             }
         }
         // Whoever waits for an answer pays for a future of its own.
-        if gate::is_guarded(&settings)
-            && let Some(handled) = Box::pin(gate::check(request, client)).await
+        if request.compiled_location().is_guarded
+            && let Some(handled) = Box::pin(control::check(request, client)).await
         {
             return Some(handled);
         }
@@ -511,7 +501,7 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
         return Some(handled);
     }
     if let Some(mirror) = &settings.mirror
-        && !request.is_subrequest
+        && !request.is_subrequest()
         && let Err(status) = Box::pin(mirror::begin(request, mirror, client)).await
     {
         return Some(Handled::Status(status));
@@ -545,48 +535,41 @@ fn tried(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
 
 /// Waits unless the client leaves meanwhile.
 async fn pause_for(pause: std::time::Duration, client: &ClientSide) -> bool {
-    match client.stream() {
-        Some(stream) => tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            () = stream.closed() => false,
-        },
-        None => {
-            tokio::time::sleep(pause).await;
-            true
-        }
-    }
+    let pause = tokio::time::sleep(pause);
+    unless_gone(client.gone(true), pause).await.is_some()
 }
 
 /// Makes the response of the location that the request is in.
 pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled {
-    let runtime = request.runtime.clone();
-    let begun = begin_content(request, &runtime);
-    finish_content(request, begun, client, &runtime).await
+    let configuration = request.configuration.clone();
+    let begun = begin_content(request, &configuration);
+    finish_content(request, begun, client, &configuration).await
 }
 
 /// The same, as far as nobody has to be waited for.
-fn begin_content<'a>(request: &mut Request, runtime: &'a Runtime) -> Begun<'a> {
-    let server = &runtime.site.http.servers[request.server.0];
-    let settings = server.settings(request.location);
-    let handled = match &settings.content {
+fn begin_content<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> Begun<'a> {
+    let location = configuration.locations.get(request.compiled_location_id());
+    let handled = match &location.settings.content {
         Content::Files => files::serve(request),
         Content::Pass(pass) if policy::asks_by_body(request, pass) => return Begun::Body(pass),
-        Content::Pass(pass) => match pass::at_once(request, runtime, pass) {
-            pass::AtOnce::Handled(handled) => handled,
-            pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
+        Content::Pass(pass) => match pass::decide(request, configuration, pass) {
+            pass::PassDecision::Handled(handled) => handled,
+            pass::PassDecision::UpstreamNeeded(plan) => return Begun::Must(pass, plan),
         },
-        Content::EmptyGif => crate::serve::small::empty_gif(request),
-        Content::StubStatus => crate::serve::small::stub_status(request),
+        Content::Handler(_) => match location.content_handler {
+            Some(handle) => handle(request),
+            None => Handled::Status(500),
+        },
     };
     Begun::Handled(in_slices(request, handled))
 }
 
-/// The rest. Asking somebody is a large future, which only those who do pay for.
+/// The rest. UpstreamRequest somebody is a large future, which only those who do pay for.
 async fn finish_content(
     request: &mut Request,
     begun: Begun<'_>,
     client: &mut ClientSide,
-    runtime: &Runtime,
+    configuration: &ActiveConfiguration,
 ) -> Handled {
     let handled = match begun {
         Begun::Handled(handled) => return handled,
@@ -594,9 +577,9 @@ async fn finish_content(
             if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                 return Handled::Status(status);
             }
-            match pass::at_once(request, runtime, pass) {
-                pass::AtOnce::Handled(handled) => handled,
-                pass::AtOnce::Must(plan) => {
+            match pass::decide(request, configuration, pass) {
+                pass::PassDecision::Handled(handled) => handled,
+                pass::PassDecision::UpstreamNeeded(plan) => {
                     Box::pin(pass::serve(request, pass, plan, client)).await
                 }
             }

@@ -1,4 +1,4 @@
-//! Worker threads: each has a runtime of its own, accepts from the listening
+//! Worker threads: each has a tokio runtime of its own, accepts from the listening
 //! sockets, and serves what it accepted, unless another has fewer connections
 //! (`crew`). They share the configuration in force and the cache, nothing else.
 
@@ -16,13 +16,17 @@ use site::ListenAddress;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::crew::{Accepted, Crew, Seat};
-use crate::in_force::InForce;
-use crate::request::LocalAddress;
-use crate::runtime::Runtime;
-use crate::stats::Stats;
-use crate::stream::ClientStream;
-use crate::{access_log, background, clock, connection, error_log, mirror};
+use crate::background;
+use crate::base::clock;
+use crate::content::mirror;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::log::{access_log, error_log};
+use crate::transport::connection;
+use crate::transport::connections::Connections;
+use crate::transport::facts::LocalAddress;
+use crate::transport::stream::ClientStream;
+use crate::worker_loads::{Accepted, ConnectionSlot, WorkerLoads};
 
 /// How long accepting pauses when the process has no more file descriptors: at first so long
 /// that connections that have ended can be closed, then longer each time.
@@ -58,7 +62,7 @@ pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
 
 /// What all workers share.
 pub struct Shared {
-    runtime: ArcSwap<Runtime>,
+    configuration: ArcSwap<ActiveConfiguration>,
     /// Another number for each configuration that was in force in this process.
     generation: AtomicU64,
     sockets: watch::Sender<Arc<Sockets>>,
@@ -86,8 +90,8 @@ impl Default for IdlePause {
 }
 
 thread_local! {
-    /// What [`Shared::runtime_of_thread`] gave last, and its generation.
-    static IN_FORCE: RefCell<Option<(u64, InForce)>> = const { RefCell::new(None) };
+    /// What [`Shared::configuration_of_thread`] gave last, and its generation.
+    static IN_FORCE: RefCell<Option<(u64, ConfigurationHandle)>> = const { RefCell::new(None) };
 }
 
 fn next_generation() -> u64 {
@@ -97,21 +101,21 @@ fn next_generation() -> u64 {
 
 /// Counts a connection while it lives.
 pub struct Registration {
-    stats: Arc<Stats>,
+    connections: Arc<Connections>,
     key: usize,
-    _seat: Seat,
+    _seat: ConnectionSlot,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.stats.connections.remove(self.key);
+        self.connections.remove(self.key);
     }
 }
 
 impl Shared {
-    pub fn new(runtime: Arc<Runtime>, sockets: Sockets) -> Arc<Shared> {
+    pub fn new(configuration: Arc<ActiveConfiguration>, sockets: Sockets) -> Arc<Shared> {
         Arc::new(Shared {
-            runtime: ArcSwap::new(runtime),
+            configuration: ArcSwap::new(configuration),
             generation: AtomicU64::new(next_generation()),
             sockets: watch::Sender::new(Arc::new(sockets)),
             stopping: AtomicBool::new(false),
@@ -122,34 +126,34 @@ impl Shared {
     }
 
     /// The configuration in force.
-    pub fn runtime(&self) -> Arc<Runtime> {
-        self.runtime.load_full()
+    pub fn configuration(&self) -> Arc<ActiveConfiguration> {
+        self.configuration.load_full()
     }
 
     /// The same for threads that ask for each request: looks at the shared place
     /// only when something has changed there, and counts in a line of the thread's
     /// own. The thread holds on to what it was given until it asks again.
-    pub fn runtime_of_thread(&self) -> InForce {
+    pub fn configuration_of_thread(&self) -> ConfigurationHandle {
         let generation = self.generation.load(Ordering::Acquire);
         IN_FORCE.with_borrow_mut(|kept| match kept {
-            Some((of, runtime)) if *of == generation => runtime.clone(),
+            Some((of, configuration)) if *of == generation => configuration.clone(),
             _ => {
-                let runtime = InForce::new(self.runtime.load_full());
-                *kept = Some((generation, runtime.clone()));
-                runtime
+                let configuration = ConfigurationHandle::new(self.configuration.load_full());
+                *kept = Some((generation, configuration.clone()));
+                configuration
             }
         })
     }
 
     /// The configuration in force, for a moment: not to be held while waiting.
-    pub fn glance(&self) -> arc_swap::Guard<Arc<Runtime>> {
-        self.runtime.load()
+    pub fn glance(&self) -> arc_swap::Guard<Arc<ActiveConfiguration>> {
+        self.configuration.load()
     }
 
     /// Puts another configuration in force. Requests under way finish with
     /// theirs.
-    pub fn replace(&self, runtime: Arc<Runtime>, sockets: Sockets) {
-        self.runtime.store(runtime);
+    pub fn replace(&self, configuration: Arc<ActiveConfiguration>, sockets: Sockets) {
+        self.configuration.store(configuration);
         self.generation.store(next_generation(), Ordering::Release);
         self.sockets.send_replace(Arc::new(sockets));
     }
@@ -177,7 +181,7 @@ impl Shared {
             let _ = tokio::time::timeout(idle.pause, connected).await;
         }
         let seen = {
-            let stats = &self.glance().stats;
+            let stats = &self.glance().live.stats;
             (stats.accepted.load(Ordering::Relaxed), stats.requests.sum())
         };
         idle.pause = match seen == idle.seen {
@@ -201,30 +205,34 @@ impl Shared {
     pub fn stop_gracefully(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
-        let stats = self.glance().stats.clone();
-        stats.connections.for_each(ClientStream::close_if_idle);
+        let connections = self.glance().connections.clone();
+        connections.for_each(ClientStream::close_if_idle);
     }
 
-    /// Resolves when what began under `runtime` has had its time after a reload:
+    /// Resolves when what began under `configuration` has had its time after a reload:
     /// `worker_shutdown_timeout`. Never, where that is not given.
-    pub async fn outlived(&self, runtime: Arc<Runtime>) {
+    pub async fn outlived(&self, configuration: Arc<ActiveConfiguration>) {
         let mut replaced = self.sockets.subscribe();
-        while Arc::ptr_eq(&self.runtime(), &runtime) {
+        while Arc::ptr_eq(&self.configuration(), &configuration) {
             if replaced.changed().await.is_err() {
                 break;
             }
         }
-        match self.runtime().site.process.shutdown_timeout {
+        match self.configuration().site.process.shutdown_timeout {
             Some(timeout) => tokio::time::sleep(timeout).await,
             None => std::future::pending().await,
         }
     }
 
-    pub(crate) fn register(&self, stream: &Arc<ClientStream>, seat: Seat) -> Registration {
-        let stats = self.glance().stats.clone();
-        let key = stats.connections.add(stream);
+    pub(crate) fn register(
+        &self,
+        stream: &Arc<ClientStream>,
+        seat: ConnectionSlot,
+    ) -> Registration {
+        let connections = self.glance().connections.clone();
+        let key = connections.add(stream);
         Registration {
-            stats,
+            connections,
             key,
             _seat: seat,
         }
@@ -234,11 +242,11 @@ impl Shared {
 /// Starts `count` workers. The threads end after a graceful stop, once their
 /// connections have ended.
 pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
-    let (crew, inboxes) = Crew::new(count);
+    let (crew, inboxes) = WorkerLoads::new(count);
     let workers = inboxes.into_iter().enumerate();
     workers
         .map(|(index, inbox)| {
-            let desk = Desk {
+            let desk = WorkerContext {
                 shared: shared.clone(),
                 crew: crew.clone(),
                 index,
@@ -252,13 +260,13 @@ pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::
 
 /// What a worker knows of itself and the others.
 #[derive(Clone)]
-struct Desk {
+struct WorkerContext {
     shared: Arc<Shared>,
-    crew: Arc<Crew>,
+    crew: Arc<WorkerLoads>,
     index: usize,
 }
 
-fn run(desk: &Desk, inbox: mpsc::Receiver<Accepted>) {
+fn run(desk: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
     let (shared, index) = (&desk.shared, desk.index);
     clock::keep_readings();
     // Where that may not be asked for, turns are as long as those of others.
@@ -270,17 +278,17 @@ fn run(desk: &Desk, inbox: mpsc::Receiver<Accepted>) {
         .on_thread_park(access_log::flush_thread)
         .on_thread_unpark(clock::has_slept)
         .build();
-    let runtime = match built {
-        Ok(runtime) => runtime,
+    let configuration = match built {
+        Ok(configuration) => configuration,
         Err(error) => {
             error_log::emergency(
-                &shared.runtime(),
+                &shared.configuration(),
                 format_args!("worker {index} could not start: {error}"),
             );
             return;
         }
     };
-    runtime.block_on(async {
+    configuration.block_on(async {
         let housekeeping = tokio::spawn(housekeeping(shared.clone()));
         let background = (index == 0).then(|| {
             let sweeping = tokio::spawn(sweep(shared.clone()));
@@ -297,11 +305,11 @@ fn run(desk: &Desk, inbox: mpsc::Receiver<Accepted>) {
     });
     access_log::flush_all_thread();
     // Nobody waits any more for what is still being compressed.
-    runtime.shutdown_background();
+    configuration.shutdown_background();
 }
 
 /// Accepts from all sockets in force until the graceful stop.
-async fn accept_all(desk: &Desk) {
+async fn accept_all(desk: &WorkerContext) {
     let (shared, index) = (&desk.shared, desk.index);
     let mut sockets = shared.sockets.subscribe();
     let mut stop = shared.stop.subscribe();
@@ -333,7 +341,10 @@ async fn accept_all(desk: &Desk) {
                     accepting.insert(address.clone(), (listening.clone(), task));
                 }
                 Err(error) => {
-                    error_log::emergency(&shared.runtime(), format_args!("{address:?}: {error}"));
+                    error_log::emergency(
+                        &shared.configuration(),
+                        format_args!("{address:?}: {error}"),
+                    );
                 }
             }
         }
@@ -347,13 +358,13 @@ async fn accept_all(desk: &Desk) {
     }
 }
 
-async fn accept(desk: Desk, listening: Listening, place: ListenAddress) {
+async fn accept(desk: WorkerContext, listening: Listening, place: ListenAddress) {
     let failed = |error: io::Error| {
-        let runtime = desk.shared.runtime();
+        let configuration = desk.shared.configuration();
         // Clients cause these as often as they like.
-        if error_log::may_tell_refusal(&runtime) {
+        if error_log::may_tell_refusal(&configuration) {
             let message = format_args!("accept() on {place:?} failed: {error}");
-            error_log::emergency(&runtime, message);
+            error_log::emergency(&configuration, message);
         }
     };
     let mut wait = ACCEPT_PAUSE_FIRST;
@@ -393,7 +404,7 @@ async fn receive(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Accepted>) {
     }
 }
 
-impl Desk {
+impl WorkerContext {
     /// Serves a connection that was accepted here, or leaves it to another worker.
     fn take(&self, stream: ClientStream, peer: Option<SocketAddr>, place: &ListenAddress) {
         let seat = self.crew.seat(self.index);
@@ -425,7 +436,7 @@ fn begin_handed_over(shared: &Arc<Shared>, accepted: Accepted) {
 
 fn lost(shared: &Shared, place: &ListenAddress, error: &io::Error) {
     let message = format_args!("a connection to {place:?} cannot be served: {error}");
-    error_log::emergency(&shared.runtime(), message);
+    error_log::emergency(&shared.configuration(), message);
 }
 
 fn begin(
@@ -433,11 +444,12 @@ fn begin(
     stream: ClientStream,
     peer: Option<SocketAddr>,
     place: ListenAddress,
-    seat: Seat,
+    seat: ConnectionSlot,
 ) {
     shared
-        .runtime
+        .configuration
         .load()
+        .live
         .stats
         .accepted
         .fetch_add(1, Ordering::Relaxed);
@@ -475,7 +487,7 @@ async fn pause(error: io::Error, failed: &impl Fn(io::Error), wait: &mut Duratio
 
 /// Waits until the last connection of the process, and the last mirrored
 /// request, has ended.
-async fn drained(desk: &Desk) {
+async fn drained(desk: &WorkerContext) {
     // Bounded by the program's own deadline (`worker_shutdown_timeout`).
     while desk.crew.is_busy() || mirror::in_flight() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -500,7 +512,7 @@ async fn housekeeping(shared: Arc<Shared>) {
             () = due => {}
         }
         // Lets go of a configuration that a reload has replaced.
-        drop(shared.runtime_of_thread());
+        drop(shared.configuration_of_thread());
         access_log::flush_thread();
     }
 }
@@ -510,6 +522,6 @@ async fn sweep(shared: Arc<Shared>) {
     let mut idle = IdlePause::default();
     loop {
         shared.pause(&mut idle).await;
-        shared.runtime().sweep(clock::now());
+        shared.configuration().live.sweep(clock::now());
     }
 }

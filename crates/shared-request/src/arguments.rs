@@ -13,7 +13,7 @@ pub(crate) fn examine(
     rewritten: Option<&[u8]>,
     rules: &Rules,
 ) -> Result<(), Bypass> {
-    let received = http1::split_query(target).1.unwrap_or_default();
+    let received = http_semantics::split_query(target).1.unwrap_or_default();
     examine_args(received, rules)?;
     match rewritten {
         Some(args) if args != received => examine_args(args, rules),
@@ -94,7 +94,7 @@ pub fn put_counted(args: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
 /// argument, and may not become one when those before it are removed.
 #[inline]
 pub fn put_target(target: &[u8], removed: &NameSet, out: &mut Vec<u8>) {
-    let (path, Some(args)) = http1::split_query(target) else {
+    let (path, Some(args)) = http_semantics::split_query(target) else {
         out.extend_from_slice(target);
         return;
     };

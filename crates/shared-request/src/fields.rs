@@ -5,7 +5,7 @@
 //! safe because a field is in a list: a field that is in none is not sent to the application
 //! at all when the answer may be shared.
 
-use http1::RequestView;
+use http_semantics::RequestView;
 
 use crate::{Bypass, Class, media};
 
@@ -225,7 +225,7 @@ fn begins_like_identity(name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http1::{HeadLimits, RequestHead};
+    use http1::{HeadLimits, parse_head};
 
     use super::*;
 
@@ -235,7 +235,7 @@ mod tests {
             ..HeadLimits::default()
         };
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-        examine(RequestHead::parse(text, &limits).unwrap().view())
+        examine(parse_head(text, &limits).unwrap().view())
     }
 
     #[test]

@@ -23,7 +23,7 @@
 
 pub mod arguments;
 mod class;
-mod cookies;
+pub mod cookies;
 mod fields;
 mod media;
 mod names;
@@ -31,7 +31,7 @@ mod paths;
 pub mod php;
 pub mod varied;
 
-use http1::RequestView;
+use http_semantics::RequestView;
 use pcre2::bytes::Regex;
 
 pub use class::Class;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http1::Target;
+use http_semantics::Target;
 
 use crate::{Bypass, Rules, php};
 
@@ -14,7 +14,7 @@ pub(crate) fn examine(target: &[u8], rules: &Rules) -> Result<(), Bypass> {
     if rules.personal_paths.is_empty() {
         return Ok(());
     }
-    let path = http1::split_query(target).0;
+    let path = http_semantics::split_query(target).0;
     let is_personal =
         is_personal(path, rules) || !is_plain(path) && is_personal_decoded(path, rules);
     match is_personal {

@@ -2,7 +2,7 @@
 //! (RFC 9110 §12.5.5): preferences, which are for the store to compare. They are brought to
 //! one form, so that visitors who want the same share it.
 
-use http1::RequestView;
+use http_semantics::RequestView;
 
 use crate::media;
 
@@ -135,13 +135,13 @@ fn weight(parameter: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use http1::{HeadLimits, RequestHead};
+    use http1::{HeadLimits, parse_head};
 
     use super::*;
 
     fn sent(name: &str, fields: &str) -> Option<String> {
         let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-        let head = RequestHead::parse(text, &HeadLimits::default()).unwrap();
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
         let mut out = b"x".to_vec();
         let found = put_value(head.view(), name, &mut out);
         let text = String::from_utf8(out).unwrap();

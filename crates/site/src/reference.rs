@@ -1,33 +1,11 @@
 //! The reference page of directives and variables, made from the table.
 //!
-//! `docs/directives.md` is this text; a test keeps it up to date.
+//! `docs/directives.md` contains this text, and a test compares them.
 
 use std::fmt::Write as _;
 
-use crate::directives::{
-    Directive, Effect, Ending, Inheritance, PREFIXES, SECTIONS, unsupported_names,
-};
-use crate::model::Builtin;
-
-/// Variables whose name is partly free.
-const FAMILIES: &[(&str, &str)] = &[
-    ("arg_NAME", "the query argument NAME"),
-    ("cookie_NAME", "the request's cookie NAME"),
-    (
-        "http_NAME",
-        "the request field NAME: lower case, `_` for `-`",
-    ),
-    ("sent_http_NAME", "the response field NAME, spelt likewise"),
-    (
-        "upstream_http_NAME",
-        "the field NAME of the upstream's response, spelt likewise",
-    ),
-    (
-        "upstream_cookie_NAME",
-        "the cookie NAME that the upstream's response sets",
-    ),
-    ("1` to `$9", "groups of the last pattern that matched"),
-];
+use crate::directives::{Directive, Effect, Ending, Inheritance, SECTIONS, unsupported_names};
+use crate::model::{Builtin, PREFIXED};
 
 /// The whole page in Markdown.
 pub fn reference() -> String {
@@ -52,10 +30,23 @@ const INTRODUCTION: &str = "\
 
 # Directives
 
-Sizes are bytes, or have a unit: `k`, `m`, `g`. Times are seconds, or have units:
-`ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`, as in `500ms` or `1h30m`; every time may be
-given in milliseconds. What stands in an outer block holds in the inner ones as
-far as an entry says so.
+Every directive that a configuration may contain, by subject, then the variables. What differs
+from nginx is in [nginx-differences.md](nginx-differences.md).
+
+How to read an entry:
+
+- **Syntax**: words in capitals stand for values, `[ ]` for what may be left out, `|` for a
+  choice, `...` for more of the same.
+- **Context**: the blocks in which the directive may be written.
+- **Default**: what holds where no line is written.
+- **Inherited**: whether a line also holds in the blocks inside its own block.
+- **Since**: the version of Mayfly that brought it.
+
+A size is in bytes, or has a unit: `k`, `m`, `g`. A time is in seconds, or has units: `ms`, `s`,
+`m`, `h`, `d`, `w`, `M`, `y`, as in `500ms` or `1h30m`.
+
+An entry with several names, such as `fastcgi_cache` and `proxy_cache`, holds for all of them. Its
+text uses the names that begin with `fastcgi_`.
 ";
 
 fn anchor(title: &str) -> String {
@@ -90,7 +81,9 @@ fn entry(page: &mut String, directive: &Directive) {
     let inherited = match directive.inheritance {
         Inheritance::None => "no",
         Inheritance::Value => "yes",
-        Inheritance::Whole => "yes, unless the inner block has a line of its own: it replaces all",
+        Inheritance::Whole => {
+            "yes, unless the inner block has such a line: it then uses its own lines only"
+        }
     };
     let _ = writeln!(page, "- Inherited: {inherited}");
     let _ = writeln!(page, "- Since: {}", directive.since);
@@ -120,9 +113,10 @@ fn capitalised(text: &str) -> String {
 }
 
 fn variables(page: &mut String) {
-    page.push_str("\n## Variables\n\n`set`, `map`, `geo`, `split_clients` and named groups of patterns make more.\n\n| variable | what it holds |\n| --- | --- |\n");
-    for (name, what) in FAMILIES {
-        let _ = writeln!(page, "| `${name}` | {what} |");
+    page.push_str("\n## Variables\n\nVariables may be used in values, as `$name` or `${name}`. `set`, `map`, `geo`, `split_clients` and\nnamed groups of patterns define more.\n\n| variable | what it holds |\n| --- | --- |\n");
+    page.push_str("| `$1` to `$9` | groups of the last pattern that matched |\n");
+    for (prefix, _, what) in PREFIXED {
+        let _ = writeln!(page, "| `${prefix}NAME` | {what} |");
     }
     for builtin in Builtin::ALL {
         let _ = writeln!(
@@ -135,10 +129,10 @@ fn variables(page: &mut String) {
 }
 
 fn unsupported(page: &mut String) {
-    let prefixes = PREFIXES.join(", ");
+    let prefixes = "FastCGI, HTTP and the protocol of memcached";
     let _ = write!(
         page,
-        "\n## What nginx has and Mayfly does not\n\nA file with one of these is refused, with advice. Protocols towards upstreams so far: {prefixes}.\n\n"
+        "\n## What nginx has and Mayfly does not\n\nA configuration with one of these is refused, and the message says what to do instead. `*` stands for\nany text. Upstreams may speak {prefixes} so far.\n\n"
     );
     let names: Vec<String> = unsupported_names()
         .map(|name| format!("`{name}`"))

@@ -134,27 +134,36 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         group: None,
     };
     // A client whose leader failed tries again, but not for ever.
-    for _ in 0..4 {
+    for round in 0..4 {
+        let (now, key) = (world.now.get(), name.as_ref());
+        let found = match round {
+            0 => world.zone.find(&key, &fields, now),
+            _ => world.zone.find_again(&key, &fields, now),
+        };
+        let found = match found {
+            Found::Fresh(response) => return show(&response.body.chunks().concat()),
+            Found::NotFresh(found) => found,
+        };
+        // What was found is used now or after what others do meanwhile.
+        if world.below(4) == 0 {
+            pause().await;
+        }
         let now = world.now.get();
-        match world.zone.lookup(&name.as_ref(), &fields, now) {
-            Lookup::Fresh(response) => return show(&response.body.chunks().concat()),
-            Lookup::Stale(..) => {
-                let Some(leader) = world.zone.begin_refresh(&join_request(now)) else {
+        match found.kind {
+            NotFreshKind::Stale(..) => {
+                let Some(leader) = world.zone.refresh(&join_request(now), &found) else {
                     return;
                 };
                 let leading = world.lead(page, variant);
                 return fetch(world, leader, Some(leading), page, variant).await;
             }
-            Lookup::NotShareable(_) => {
+            NotFreshKind::NotShareable(_) => {
                 let leader = world.zone.detached(&join_request(now));
                 return fetch(world, leader, None, page, variant).await;
             }
-            Lookup::Miss | Lookup::VaryMiss => {}
+            NotFreshKind::Miss | NotFreshKind::VaryMiss => {}
         }
-        if world.below(4) == 0 {
-            pause().await;
-        }
-        match world.zone.join(&join_request(world.now.get())) {
+        match world.zone.collapse(&join_request(now), &found) {
             Join::Fresh(response) => return show(&response.body.chunks().concat()),
             Join::Alone(_) => return,
             Join::Lead(leader) => {

@@ -1,7 +1,7 @@
 //! Collapsing as scripts: each test is a short story of leaders and followers on one thread.
 
 use super::*;
-use crate::testing::{NO_FIELDS, T0, fields, key, storable};
+use crate::testing::{T0, fields, key, storable};
 use crate::{CacheKey, PurgeMode, PurgeTarget, ZoneConfig};
 use std::future::Future;
 use std::pin::pin;
@@ -49,8 +49,31 @@ impl<'a> Client<'a> {
         }
     }
 
+    fn find(&self) -> Found {
+        self.zone.find(&self.key.as_ref(), &self.fields, self.now)
+    }
+
+    fn not_fresh(&self) -> NotFresh {
+        match self.find() {
+            Found::NotFresh(found) => found,
+            Found::Fresh(response) => panic!("not fresh, not {response:?}"),
+        }
+    }
+
+    fn collapse(&self, found: &NotFresh) -> Join {
+        self.zone.collapse(&self.request(), found)
+    }
+
+    /// Looks, and plays its part.
     fn join(&self) -> Join {
-        self.zone.join(&self.request())
+        match self.find() {
+            Found::Fresh(response) => Join::Fresh(response),
+            Found::NotFresh(found) => self.collapse(&found),
+        }
+    }
+
+    fn refresh(&self) -> Option<Leader> {
+        self.zone.refresh(&self.request(), &self.not_fresh())
     }
 
     fn lead(&self) -> Leader {
@@ -302,19 +325,16 @@ fn one_refresh_at_a_time_and_none_when_fresh() {
     publish(client.lead(), SECOND, &[], None)
         .complete(T0)
         .expect("stored");
-    assert!(zone.begin_refresh(&client.request()).is_none(), "fresh");
+    assert!(matches!(client.find(), Found::Fresh(_)));
     let late = Client {
         now: T0.plus(Duration::from_secs(3)),
         ..Client::new(&zone, &[])
     };
-    let refresh = zone.begin_refresh(&late.request()).expect("stale");
+    let refresh = late.refresh().expect("stale");
     assert!(refresh.stale().is_some());
-    assert!(zone.begin_refresh(&late.request()).is_none(), "under way");
+    assert!(late.refresh().is_none(), "under way");
     drop(refresh);
-    assert!(
-        zone.begin_refresh(&late.request()).is_some(),
-        "failed: again"
-    );
+    assert!(late.refresh().is_some(), "failed: again");
 }
 
 #[test]
@@ -329,7 +349,7 @@ fn a_304_freshens_the_fields_and_shares_the_body() {
         now: T0.plus(Duration::from_secs(3)),
         ..Client::new(&zone, &[])
     };
-    let leader = zone.begin_refresh(&late.request()).expect("stale");
+    let leader = late.refresh().expect("stale");
     let mut follower = late.follow();
     let fresher = fields(&["Cache-Control: max-age=9"]);
     let after = leader.stale().expect("stale").fields_after(&fresher);
@@ -474,21 +494,101 @@ fn a_detached_fetch_is_followed_by_nobody_and_stored_all_the_same() {
     publish(alone, SECOND, &[], None)
         .complete(T0)
         .expect("stored");
-    let found = zone.lookup(&client.key.as_ref(), NO_FIELDS, T0);
-    assert!(matches!(found, Lookup::Fresh(_)));
+    assert!(matches!(client.find(), Found::Fresh(_)));
 }
 
 #[test]
-fn a_response_complete_between_lookup_and_join_is_found_by_join() {
+fn a_response_complete_between_lookup_and_collapse_is_found() {
     let zone = zone();
     let client = Client::new(&zone, &[]);
     let filling = publish(client.lead(), SECOND, &[], None);
-    assert!(matches!(
-        zone.lookup(&client.key.as_ref(), NO_FIELDS, T0),
-        Lookup::Miss
-    ));
+    let found = client.not_fresh();
     filling.complete(T0).expect("stored");
-    assert!(matches!(client.join(), Join::Fresh(_)));
+    assert!(matches!(client.collapse(&found), Join::Fresh(_)));
+}
+
+#[test]
+fn a_refusal_between_lookup_and_collapse_is_heeded() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let leader = client.lead();
+    let found = client.not_fresh();
+    leader.not_shareable(NoStore::Private, Duration::from_secs(5), T0);
+    assert!(matches!(
+        client.collapse(&found),
+        Join::Alone(Alone::NotShareable(NoStore::Private))
+    ));
+}
+
+#[test]
+fn a_stale_response_that_was_purged_after_the_lookup_is_not_used() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    publish(client.lead(), SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    let late = Client {
+        now: T0.plus(Duration::from_secs(3)),
+        ..Client::new(&zone, &[])
+    };
+    let found = late.not_fresh();
+    assert!(matches!(found.kind, NotFreshKind::Stale(..)));
+    zone.purge(
+        PurgeTarget::Key(late.key.as_ref()),
+        PurgeMode::Hard,
+        late.now,
+    );
+    let leader = zone.refresh(&late.request(), &found).expect("leads");
+    assert!(leader.stale().is_none());
+}
+
+#[test]
+fn a_variant_that_is_missing_is_fetched_as_one_without_another_look() {
+    let zone = zone();
+    let (de, en) = (
+        Client::new(&zone, &["L: de"]),
+        Client::new(&zone, &["L: en"]),
+    );
+    let lines = &["Cache-Control: max-age=1", "Vary: L"];
+    publish(de.lead(), lines, &de.fields, None)
+        .complete(T0)
+        .expect("stored");
+    let found = en.not_fresh();
+    assert!(matches!(found.kind, NotFreshKind::VaryMiss));
+    let Join::Lead(leader) = en.collapse(&found) else {
+        panic!("leads");
+    };
+    let names = leader.varies_on().map(|spec| spec.names().to_vec());
+    assert_eq!(names, Some(vec!["l".to_owned()]));
+    en.follow();
+}
+
+#[test]
+fn a_request_is_counted_once_however_often_it_looks_again() {
+    let zone = zone();
+    let client = Client::new(&zone, &[]);
+    let counts = || {
+        let stats = zone.stats();
+        (stats.hits, stats.stale_hits, stats.misses)
+    };
+    let Join::Lead(leader) = client.collapse(&client.not_fresh()) else {
+        panic!("leads");
+    };
+    assert_eq!(counts(), (0, 0, 1));
+    publish(leader, SECOND, &[], None)
+        .complete(T0)
+        .expect("stored");
+    let (key, fields) = (client.key.as_ref(), &client.fields);
+    assert!(matches!(zone.find_again(&key, fields, T0), Found::Fresh(_)));
+    assert_eq!(counts(), (0, 0, 1));
+    assert!(matches!(client.find(), Found::Fresh(_)));
+    assert_eq!(counts(), (1, 0, 1));
+    let late = Client {
+        now: T0.plus(Duration::from_secs(3)),
+        ..Client::new(&zone, &[])
+    };
+    assert!(late.refresh().is_some());
+    assert_eq!(counts(), (1, 1, 1));
 }
 
 /// The wake-ups themselves, with a real runtime: a thousand sleepers and one leader.
@@ -527,7 +627,7 @@ async fn a_thousand_followers_are_woken_by_one_leader() {
 }
 
 /// Threads meet at a barrier for each key and ask at once: one of them fetches, whichever way the
-/// lookup, the join and the ending of the flight interleave.
+/// lookup, the collapse and the ending of the flight interleave.
 #[test]
 fn threads_that_ask_at_once_cause_one_fetch() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -548,11 +648,10 @@ fn threads_that_ask_at_once_cause_one_fetch() {
                         ..Client::new(&zone, &[])
                     };
                     barrier.wait();
-                    let found = zone.lookup(&client.key.as_ref(), NO_FIELDS, T0);
-                    if let Lookup::Fresh(_) = found {
+                    let Found::NotFresh(found) = client.find() else {
                         continue;
-                    }
-                    match client.join() {
+                    };
+                    match client.collapse(&found) {
                         Join::Lead(leader) => {
                             fetches.fetch_add(1, SeqCst);
                             let mut filling = publish(leader, SECOND, &[], None);

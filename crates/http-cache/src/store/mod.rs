@@ -8,6 +8,7 @@
 //!
 //! Lock order: flights, then a shard, then groups or the purge log. Never two shards at once.
 
+mod lookup;
 mod notes;
 mod shard;
 #[cfg(test)]
@@ -15,21 +16,21 @@ mod tests;
 
 use crate::collapse::Flights;
 use crate::encoded::EncodedForms;
-use crate::fields::RequestFields;
 use crate::key::KeyRef;
 use crate::memory_file::FileBytes;
 use crate::private::{GroupLimits, Groups, Member};
 use crate::purge::{PurgeMode, PurgeTarget, Purged, Purges, Stamp, Standing};
-use crate::stale::StaleInfo;
 use crate::storability::NoStore;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
-use crate::vary::VarySpec;
+pub(crate) use lookup::Worth;
+pub use lookup::{Found, Lookup, NotFresh, NotFreshKind};
 use notes::Notes;
 use parking_lot::{Mutex, RwLock};
-use shard::{Gone, Selected, Shard};
+use shard::{Gone, Shard};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -70,22 +71,6 @@ impl Default for ZoneConfig {
     }
 }
 
-/// What [`Zone::lookup`] found.
-#[derive(Clone, Debug)]
-pub enum Lookup {
-    /// Serve it.
-    Fresh(Arc<StoredResponse>),
-    /// There is one, stale: see [`crate::may_serve_stale`], [`Zone::begin_refresh`], [`Zone::join`].
-    Stale(Arc<StoredResponse>, StaleInfo),
-    /// The key has responses, but none for these request fields.
-    VaryMiss,
-    /// Nothing stored.
-    Miss,
-    /// Nothing stored, and the last response could not be shared: do not wait for anybody, use
-    /// [`Zone::detached`].
-    NotShareable(NoStore),
-}
-
 /// Counters of a zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -95,11 +80,12 @@ pub struct Stats {
     pub used_bytes: u64,
     /// The budget.
     pub budget_bytes: u64,
-    /// Lookups answered fresh.
+    /// Lookups that found a fresh response. A request is looked up once, however often it
+    /// looks again ([`Zone::find_again`], [`Zone::collapse`]).
     pub hits: u64,
-    /// Lookups answered stale.
+    /// Lookups that found a stale response.
     pub stale_hits: u64,
-    /// Lookups answered with nothing.
+    /// Lookups that found nothing.
     pub misses: u64,
     /// Responses stored.
     pub stored: u64,
@@ -168,6 +154,9 @@ struct ShardCell {
     hits: AtomicU64,
     stale_hits: AtomicU64,
     misses: AtomicU64,
+    /// How often something happened here that makes an earlier lookup out of date: a response
+    /// was stored or purged, or it was noted that one cannot be shared.
+    generation: AtomicU64,
 }
 
 #[derive(Default)]
@@ -178,13 +167,6 @@ struct Counters {
     swept: AtomicU64,
     purged: AtomicU64,
     variants_dropped: AtomicU64,
-}
-
-/// What a stored response is worth now.
-enum Worth {
-    Fresh,
-    Stale(StaleInfo),
-    Nothing,
 }
 
 impl Zone {
@@ -222,91 +204,6 @@ impl Zone {
     #[must_use]
     pub fn config(&self) -> &ZoneConfig {
         &self.config
-    }
-
-    /// Finds what is stored for a request. A fresh answer costs one shared lock, no allocation.
-    #[must_use]
-    pub fn lookup(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Lookup {
-        let cell = self.cell(key.hash());
-        let found = self.find(cell, key, request, now, Some(now));
-        match found {
-            Lookup::Fresh(_) => cell.hits.fetch_add(1, Relaxed),
-            Lookup::Stale(..) => cell.stale_hits.fetch_add(1, Relaxed),
-            _ => {
-                cell.misses.fetch_add(1, Relaxed);
-                let refused = self.refused(key, now);
-                return refused.map_or(found, Lookup::NotShareable);
-            }
-        };
-        found
-    }
-
-    /// As [`Zone::lookup`], but counts nowhere.
-    pub(crate) fn peek(
-        &self,
-        key: &KeyRef<'_>,
-        request: &dyn RequestFields,
-        now: Millis,
-    ) -> Lookup {
-        self.find(self.cell(key.hash()), key, request, now, None)
-    }
-
-    #[inline]
-    fn find(
-        &self,
-        cell: &ShardCell,
-        key: &KeyRef<'_>,
-        request: &dyn RequestFields,
-        now: Millis,
-        touch: Option<Millis>,
-    ) -> Lookup {
-        let shard = cell.shard.read();
-        match shard.select(key, request, touch) {
-            Selected::Miss => Lookup::Miss,
-            Selected::VaryMiss => Lookup::VaryMiss,
-            Selected::Found(response) => {
-                response.fetch_lines();
-                match self.worth(response, now) {
-                    Worth::Fresh => Lookup::Fresh(Arc::clone(response)),
-                    Worth::Stale(info) => Lookup::Stale(Arc::clone(response), info),
-                    Worth::Nothing => Lookup::Miss,
-                }
-            }
-        }
-    }
-
-    fn worth(&self, response: &StoredResponse, now: Millis) -> Worth {
-        let expires_at = match self.purges.standing(response.stamp, response.head.status) {
-            Standing::Removed => return Worth::Nothing,
-            Standing::ExpiredAt(at) => response.expires_at.min(at),
-            Standing::Good => response.expires_at,
-        };
-        if now < expires_at {
-            return Worth::Fresh;
-        }
-        Worth::Stale(StaleInfo {
-            past_expiry: now.since(expires_at),
-            stale_while_revalidate: response.stale_while_revalidate,
-            stale_if_error: response.stale_if_error,
-            must_revalidate: response.must_revalidate,
-            last_failure: response.last_failure.at().map(|at| now.since(at)),
-        })
-    }
-
-    /// What is to be known of a response before it is served stale; none where it is fresh or
-    /// was purged.
-    #[must_use]
-    pub fn stale_info(&self, response: &StoredResponse, now: Millis) -> Option<StaleInfo> {
-        match self.worth(response, now) {
-            Worth::Stale(info) => Some(info),
-            Worth::Fresh | Worth::Nothing => None,
-        }
-    }
-
-    /// What the key's stored responses vary on.
-    #[must_use]
-    pub fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
-        self.cell(key.hash()).shard.read().vary_spec(key)
     }
 
     /// Counts a request for `key` and says how many there were, this one included (saturating, and
@@ -377,6 +274,7 @@ impl Zone {
             }
             let stored = (block, Arc::clone(&response));
             self.responses.fetch_add(1, Relaxed);
+            cell.generation.fetch_add(1, Release);
             shard.insert(key, stored, id, now, self.config.max_variants)
         };
         self.counters
@@ -461,10 +359,9 @@ impl Zone {
 
     /// Remembers that a key's responses cannot be shared.
     pub fn remember_not_shareable(&self, key: &KeyRef<'_>, why: NoStore, until: Millis) {
-        self.cell(key.hash())
-            .notes
-            .lock()
-            .refuse(key.hash(), why, until);
+        let cell = self.cell(key.hash());
+        cell.notes.lock().refuse(key.hash(), why, until);
+        cell.generation.fetch_add(1, Release);
     }
 
     /// Why the key's responses cannot be shared, if that is remembered.
@@ -491,10 +388,13 @@ impl Zone {
     fn purge_key(&self, key: &KeyRef<'_>, mode: PurgeMode, now: Millis) -> usize {
         let cell = self.cell(key.hash());
         cell.notes.lock().forget_refusal(key.hash());
+        let mut shard = cell.shard.write();
+        cell.generation.fetch_add(1, Release);
         match mode {
-            PurgeMode::Soft => cell.shard.write().expire_key(key, now),
+            PurgeMode::Soft => shard.expire_key(key, now),
             PurgeMode::Hard => {
-                let gone = cell.shard.write().remove_key(key);
+                let gone = shard.remove_key(key);
+                drop(shard);
                 gone.iter().for_each(|gone| self.count_gone(gone));
                 gone.len()
             }
@@ -510,6 +410,7 @@ impl Zone {
             let found = cell.shard.read().with_prefix(prefix);
             for step in found.chunks(SWEEP_STEP) {
                 let mut shard = cell.shard.write();
+                cell.generation.fetch_add(1, Release);
                 let gone: Vec<Gone> = step
                     .iter()
                     .filter_map(|&at| shard.at_with_prefix(at, prefix, expire))

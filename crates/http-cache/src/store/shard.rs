@@ -78,8 +78,8 @@ struct Slot {
 /// What a request selects.
 pub(super) enum Selected<'a> {
     Found(&'a Arc<StoredResponse>),
-    /// Responses for the key, none for these fields.
-    VaryMiss,
+    /// Responses for the key, which vary on this, none for these fields.
+    VaryMiss(&'a Arc<VarySpec>),
     Miss,
 }
 
@@ -117,7 +117,7 @@ impl Shard {
         touch: Option<Millis>,
     ) -> Selected<'_> {
         self.fetch_place(key);
-        let mut spec: Option<&VarySpec> = None;
+        let mut spec: Option<&Arc<VarySpec>> = None;
         for found in self.under(key) {
             found.fetch_lines();
             let Indexed { response, at, .. } = found;
@@ -139,11 +139,7 @@ impl Shard {
                 return Selected::Found(response);
             }
         }
-        if spec.is_some() {
-            Selected::VaryMiss
-        } else {
-            Selected::Miss
-        }
+        spec.map_or(Selected::Miss, Selected::VaryMiss)
     }
 
     /// What the key's stored responses vary on, if they do.

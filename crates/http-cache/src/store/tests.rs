@@ -24,12 +24,14 @@ fn put(zone: &Zone, name: &str, secs: u32, len: usize) -> Result<Arc<StoredRespo
 }
 
 fn look(zone: &Zone, name: &str, now: Millis) -> &'static str {
-    match zone.lookup(&key(name).as_ref(), NO_FIELDS, now) {
-        Lookup::Fresh(_) => "fresh",
-        Lookup::Stale(..) => "stale",
-        Lookup::VaryMiss => "vary miss",
-        Lookup::Miss => "miss",
-        Lookup::NotShareable(_) => "not shareable",
+    match zone.find(&key(name).as_ref(), NO_FIELDS, now) {
+        Found::Fresh(_) => "fresh",
+        Found::NotFresh(found) => match found.kind {
+            NotFreshKind::Stale(..) => "stale",
+            NotFreshKind::VaryMiss => "vary miss",
+            NotFreshKind::Miss => "miss",
+            NotFreshKind::NotShareable(_) => "not shareable",
+        },
     }
 }
 
@@ -50,8 +52,12 @@ fn a_response_is_fresh_then_stale_to_the_millisecond() {
     ] {
         assert_eq!(look(&zone, "a", after(secs)), expected, "{secs}");
     }
-    let stale = zone.lookup(&key("a").as_ref(), NO_FIELDS, after(1.5));
-    assert!(matches!(stale, Lookup::Stale(_, info) if info.past_expiry.as_millis() == 500));
+    let Found::NotFresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, after(1.5)) else {
+        panic!("not fresh");
+    };
+    assert!(
+        matches!(found.kind, NotFreshKind::Stale(_, info) if info.past_expiry.as_millis() == 500)
+    );
     let stats = zone.stats();
     assert_eq!((stats.hits, stats.stale_hits, stats.misses), (2, 3, 1));
 }
@@ -149,8 +155,8 @@ fn put_variant(zone: &Zone, name: &str, vary: &str, request: &[Field], body: &st
 }
 
 fn body_for(zone: &Zone, name: &str, request: &[Field]) -> Option<String> {
-    match zone.lookup(&key(name).as_ref(), &request, T0) {
-        Lookup::Fresh(r) => String::from_utf8(r.body.chunks().concat()).ok(),
+    match zone.find(&key(name).as_ref(), &request, T0) {
+        Found::Fresh(r) => String::from_utf8(r.body.chunks().concat()).ok(),
         _ => None,
     }
 }
@@ -411,7 +417,7 @@ fn no_answer_begun_after_a_purge_shows_older_data() {
             scope.spawn(|| {
                 while purged_version.load(Relaxed) < 3000 {
                     let at_least = purged_version.load(std::sync::atomic::Ordering::SeqCst);
-                    if let Lookup::Fresh(found) = zone.lookup(&key.as_ref(), NO_FIELDS, T0) {
+                    if let Found::Fresh(found) = zone.find(&key.as_ref(), NO_FIELDS, T0) {
                         assert!(
                             found.body.len() >= at_least,
                             "{} {at_least}",

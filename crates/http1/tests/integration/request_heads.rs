@@ -1,19 +1,20 @@
 //! What a request head may look like: the cases of nginx's public test suite
 //! and those where nginx was asked over a socket.
 
+use http_semantics::{RequestHead, RequestView, Target, TargetError, Version, request_host};
 use http1::{
-    Framing, HeadLimits, Parsed, RequestError, RequestHead, RequestView, Target, Version,
-    body_framing, expects_continue, parse_request, request_host, wants_keep_alive, worth_parsing,
+    Framing, HeadLimits, Parsed, RequestError, body_framing, expects_continue, parse_head,
+    parse_request, wants_keep_alive, worth_parsing,
 };
 
 fn parse(text: &str) -> Result<RequestHead, RequestError> {
-    RequestHead::parse(text.to_owned(), &HeadLimits::default())
+    parse_head(text.to_owned(), &HeadLimits::default())
 }
 
 /// The status a server would answer from the head alone; 200 if none.
 fn verdict(text: &str, limits: &HeadLimits) -> u16 {
     let judge = || -> Result<(), RequestError> {
-        let head = RequestHead::parse(text.to_owned(), limits)?;
+        let head = parse_head(text.to_owned(), limits)?;
         let target = Target::parse(head.line.target.of(&head.bytes), true)?;
         request_host(&head, &target)?;
         if head.version() > Version::Http09 {
@@ -173,7 +174,7 @@ fn odd_field_names_are_left_out_kept_or_refused() {
             ..HeadLimits::default()
         };
         let text = format!("GET / HTTP/1.0\r\n{text}: x-bar\r\n\r\n");
-        RequestHead::parse(text, &limits)
+        parse_head(text, &limits)
             .map(|head| (head.fields.len(), head.line.ignored_fields))
             .ok()
     };
@@ -264,7 +265,7 @@ fn a_full_buffer_is_never_just_partial() {
     let exact = format!("GET / HTTP/1.1\r\n{:a<46}\r\n", "A: ") + &format!("{:a<62}\r\n", "A: ");
     let exact = exact + &format!("{:a<60}\r\n\r\n", "A: ");
     assert_eq!(exact.len(), limits.max_head_bytes());
-    assert!(RequestHead::parse(exact, &limits).is_ok());
+    assert!(parse_head(exact, &limits).is_ok());
 }
 
 #[test]
@@ -345,12 +346,12 @@ fn the_host_is_the_targets_or_the_fields() {
         ),
         (
             "GET http://b/ HTTP/1.1\r\nHost: a/b\r\n\r\n",
-            Err(RequestError::InvalidHost),
+            Err(TargetError::InvalidHost),
         ),
         ("GET / HTTP/1.0\r\n\r\n", Ok(None)),
         (
             "GET / HTTP/1.0\r\nHost:\r\n\r\n",
-            Err(RequestError::InvalidHost),
+            Err(TargetError::InvalidHost),
         ),
     ] {
         let head = parse(text).unwrap();
@@ -432,7 +433,7 @@ fn log_sentences_are_nginx_words_and_one_line() {
 fn host_and_target_of_a_head_can_be_replaced() {
     for fields in ["", "Host: a\r\n", "host: a\r\nX: y\r\nHOST: b\r\n"] {
         let text = format!("GET http://c:81?x=1 HTTP/1.1\r\n{fields}Accept: d\r\n\r\n");
-        let mut head = RequestHead::parse(text, &HeadLimits::default()).unwrap();
+        let mut head = parse_head(text, &HeadLimits::default()).unwrap();
         head.set_host(b"c:81");
         head.set_target(b"/?x=1");
         let hosts: Vec<_> = head.field_all(b"host").collect();

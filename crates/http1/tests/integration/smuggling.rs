@@ -13,12 +13,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use http1::chunked::{ChunkedDecoder, Decoded};
-use http1::{Framing, HeadLimits, RequestError, RequestHead, body_framing};
+use http1::{Framing, HeadLimits, RequestError, body_framing, parse_head};
 
 /// What our codec makes of `text`: the status it refuses with, or 200.
 fn verdict(text: &[u8]) -> u16 {
     let refused = |error: RequestError| error.status();
-    let head = match RequestHead::parse(text.to_vec(), &HeadLimits::default()) {
+    let head = match parse_head(text.to_vec(), &HeadLimits::default()) {
         Ok(head) => head,
         Err(error) => return refused(error),
     };

@@ -447,7 +447,7 @@ fn shared(config: &str) -> Arc<Rules> {
 /// Why a request for `target` with this Cookie field goes past the cache.
 fn bypass(rules: &Rules, target: &str, cookie: &str) -> Option<Bypass> {
     let text = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
-    let head = http1::RequestHead::parse(text, &http1::HeadLimits::default()).unwrap();
+    let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
     let received = Received {
         head: head.view(),
         scheme: "http",

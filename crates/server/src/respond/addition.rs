@@ -3,11 +3,12 @@
 
 use site::{SubrequestTarget, Template};
 
-use crate::pipeline;
-use crate::reply::{Body, Reply};
-use crate::request::{Method, Request};
-use crate::ssi::Source;
-use crate::{recode, subrequest, variable};
+use crate::content::ssi::Source;
+use crate::exchange::reply::{Body, Reply};
+use crate::exchange::request::{Method, Request};
+use crate::exchange::subrequest;
+use crate::exchange::variable;
+use crate::respond::recode;
 
 use super::{BodyFraming, SendError, Sender};
 
@@ -26,7 +27,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
         return None;
     }
     let is_fitting = reply.head.status == 200
-        && !request.is_subrequest
+        && !request.is_subrequest()
         && reply
             .head
             .field("content-type")
@@ -64,7 +65,7 @@ pub async fn send(
     };
     let mut subrequest = subrequest::to(request, &target, b"");
     subrequest.become_get();
-    let mut reply = match pipeline::serve_internal(&mut subrequest).await {
+    let mut reply = match subrequest::serve(&mut subrequest).await {
         Some(reply) if (200..300).contains(&reply.head.status) => reply,
         _ => return sender.send(Body::Empty, framing).await,
     };

@@ -2,14 +2,16 @@
 
 use bytes::Bytes;
 use http1::Fields;
-use site::{Expires, LogLevel, Settings};
+use site::{Expires, LogLevel};
 
-use crate::charset::{self, Transcoder};
-use crate::clock;
-use crate::error_log;
-use crate::reply::{Body, Reply};
-use crate::request::Request;
-use crate::variable;
+use crate::base::clock;
+use crate::exchange::charset_map::Transcoder;
+use crate::exchange::compiled_location::adds_fields;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::log::error_log;
+use crate::respond::charset;
 
 /// Statuses for which `add_header` without `always` and `expires` count.
 const ADDED_TO: [u16; 10] = [200, 201, 204, 206, 301, 302, 303, 304, 307, 308];
@@ -40,22 +42,9 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
             }
             let value = match &added.constant {
                 Some(constant) => constant.clone(),
-                None if !request.runtime.site.http.uses_sent_fields => {
-                    Bytes::from(variable::evaluate(request, &added.value))
-                }
                 None => {
-                    let shown = Reply {
-                        head: std::mem::take(&mut reply.head),
-                        body: Body::Empty,
-                    };
-                    request.reply = Some(Box::new(shown));
-                    let value = variable::evaluate(request, &added.value);
-                    reply.head = request
-                        .reply
-                        .take()
-                        .map(|shown| shown.head)
-                        .unwrap_or_default();
-                    Bytes::from(value)
+                    let sent = Some(&reply.head);
+                    Bytes::from(variable::evaluate_sent(request, sent, &added.value))
                 }
             };
             put(reply, &added.name, on_one_line(value));
@@ -65,14 +54,7 @@ pub fn add(request: &mut Request, reply: &mut Reply) -> Option<Transcoder> {
 }
 
 fn adds_nothing(request: &Request) -> bool {
-    !is_configured(request.settings()) && request.extras.accel_charset.is_none()
-}
-
-/// May fields be added at all?
-pub fn is_configured(settings: &Settings) -> bool {
-    !settings.headers.add.is_empty()
-        || settings.headers.expires != Expires::Off
-        || !settings.charset.charset.is_empty()
+    !adds_fields(request.settings()) && request.extras.accel_charset.is_none()
 }
 
 /// A value with line breaks or NUL, with spaces in their place (RFC 9110 §5.5):
@@ -270,9 +252,9 @@ fn charset(
     let named = charset::of_content_type(content_type);
     let is_upstream = matches!(
         reply.body,
-        crate::reply::Body::Upstream(_)
-            | crate::reply::Body::Filling(_)
-            | crate::reply::Body::Stored { .. }
+        crate::exchange::reply::Body::Upstream(_)
+            | crate::exchange::reply::Body::Filling(_)
+            | crate::exchange::reply::Body::Stored { .. }
     );
     if named.is_some() && !(settings.overrides && is_upstream) {
         return None;
@@ -284,7 +266,7 @@ fn charset(
     let mut transcoder = None;
     let is_encoded = reply.head.has("content-encoding");
     if !source.is_empty() && !is_encoded && !source.eq_ignore_ascii_case(&wanted) {
-        transcoder = request.runtime.charsets.find(source, &wanted);
+        transcoder = request.configuration.charsets.find(source, &wanted);
         if transcoder.is_none() && named.is_none() {
             let (source, wanted) = (
                 String::from_utf8_lossy(source),

@@ -11,33 +11,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{Outcome, Served};
 use http1::HeadWriter;
-use site::{Coding, ServerTokens};
+use site::Coding;
 
 use super::BodyFraming;
-use crate::clock;
-use crate::decimal;
-use crate::place::Place;
-use crate::reply::{DESCRIBE_BODY, ReplyHead, SentConnection};
-use crate::request::Request;
-
-/// The `Server` field that `server_tokens` asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerLine {
-    Version,
-    Name,
-    /// Text of the operator's, evaluated for each request.
-    Text,
-}
+use crate::base::clock;
+use crate::base::decimal;
+use crate::exchange::compiled_location::{CompiledLocation, ServerLine};
+use crate::exchange::reply::{DESCRIBE_BODY, ReplyHead, SentConnection};
+use crate::exchange::request::Request;
 
 impl ServerLine {
-    pub fn of(tokens: &ServerTokens) -> ServerLine {
-        match tokens {
-            ServerTokens::On | ServerTokens::Build => ServerLine::Version,
-            ServerTokens::Off => ServerLine::Name,
-            ServerTokens::Text(_) => ServerLine::Text,
-        }
-    }
-
     /// The line, where it is the same for all requests.
     fn fixed(self) -> Option<&'static str> {
         match self {
@@ -157,7 +140,7 @@ impl HeadBuffer {
 #[inline]
 pub fn write(
     request: &Request,
-    place: &Place,
+    place: &CompiledLocation,
     reply: &ReplyHead,
     framing: BodyFraming,
     buffer: &mut HeadBuffer,
@@ -198,7 +181,7 @@ pub fn write(
 }
 
 /// Does the head begin as most of its status do?
-fn opens_as_usual(place: &Place, reply: &ReplyHead) -> bool {
+fn opens_as_usual(place: &CompiledLocation, reply: &ReplyHead) -> bool {
     let has_usual_reason = match reply.reason.as_deref() {
         None => true,
         Some(reason) => reply.status == 200 && reason == b"OK",
@@ -212,7 +195,7 @@ fn opens_as_usual(place: &Place, reply: &ReplyHead) -> bool {
 /// Status line, `Server` and `Date` of any other.
 fn open<'a>(
     request: &Request,
-    place: &Place,
+    place: &CompiledLocation,
     reply: &ReplyHead,
     buffer: &'a mut HeadBuffer,
 ) -> &'a mut Vec<u8> {
@@ -319,7 +302,7 @@ fn writer_cookie(request: &Request, lifetime: Duration) -> Bytes {
     let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
     let until = request.now.saturating_add(milliseconds);
     let seconds = milliseconds.div_ceil(1000);
-    let name = String::from_utf8_lossy(crate::policy::WRITER_COOKIE);
+    let name = String::from_utf8_lossy(crate::exchange::request::WRITER_COOKIE);
     Bytes::from(format!(
         "{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax"
     ))

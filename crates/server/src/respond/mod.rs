@@ -4,10 +4,12 @@
 //! The order is nginx's: what is decided later sees what was added earlier.
 
 mod addition;
+pub mod charset;
 mod fields;
 mod head;
 mod pages;
 mod ranges;
+pub mod recode;
 mod send;
 
 use bytes::Bytes;
@@ -16,24 +18,21 @@ use http1::Version;
 use http1::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens, Settings};
 
-use crate::charset;
-use crate::may_wait::MayWait;
-use crate::pattern;
-use crate::place::Place;
-use crate::recode::{self, Recoder, Recoding, Wait};
-use crate::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
-use crate::request::{Method, Request};
-use crate::ssi;
-use crate::stream::ClientStream;
-use crate::variable;
+use crate::base::ready_or_pending::ReadyOrPending;
+use crate::content::ssi;
+use crate::exchange::compiled_location::CompiledLocation;
+use crate::exchange::reply::{Body, Reply, ReplyHead, Segment, SentConnection};
+use crate::exchange::request::{Method, Request};
+use crate::exchange::variable;
+use crate::respond::recode::{Recoder, Recoding, Wait};
+use crate::route::pattern;
+use crate::transport::stream::ClientStream;
 
 use addition::Around;
 use head::HeadBuffer;
 
-pub use fields::is_configured as adds_fields;
-pub use head::ServerLine;
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
-pub use send::{SendError, Sender, flush, is_pace_configured};
+pub use send::{SendError, Sender, flush};
 
 /// What happens to the connection once the response is out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,9 +68,9 @@ pub fn send<'a>(
     stream: &'a ClientStream,
     may_keep_alive: bool,
     is_followed: bool,
-) -> MayWait<'a, Result<After, SendError>> {
+) -> ReadyOrPending<'a, Result<After, SendError>> {
     if request.head.version() == Version::Http09 {
-        return MayWait::rest(send_simple(request, reply, stream));
+        return ReadyOrPending::pending(send_simple(request, reply, stream));
     }
     let prepared = match adds_nothing(request, &reply) {
         true => prepare_alone(request, &mut reply),
@@ -90,7 +89,7 @@ pub fn send<'a>(
         Prepared::Ready(changes) => {
             send_prepared(request, reply, stream, changes, may_keep_alive, is_followed)
         }
-        Prepared::Wait(wait) => MayWait::rest(async move {
+        Prepared::Wait(wait) => ReadyOrPending::pending(async move {
             let recoder = wait.settle(&mut reply).await;
             let changes = Changes::of(recoder, None);
             let sent = send_prepared(request, reply, stream, changes, may_keep_alive, is_followed);
@@ -107,12 +106,13 @@ fn send_prepared<'a>(
     changes: Option<Box<Changes>>,
     may_keep_alive: bool,
     is_followed: bool,
-) -> MayWait<'a, Result<After, SendError>> {
-    let place = request.place();
+) -> ReadyOrPending<'a, Result<After, SendError>> {
+    let place = request.compiled_location();
     let framing = framing(request, &place.settings, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
-        || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
+        || (is_closing(reply.head.status)
+            && request.error_page.error_status().is_none_or(is_closing));
     let after = if closes {
         After::Close
     } else {
@@ -153,12 +153,12 @@ fn send_prepared<'a>(
             }
             request.reply = Some(reply);
             request.is_complete = true;
-            return MayWait::Settled(Ok(after));
+            return ReadyOrPending::Ready(Ok(after));
         }
         Ok(AtOnce::Part(head, begun)) => (head, begun),
         Err(error) => {
             request.reply = Some(reply);
-            return MayWait::Settled(Err(error));
+            return ReadyOrPending::Ready(Err(error));
         }
     };
     let body = std::mem::replace(&mut reply.body, Body::Empty);
@@ -171,7 +171,7 @@ fn send_prepared<'a>(
         framing,
         has_body,
     };
-    MayWait::rest(async move {
+    ReadyOrPending::pending(async move {
         send_outgoing(request, stream, outgoing).await?;
         request.is_complete = true;
         Ok(after)
@@ -189,7 +189,7 @@ enum AtOnce {
 /// Sends a response whose body leaves as it is, if it is at hand.
 #[inline]
 fn try_at_once(
-    place: &Place,
+    place: &CompiledLocation,
     stream: &ClientStream,
     head: &mut HeadBuffer,
     body: &Body,
@@ -405,11 +405,11 @@ impl Prepared {
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Prepared {
     carry_over(request, reply);
-    if let Some(status) = request.forced_status {
+    if let Some(status) = request.error_page.forced_status() {
         reply.head.status = status;
         reply.head.reason = None;
     }
-    if reply.head.status == 200 && !request.is_subrequest {
+    if reply.head.status == 200 && !request.is_subrequest() {
         check_conditions(request, reply);
     }
     ssi::choose(request, reply);
@@ -434,20 +434,20 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Prepared {
 /// The usual hit: the location adds nothing to responses, and neither does anything
 /// that became of the request on its way.
 fn adds_nothing(request: &Request, reply: &Reply) -> bool {
-    request.place().adds_nothing
+    request.compiled_location().adds_nothing
         && reply.head.stored.is_some()
         && reply.head.status == 200
-        && request.forced_status.is_none()
+        && request.error_page.forced_status().is_none()
         && !request.extras.reach_response()
 }
 
 /// What is left to decide about a response that nothing is added to.
 fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Prepared {
     request.runs_ssi = false;
-    if !request.is_subrequest {
+    if !request.is_subrequest() {
         check_conditions(request, reply);
     }
-    let place = request.place();
+    let place = request.compiled_location();
     let prepared = match place.recodes {
         true => Prepared::of(recode::choose(request, reply, true), None),
         false => Prepared::Ready(None),

@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use http1::status;
 
-use crate::pipeline::Handled;
-use crate::reply::Reply;
-use crate::request::{LocalAddress, Request};
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::transport::facts::LocalAddress;
 
 /// The built-in page for a status.
 pub fn status_page(request: &Request, code: u16) -> Reply {
@@ -76,26 +77,26 @@ pub fn add_slash(request: &mut Request) -> Handled {
     redirect(request, 301, target)
 }
 
-/// `http://host[:port]` as this request should be told to come back.
+/// `scheme://host[:port]` as this request should be told to come back.
 fn origin(request: &Request) -> Vec<u8> {
     let settings = &request.settings().redirects;
     let server = request.server();
-    let mut out = b"http://".to_vec();
+    let connection = &request.connection;
+    let mut out = connection.scheme.as_bytes().to_vec();
+    out.extend_from_slice(b"://");
     if settings.server_name && !server.name.is_empty() {
         out.extend_from_slice(server.name.as_bytes());
     } else if !request.host.is_empty() {
         out.extend_from_slice(&request.host);
     } else {
-        match &request.connection.local {
-            LocalAddress::Tcp(address) => crate::variable::put_ip(address.ip(), &mut out),
+        match &connection.local {
+            LocalAddress::Tcp(address) => crate::base::address::put_ip(address.ip(), &mut out),
             LocalAddress::Unix(_) => out.extend_from_slice(server.name.as_bytes()),
         }
     }
-    let port = match &request.connection.local {
-        LocalAddress::Tcp(address) => address.port(),
-        LocalAddress::Unix(_) => 80,
-    };
-    if settings.port && port != 80 {
+    let usual = connection.usual_port();
+    let port = connection.local.port().unwrap_or(usual);
+    if settings.port && port != usual {
         out.push(b':');
         out.extend_from_slice(port.to_string().as_bytes());
     }

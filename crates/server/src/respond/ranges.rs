@@ -9,8 +9,8 @@ use http1::conditional::{self, Validators};
 use http1::range::{self, Ranges};
 use site::Settings;
 
-use crate::reply::{Body, Reply, ReplyHead, Segment};
-use crate::request::Request;
+use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
+use crate::exchange::request::Request;
 
 /// Cuts the reply to what the client asked for.
 #[inline]

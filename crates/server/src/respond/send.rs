@@ -13,17 +13,16 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use http_cache::MemoryFile;
 use http1::Fields;
-use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
 use super::BodyFraming;
-use crate::place::Place;
-use crate::recode::Recoder;
-use crate::reply::{Body, Compressed};
-use crate::request::Request;
-use crate::rewrite::parse_rate;
-use crate::stream::{ClientStream, MAX_SLICES};
-use crate::variable;
+use crate::exchange::compiled_location::CompiledLocation;
+use crate::exchange::reply::{Body, Compressed};
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::respond::recode::Recoder;
+use crate::route::rewrite::parse_rate;
+use crate::transport::stream::{ClientStream, MAX_SLICES};
 
 use bodies::frame;
 
@@ -48,7 +47,7 @@ pub enum SendError {
     /// The client took nothing for `send_timeout`.
     TimedOut,
     /// The upstream's response broke off after the head was sent.
-    BrokenOff,
+    Truncated,
 }
 
 impl From<io::Error> for SendError {
@@ -235,29 +234,23 @@ fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Begun>
 
 /// Writes what was gathered, where no response follows that would take it along.
 pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendError> {
-    let patience = request.settings().connection.send_timeout;
+    let deadline = request.settings().connection.send_timeout;
     let flushed = poll_fn(|cx| stream.poll_flush(cx));
-    match timeout_at(Instant::now() + patience, flushed).await {
+    match timeout_at(Instant::now() + deadline, flushed).await {
         Ok(flushed) => Ok(flushed?),
         Err(_) => Err(SendError::TimedOut),
     }
 }
 
 /// `limit_rate` or one of its kin may slow this response down.
-pub fn may_be_paced(request: &Request, place: &Place) -> bool {
+pub fn may_be_paced(request: &Request, place: &CompiledLocation) -> bool {
     request.limit_rate.is_some() || place.is_paced
-}
-
-/// May `limit_rate` slow a response down?
-pub fn is_pace_configured(settings: &Settings) -> bool {
-    let template = &settings.limit_rate;
-    !template.is_empty() && template.as_constant() != Some(b"0")
 }
 
 /// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
 fn pace(request: &mut Request) -> Option<Pace> {
     let rate = match request.limit_rate {
-        None if !request.place().is_paced => return None,
+        None if !request.compiled_location().is_paced => return None,
         None => {
             let settings = request.settings_held();
             parse_rate(&variable::evaluate(request, &settings.limit_rate))

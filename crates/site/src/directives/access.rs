@@ -1,4 +1,4 @@
-//! Who may come in, and who a client is.
+//! Table of directives that decide who may make a request, and what the client's address is.
 
 use super::{Context, Directive};
 
@@ -6,89 +6,142 @@ use super::{Context, Directive};
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("allow", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats()
-        .short("let an address or network in")
-        .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. Where none fits, the client may come in.")
+        .short("allows clients by address")
+        .long("\
+            The lines `allow` and `deny` are compared in order, and the first one that contains the \
+            client's address decides. If no line contains it, the client is allowed. `unix:` means \
+            connections to a unix socket.")
         .example("allow 192.0.2.0/24;"),
     Directive::new("auth_basic", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "REALM | off").inherited()
         .default("off")
-        .short("ask for a name and a password")
-        .long("The text is what browsers show. It may have variables; `off` ends what was inherited.")
+        .short("asks for a user name and a password")
+        .long("\
+            The text is shown by browsers. It may contain variables. `off` removes an inherited value. \
+            It needs `auth_basic_user_file`.")
         .example(r#"auth_basic "Members"; auth_basic_user_file /etc/mayfly/users;"#),
     Directive::new("auth_basic_user_file", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "FILE").inherited()
-        .short("names and passwords")
-        .long("Lines of `name:password`, with the password hashed as `htpasswd` or `openssl passwd` do. A relative path starts at the folder of the configuration.")
+        .short("sets the file with user names and passwords")
+        .long("\
+            Each line is `name:password`. The password is a hash, as the programs `htpasswd` and \
+            `openssl passwd` make it: bcrypt, SHA-2, MD5, `$apr1$`, DES, `{SHA}`, `{SSHA}`, or `{PLAIN}` \
+            and the password itself. A changed file is read again. A relative path starts at the \
+            directory of the configuration.")
         .example("auth_basic_user_file /etc/mayfly/users;"),
     Directive::new("auth_delay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
         .default("0s")
-        .short("how long a wrong password waits")
-        .long("It slows guessing down.")
+        .short("delays the response to a wrong password")
+        .long("It makes guessing passwords slow.")
         .example("auth_delay 1s;"),
     Directive::new("auth_request", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "URI | off").inherited()
         .default("off")
-        .short("let another path of this site decide")
-        .long("Before the content, a subrequest without body asks the path. A status of 2xx lets the client in; 401 and 403 are passed on, 401 with its `WWW-Authenticate`; anything else is 500. Its body is thrown away. `allow`, `deny` and `auth_basic` are asked first; `satisfy any` ends the asking with the first that agrees.")
+        .short("asks another path of this site whether a request is allowed")
+        .long("\
+            The server makes a subrequest without a body to the path. If its status is 2xx, the request \
+            is allowed. If it is 401 or 403, the client gets this status, and 401 also has the field \
+            `WWW-Authenticate` of the subrequest. Any other status gives 500. The body of the subrequest \
+            is not used.\n\n\
+            `allow`, `deny` and `auth_basic` are checked before it. With `satisfy any`, it is asked only \
+            if none of them allows the request.")
         .example("auth_request /auth;"),
     Directive::new("auth_request_set", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 2, "$NAME VALUE").inherited_as_a_whole().repeats()
-        .short("keep a value of the subrequest")
-        .long("Once `auth_request` has its answer, the variable takes the value as the subrequest sees it: `$upstream_http_*` are the fields of its response.")
+        .short("sets a variable from the subrequest of auth_request")
+        .long("\
+            The value is computed when the subrequest has ended. `$upstream_http_NAME` is then a field \
+            of its response.")
         .example("auth_request_set $user $upstream_http_x_user;"),
     Directive::new("deny", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "ADDRESS | NETWORK | unix: | all").inherited_as_a_whole().repeats()
-        .short("keep an address or network out")
-        .long("The lines of `allow` and `deny` are looked at in order; the first that fits decides. `deny all` as the last keeps everybody else out, with 403.")
+        .short("refuses clients by address")
+        .long("\
+            The lines `allow` and `deny` are compared in order, and the first one that contains the \
+            client's address decides. A refused client gets 403. Write `deny all` as the last line to \
+            refuse everybody whom no earlier line allows.")
         .example("deny all;"),
     Directive::new("deny_reason", &[Context::Http, Context::Server, Context::Location, Context::LimitExcept])
         .takes(1, 1, "TEXT").inherited()
-        .short("what the error log says about who is kept out")
-        .long("The text stands behind `access forbidden by rule` in the lines about requests that `deny` refused. Clients do not see it. An empty text takes an inherited one away.")
+        .short("sets a text for the error log about refused requests")
+        .long("\
+            The text is added to the message `access forbidden by rule` when `deny` refuses a request. \
+            Clients do not see it. An empty text removes an inherited one.")
         .example(r#"deny_reason "A database dump.";"#),
     Directive::new("limit_except", &[Context::Location])
         .takes(1, usize::MAX, "METHOD ... { }").block()
-        .short("rules for other methods")
-        .long("What stands inside holds for requests with any method but those named; GET stands for HEAD as well. For such requests the location's `rewrite`, `if` and `set` are not run, and its handler and `try_files` remain.")
+        .short("sets what holds for all methods except the named ones")
+        .long("\
+            The block holds for requests with other methods. GET includes HEAD. For these requests, \
+            `rewrite`, `if` and `set` of the location are not run. Its `fastcgi_pass`, `proxy_pass` and \
+            `try_files` still hold, unless the block contains another.")
         .example("limit_except GET POST { deny all; }"),
     Directive::new("mirror", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "URI | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("send a copy of each request to another path")
-        .long("A subrequest with the same method, arguments and body asks the path in the background; its response is thrown away. The client does not wait for it. Several lines make several copies. At most 1024 copies are under way at once in the whole server; what comes beyond is not copied, and the error log says so.")
+        .short("sends a copy of each request to another path")
+        .long("\
+            The copy is a subrequest with the same method, arguments and body. Its response is not used, \
+            and the client does not wait for it. Use it to try out a new application with real requests. \
+            Several lines send several copies.\n\n\
+            At most 1,024 copies are under way in the whole server. Further copies are not sent, and the \
+            error log says so.")
         .example("mirror /mirror;"),
     Directive::new("mirror_request_body", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
-        .short("copies have the body, too")
-        .long("With `on`, the body is read whole before the request goes on, so that `*_request_buffering off` has no effect there. With `off`, copies have no body; their location should then not pass on a Content-Length.")
+        .short("sets whether copies have the request body")
+        .long("\
+            With `on`, the body is read completely before the request is sent on, so that \
+            `fastcgi_request_buffering off` has no effect. With `off`, copies have no body: remove \
+            `Content-Length` from them with `proxy_set_header`.")
         .example("mirror_request_body off;"),
     Directive::new("real_ip_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "FIELD | X-Real-IP | X-Forwarded-For | proxy_protocol").inherited()
         .default("X-Real-IP")
-        .short("where a proxy writes the client's address")
-        .long("A field such as `X-Forwarded-For`, whose last address is taken, or `proxy_protocol`.")
+        .short("sets where a trusted proxy writes the client's address")
+        .long("\
+            The value is a field, whose last address is used, or `proxy_protocol`. It has an effect on \
+            connections from the addresses of `set_real_ip_from`.")
         .example("real_ip_header X-Forwarded-For;"),
     Directive::new("real_ip_recursive", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("look past several proxies")
-        .long("With `on`, addresses of believed proxies at the end of the field are skipped.")
+        .short("sets whether several trusted proxies are skipped")
+        .long("\
+            With `on`, the last address in the field that is not a trusted proxy is the client's \
+            address. With `off`, the last address is.")
         .example("real_ip_recursive on;"),
     Directive::new("set_real_ip_from", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "ADDRESS | NETWORK | unix:").inherited_as_a_whole().repeats()
-        .short("a proxy that is believed")
-        .long("Requests from this address or network have their client's address in a field that the proxy writes (`real_ip_header`). A host name stands for all its addresses.")
+        .short("names trusted proxies")
+        .long("\
+            For a connection from one of these addresses, the client's address is taken from \
+            `real_ip_header`. A host name means all its addresses.")
         .example("set_real_ip_from 10.0.0.0/8;"),
     Directive::new("trusted_proxy", &[Context::Http, Context::Server])
         .takes(1, usize::MAX, "ADDRESS | NETWORK | unix: ...").inherited_as_a_whole().repeats()
-        .short("proxies in front whose word counts")
-        .long("Requests from one of these addresses come through a proxy in front. It is believed in what it says of the visitor: the client's address in `X-Forwarded-For` (the last one that is not a trusted proxy itself), the scheme in `X-Forwarded-Proto` (`https`; anything else is http), the host in `X-Forwarded-Host`. `$remote_addr`, `$scheme`, `$https`, `$host` and `$http_host` tell what it says. From anybody else these fields mean nothing. It takes the place of `set_real_ip_from`, `real_ip_header` and `real_ip_recursive`. Where servers share a listener, what the default server of the listener says decides about host and scheme.")
+        .short("names trusted proxies in front of the server")
+        .long("\
+            Use it when clients reach the server through a load balancer or a proxy for TLS. For \
+            connections from these addresses, the server uses\n\n\
+            - the client's address from `X-Forwarded-For`: the last address that is not a trusted proxy,\n\
+            - the scheme from `X-Forwarded-Proto`: `https`, else `http`,\n\
+            - the host from `X-Forwarded-Host`.\n\n\
+            The variables `$remote_addr`, `$scheme`, `$https`, `$host` and `$http_host` have these \
+            values. For other connections, the fields have no meaning. It replaces `set_real_ip_from`, \
+            `real_ip_header` and `real_ip_recursive`. If several servers share an address, the line of \
+            its default server decides about scheme and host.")
         .example("trusted_proxy 127.0.0.1 10.0.0.0/8;"),
     Directive::new("valid_referers", &[Context::Server, Context::Location])
         .takes(1, usize::MAX, "none | blocked | server_names | NAME ...").inherited_as_a_whole().repeats()
-        .short("pages that may link here")
-        .long("Sets `$invalid_referer` to an empty text where the request's `Referer` is one of those named, else to 1. `none` is a request without the field, `blocked` one whose field a firewall has emptied, `server_names` the server's own names. Names may be wildcards, have a path, or be patterns after `~`.")
+        .short("sets which pages may link to a location")
+        .long("\
+            It sets `$invalid_referer`: empty if the request field `Referer` is one of the named ones, \
+            else `1`. Use it with `if`, to keep other sites from showing your pictures.\n\n\
+            `none` is a request without the field. `blocked` is a field whose value does not begin with \
+            `http://` or `https://`. `server_names` are the names of this server. Other names may have \
+            wildcards and a path, or be patterns after `~`.")
         .example("valid_referers none blocked server_names *.example.org;"),
 ];

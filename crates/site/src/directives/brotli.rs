@@ -1,4 +1,5 @@
-//! `br` compression, as ngx_brotli has it (<https://github.com/google/ngx_brotli>).
+//! Table of the `brotli*` directives, as the module ngx_brotli has them
+//! (<https://github.com/google/ngx_brotli>).
 
 use super::{Context, Directive};
 
@@ -7,43 +8,57 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("brotli", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("compress responses with brotli")
-        .long("Compresses for clients that accept `br`. Of several codings that a client accepts it gets the one of the highest weight, among equals `br` before `zstd` before `gzip`. A stored response is compressed once and kept so beside it. `gzip_vary` counts here too.")
+        .short("compresses responses with brotli")
+        .long("\
+            Responses are compressed for clients that accept `br`. If a client accepts several codings, \
+            the one with the highest weight is used. If weights are equal, the order is `br`, `zstd`, \
+            `gzip`. A stored response is compressed once, and the compressed form is stored too. \
+            `gzip_vary` has an effect on these responses.")
         .example("brotli on;"),
     Directive::new("brotli_buffers", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 2, "NUMBER SIZE").inherited()
         .ignored("Mayfly sizes its buffers itself")
-        .short("memory for compressing")
-        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .short("sets the memory for compressing")
+        .long("In the nginx module, it is the number and size of the buffers.")
         .example("brotli_buffers 16 8k;"),
     Directive::new("brotli_comp_level", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "LEVEL").inherited()
         .default("6")
-        .short("how hard to compress")
-        .long("0 is fast, 11 is small and very slow. Stored responses are compressed once, so that they can afford more than others.")
+        .short("sets the level of compression")
+        .long("\
+            0 is the fastest. 11 gives the smallest result, and is very slow. Responses that are stored \
+            are compressed only once, so that a higher level costs little there.")
         .example("brotli_comp_level 5;"),
     Directive::new("brotli_min_length", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "LENGTH").inherited()
         .default("20")
-        .short("smallest response to compress")
-        .long("Looks at `Content-Length`; a response without it is compressed.")
+        .short("sets the size of the smallest response that is compressed")
+        .long("\
+            The size is the one in the field `Content-Length`. A response without this field is \
+            compressed.")
         .example("brotli_min_length 1000;"),
     Directive::new("brotli_static", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off | always").inherited()
         .default("off")
-        .short("send compressed files that are there")
-        .long("With `on`, `a.css.br` is sent for `a.css` to clients that accept it; with `always`, to all.")
+        .short("sends files that were compressed beforehand")
+        .long("\
+            With `on`, `a.css.br` is sent for `a.css` to clients that accept brotli. With `always`, it \
+            is sent to all clients. You have to make the compressed files yourself.")
         .example("brotli_static on;"),
     Directive::new("brotli_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ... | *").inherited_as_a_whole().repeats()
         .default("text/html")
-        .short("types to compress")
-        .long("`text/html` always counts; `*` is all. Pictures and archives gain nothing.")
+        .short("sets the media types that are compressed")
+        .long("\
+            `text/html` is always included. `*` means all types. Pictures, videos and archives are \
+            compressed already.")
         .example("brotli_types text/css application/javascript application/json image/svg+xml;"),
     Directive::new("brotli_window", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("512k")
-        .short("how far back the compressor looks")
-        .long("A power of two from `1k` to `16m`. Larger ones help on large responses, and take as much memory on both sides.")
+        .short("sets the window of the compressor")
+        .long("\
+            The size is a power of two from `1k` to `16m`. A larger window makes large responses \
+            smaller, and needs as much memory in the server and in the client.")
         .example("brotli_window 1m;"),
 ];

@@ -1,4 +1,5 @@
-//! The cache: one family for every protocol, and directives of our own.
+//! Table of the cache directives: those of nginx, for each protocol, and those that only Mayfly
+//! has.
 
 use super::{Context, Directive};
 
@@ -7,211 +8,406 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("*_cache", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "ZONE | off").inherited()
         .default("off")
-        .short("the zone to keep responses in")
-        .long("A zone that `fastcgi_cache_path` names, or `off`. Variables may be used. A response is stored if its own fields allow it or `fastcgi_cache_valid` says how long; never if it sets a cookie, is private, or answers a request with a password, unless a directive says so by name.")
+        .short("switches the cache on")
+        .long("\
+            The value is the name of a zone that `fastcgi_cache_path` or `proxy_cache_path` defines, or \
+            `off`. It may contain variables.\n\n\
+            A response is stored if its own fields give it a lifetime, or if `fastcgi_cache_valid` does. \
+            A response is never stored if it sets a cookie, is `private`, or answers a request with a \
+            password, unless a directive allows it: `cache_store_set_cookie`, `cache_private`, \
+            `cache_store_authorized`.")
         .example("fastcgi_cache pages;"),
     Directive::new("*_cache_background_update", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("refresh stale pages without anybody waiting")
-        .long("With `on`, a visitor gets the stale page at once and a request of the server's own fetches the new one. It needs `updating` in `fastcgi_cache_use_stale`, or `stale-while-revalidate` in the response.")
+        .short("renews stale pages in the background")
+        .long("\
+            With `on`, the visitor who asks for a stale page gets it at once, and the server fetches the \
+            new page itself. It needs `updating` in `fastcgi_cache_use_stale`, or \
+            `stale-while-revalidate` in the response. Use it so that no visitor waits for PHP when a \
+            page expires.")
         .example("fastcgi_cache_background_update on;"),
     Directive::new("*_cache_bypass", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
-        .short("when not to look into the cache")
-        .long("Where any of the values is neither empty nor 0, the request goes past the cache. The response may still be stored; `fastcgi_no_cache` with the same values prevents it. Cookies of logged-in visitors belong here.")
+        .short("sets which requests are not answered from the cache")
+        .long("\
+            If at least one value is neither empty nor `0`, the request goes to the upstream. Its \
+            response may still be stored: use `fastcgi_no_cache` with the same values to prevent this. \
+            Name the cookies of visitors who are logged in.")
         .example("fastcgi_cache_bypass $cookie_session $arg_nocache;"),
     Directive::new("*_cache_convert_head", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
-        .short("fetch with GET for HEAD")
-        .long("With `on`, HEAD is answered from what GET stored, and fetches as GET. With `off`, the method should be part of the key.")
+        .short("fetches a page with GET when a HEAD request asks for it")
+        .long("\
+            With `on`, HEAD and GET share one stored response. With `off`, responses to HEAD are not \
+            stored, and HEAD is sent to the upstream as HEAD.")
         .example("fastcgi_cache_convert_head on;"),
     Directive::new("*_cache_key", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TEXT").inherited()
-        .default("$scheme$host$request_uri")
-        .short("what tells stored responses apart")
-        .long("Two requests with the same key get the same stored response. The default (nginx has none and demands the directive) fits nearly every site; with HEAD and GET sharing what is stored, the method need not be part of it.")
+        .default("$scheme$http_host$request_uri")
+        .short("sets the text under which a response is stored")
+        .long("\
+            Requests with the same key get the same stored response. The default for `fastcgi_cache` \
+            contains the host as the client sent it, with its port. The default for `proxy_cache` \
+            contains `$proxy_host` instead, as in nginx. nginx has no default for `fastcgi_cache`. The \
+            method need not be in the key.\n\n\
+            With `cache_shared on`, the server makes the key itself, and the text of this directive is \
+            added to it.")
         .example(r#"fastcgi_cache_key "$scheme$host$request_uri";"#),
     Directive::new("*_cache_lock", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
-        .short("one request for a page that is not stored")
-        .long("With `on`, requests for the same page that come at once are collapsed: one of them asks PHP, the others get the same answer as it arrives. nginx has `off` by default; here it is `on`, as a crowd on a cold page is what brings sites down. A response that turns out to be private frees all that wait, together.")
+        .short("sends one request to the upstream for a page that is not stored")
+        .long("\
+            With `on`, requests for the same page that arrive at the same time are collapsed: one of \
+            them goes to the upstream, and the others get its response while it arrives. If the response \
+            may not be shared, all of them are sent to the upstream at once.\n\n\
+            nginx has `off` as default. Here it is `on`, because many visitors of a page that is not \
+            stored can overload PHP.")
         .example("fastcgi_cache_lock on;"),
     Directive::new("*_cache_lock_age", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
         .default("5s")
-        .short("when the next one may ask")
-        .long("When the request that asks has taken this long, another of those that wait asks as well.")
+        .short("sets after which time a second request may fetch the same page")
+        .long("\
+            If the upstream has sent nothing for this time, one of the waiting requests also goes to the \
+            upstream. The time does not count while the request waits for a free worker or server.")
         .example("fastcgi_cache_lock_age 10s;"),
     Directive::new("*_cache_lock_timeout", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()
         .default("5s")
-        .short("how long collapsed requests wait")
-        .long("When the time has passed, they ask PHP themselves; their responses are not stored.")
+        .short("limits how long a collapsed request waits")
+        .long("\
+            After this time, the request goes to the upstream itself. Its response is not stored. The \
+            time does not count while the first request waits for a free worker or server.")
         .example("fastcgi_cache_lock_timeout 3s;"),
     Directive::new("*_cache_max_range_offset", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
-        .short("from where on ranges are handed on")
-        .long("A range that begins behind this byte is fetched from the upstream and not stored. Without the directive, the whole response is fetched and the range is cut out of it.")
+        .short("sets from which byte on ranges are not stored")
+        .long("\
+            A request for a range that begins after this byte is sent to the upstream, and its response \
+            is not stored. Without the directive, the whole response is fetched and stored, and the \
+            range is taken from it. Use it for long videos.")
         .example("fastcgi_cache_max_range_offset 10m;"),
     Directive::new("*_cache_methods", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "GET | HEAD | POST ...").inherited_as_a_whole().repeats()
         .default("GET HEAD")
-        .short("methods whose responses are stored")
-        .long("GET and HEAD always are. POST is for the rare application that asks questions by it, with a key that has `$request_body` in it. A body that does not fit `client_body_buffer_size` is not part of it: such a request goes past the cache.")
+        .short("sets the methods whose responses are stored")
+        .long("\
+            GET and HEAD are always included. Add POST only for an application that uses POST for \
+            questions which change nothing. The key must then contain `$request_body`, else responses to \
+            POST are not stored. A body that does not fit into `client_body_buffer_size` bypasses the \
+            cache.")
         .example("fastcgi_cache_methods GET HEAD POST;"),
     Directive::new("*_cache_min_uses", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER").inherited()
         .default("1")
-        .short("requests before a response is stored")
-        .long("With 2, a page that is asked for once in `inactive` takes no memory.")
+        .short("sets after how many requests a response is stored")
+        .long("\
+            With 2, a page that is requested only once within the `inactive` time of the zone takes no \
+            memory.")
         .example("fastcgi_cache_min_uses 2;"),
     Directive::new("*_cache_path", &[Context::Http])
         .takes(2, usize::MAX, "PATH keys_zone=NAME:SIZE [memory=SIZE] [max_size=SIZE] [inactive=TIME] [levels=LEVELS] ...").repeats()
-        .short("a cache zone")
-        .long("Names a zone and bounds it. Responses are kept in memory, up to `memory`; without it, `max_size` is the bound where the path is on a file system in memory, else a share of the machine's memory is taken. What was not asked for during `inactive` is dropped. The bound counts everything: bodies, fields, keys, the index. `levels` and other parameters that arrange files are accepted and have no meaning.")
+        .short("defines a cache zone")
+        .long("\
+            Stored responses are kept in memory, not in files. Nothing is kept when the process ends. A \
+            reload keeps everything.\n\n\
+            - `keys_zone=NAME:SIZE`: the name of the zone. The size must be there, and has no effect.\n\
+            - `memory=SIZE`: the limit for everything that is stored: bodies, fields, keys and the \
+            index. When it is reached, responses that have not been used for long are removed.\n\
+            - `max_size=SIZE`: used in place of `memory` if PATH is on a file system in memory, such as \
+            `/dev/shm`.\n\
+            - `inactive=TIME` (default 10m): a response that is not used for this time is removed.\n\n\
+            Without a limit, all zones without one share a quarter of the memory of the machine or of \
+            the control group. `levels` and other parameters for files are accepted and have no effect.")
         .example("fastcgi_cache_path /run/mayfly/cache keys_zone=example:10m memory=64m inactive=10m;"),
     Directive::new("*_cache_purge", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "VALUE ... | METHOD [purge_all] [from ADDRESS | local ...] | ZONE KEY").inherited_as_a_whole().repeats()
-        .short("remove stored responses")
-        .long("With variables: where any is neither empty nor 0, what is stored under the request's key is removed instead of a page being made; a key that ends in `*` removes all that begin so. With a method (`on`: PURGE): the same for that method, `from` the addresses named; `purge_all` removes all of the zone. What is removed is what GET and HEAD have stored, also where `$request_method` is part of the key. `local` stands for this machine itself, where an application tells of changes: a connection by loopback, by a unix socket or from the address that it came to, by a client that names no other one (no `Forwarded`, `X-Forwarded-...`, `X-Real-IP` or `Via` field, no PROXY protocol). A proxy on this machine that adds none of these fields cannot be told from it. With `cache_shared on`, what is stored for the URL is removed in all variants and under both schemes, since applications behind a proxy that speaks TLS purge `http://` addresses. With a zone and a key, as in the well-known module: a location whose every request removes that key.")
+        .takes(1, usize::MAX, "METHOD [purge_all] [from ADDRESS | local ...] | VALUE ... | ZONE KEY").inherited_as_a_whole().repeats()
+        .short("removes stored responses")
+        .long("\
+            A purge removes responses from the cache on request, for example when an editor has changed \
+            a page. The directive has three forms.\n\n\
+            `fastcgi_cache_purge METHOD from ADDRESS ...;` makes requests with this method purge, if \
+            they come from one of the addresses. With `PURGE from 127.0.0.1`, a request `PURGE /page` \
+            from this address removes what is stored for `/page`.\n\n\
+            - `from local` allows programs on the same machine: the connection comes by loopback, by a \
+            unix socket, or from the address to which it was made. A request that names another client \
+            does not count (a field `Forwarded`, `X-Forwarded-...`, `X-Real-IP` or `Via`, or the PROXY \
+            protocol). A proxy on this machine that adds none of these fields is treated like a local \
+            program: do not use `local` behind such a proxy.\n\
+            - `METHOD purge_all` removes all responses of the zone.\n\
+            - `on` means the method PURGE. Without `from`, every client may purge, and a warning says \
+            so.\n\n\
+            `fastcgi_cache_purge VALUE ...;` with variables makes a request purge if at least one value \
+            is neither empty nor `0`. Use it for conditions of your own.\n\n\
+            `fastcgi_cache_purge ZONE KEY;` makes a location in which every request removes the response \
+            with this key, as with the module ngx_cache_purge.\n\n\
+            A purge removes what GET and HEAD have stored under the key of the request, also if the key \
+            contains `$request_method`. If the key ends in `*`, all responses whose keys begin with the \
+            text before it are removed. With `cache_shared on`, a purge removes all variants of the URL, \
+            for `http` and for `https`: an application behind a proxy for TLS often purges the `http` \
+            address.")
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("ask whether a stale response still holds")
-        .long("With `on`, a stale response that has an `ETag` or a `Last-Modified` is validated by `If-None-Match` and `If-Modified-Since`. A 304 makes it fresh again.")
+        .short("asks the upstream whether a stale response is still right")
+        .long("\
+            With `on`, a stale response that has an `ETag` or a `Last-Modified` is validated with \
+            `If-None-Match` and `If-Modified-Since`. If the upstream answers 304, the stored response is \
+            fresh again, and its body is not sent a second time.")
         .example("fastcgi_cache_revalidate on;"),
     Directive::new("*_cache_use_stale", &[Context::Http, Context::Server, Context::Location])
-        .takes(1, usize::MAX, "error | timeout | invalid_header | updating | http_500 | http_503 | http_403 | http_404 | http_429 | off ...").inherited_as_a_whole().repeats()
+        .takes(1, usize::MAX, "error | timeout | invalid_header | updating | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | http_429 | off ...").inherited_as_a_whole().repeats()
         .default("off")
-        .short("when a stale response is better than none")
-        .long("The failures that are bridged with what is stored, however old. `updating` serves it while another request fetches a new one. With `fastcgi_cache_background_update`, nobody waits for that.")
+        .short("sets when a stale response is used")
+        .long("\
+            The values name failures of the upstream. When one of them happens, a stored response is \
+            used, however old it is: `cache_stale` limits its age. `updating` uses a stale response \
+            while another request fetches the new one. `off` never uses one.")
         .example("fastcgi_cache_use_stale error timeout updating http_500 http_503;"),
     Directive::new("*_cache_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "[CODE ... | any] TIME").inherited_as_a_whole().repeats()
-        .short("how long responses are fresh")
-        .long("Codes and a time; without codes 200, 301 and 302; `any` is for all others. Times may be given in milliseconds: 100 ms of freshness turn a thousand requests a second into ten. Fields of the response (`X-Accel-Expires`, `Cache-Control`, `Expires`) go before it unless they are ignored.")
+        .short("sets the lifetime of responses")
+        .long("\
+            The codes are statuses, and the last argument is their lifetime. Without codes, the line \
+            holds for 200, 301 and 302. `any` means all statuses that no other line names. Without any \
+            line, only responses with a lifetime of their own are stored.\n\n\
+            `X-Accel-Expires`, `Cache-Control` and `Expires` of a response come before this directive, \
+            unless `fastcgi_ignore_headers` names them. The time may be in milliseconds: with 100ms, PHP \
+            makes a page at most ten times in a second, whatever the number of requests.")
         .example("fastcgi_cache_valid 200 500ms;"),
     Directive::new("*_no_cache", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "VALUE ...").inherited_as_a_whole().repeats()
-        .short("when not to store a response")
-        .long("Where any of the values is neither empty nor 0, the response is not stored. Usually it has the same values as `fastcgi_cache_bypass`.")
+        .short("sets which responses are not stored")
+        .long("\
+            If at least one value is neither empty nor `0`, the response is not stored. Usually the \
+            values are those of `fastcgi_cache_bypass`.")
         .example("fastcgi_no_cache $cookie_session;"),
     Directive::new("cache_crawler_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")
-        .short("how long pages for crawlers are fresh")
-        .long("With `cache_shared on`, programs that index the web (known by their User-Agent) have copies of their own. Where `*_cache_valid` would give such a copy a shorter lifetime, it is fresh for this time.")
+        .short("sets the lifetime of pages for crawlers")
+        .long("\
+            It needs `cache_shared on`, with which crawlers (known by their User-Agent) get copies of \
+            their own. If `fastcgi_cache_valid` gives such a copy a shorter lifetime, this time is used \
+            instead. Use it so that crawlers, which visit each page once, cost less.")
         .example("cache_crawler_valid 60s;"),
     Directive::new("cache_ignore_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("query arguments that do not count")
-        .long("The arguments named (`*` stands for anything) are left out of the key, so that a link from a newsletter finds the page that is stored. They are removed from a request whose response is for the cache: a script that shows them would show one visitor's to all. Names are compared as PHP reads them, so `utm%5Fsource` and `utm_source[]` count as `utm_source`.")
+        .short("leaves query arguments out of the cache")
+        .long("\
+            The arguments that are named here are not in the key: a link from a newsletter with \
+            `utm_source` finds the stored page. `*` stands for any text. They are also removed from \
+            requests whose responses may be stored, because a script that shows them would show them to \
+            everybody.\n\n\
+            Names are compared as PHP reads them: `utm%5Fsource` and `utm_source[]` count as \
+            `utm_source`.")
         .example("cache_ignore_args utm_* gclid fbclid;"),
     Directive::new("cache_ignore_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("cookies that do not count")
-        .long("The cookies named (`*` at the end stands for anything) neither make a variant under `Vary: Cookie` nor make a condition true. They are removed from a request whose response is for the cache. Analytics cookies belong here.")
+        .short("leaves cookies out of the cache")
+        .long("\
+            The cookies that are named here make no variant under `Vary: Cookie` and make no condition \
+            true (`fastcgi_cache_bypass`). They are removed from requests whose responses may be stored. \
+            `*` in a name stands for any text. Name the cookies of statistics programs. Names are \
+            compared as PHP reads them: `.ga` and `%5Fga` count as `_ga`.")
         .example("cache_ignore_cookies _ga* _pk_*;"),
     Directive::new("cache_key_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("cookies that shape pages for many visitors")
-        .long("With `cache_shared on`: the cookies named (`*` stands for anything), such as the choice of a language, are sent to the application, and pages are stored for each of their values. At most 1,024 bytes of them; a request with more goes past the cache.")
+        .short("stores pages for each value of some cookies")
+        .long("\
+            It needs `cache_shared on`. The cookies that are named here are sent to the application, and \
+            a page is stored for each of their values. Use it for cookies that many visitors share, such \
+            as the choice of a language. `*` stands for any text. A request with more than 1,024 bytes \
+            of such cookies bypasses the cache.")
         .example("cache_key_cookies pll_language;"),
     Directive::new("cache_max_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")
-        .short("the longest that a response is fresh")
-        .long("A stored response is fresh for at most this time, whatever `Cache-Control`, `Expires`, `X-Accel-Expires` or `*_cache_valid` say. For applications that let proxies keep pages for hours and do not tell them of changes. Copies for crawlers may be fresh for `cache_crawler_valid`. Browsers get the fields as the application sent them.")
+        .short("limits the lifetime of all responses")
+        .long("\
+            A stored response is fresh for at most this time, whatever `Cache-Control`, `Expires`, \
+            `X-Accel-Expires` or `fastcgi_cache_valid` say. Use it for applications that allow proxies \
+            to keep pages for hours, but do not purge them after a change. Browsers get the fields as \
+            the application sent them. Copies for crawlers may live as long as `cache_crawler_valid` \
+            says.")
         .example("cache_max_valid 1s;"),
     Directive::new("cache_not_found", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")
-        .short("keep answers that there is no such page")
-        .long("With `cache_shared on`, an answer 404 or 410 to a request that the server has written is fresh for this time, also where the application says `no-cache` or `private`, as many do for errors: the request had nothing of any visitor in it. Whoever asks for wrong addresses again and again does not keep the application busy then. A successful write (POST, PUT, PATCH, DELETE), wherever it goes, drops all of these answers, so that a page that was just made is there. `cache_max_valid` does not bound them. An answer that sets a cookie is not stored.")
+        .short("sets the lifetime of the statuses 404 and 410")
+        .long("\
+            It needs `cache_shared on`. A response with status 404 or 410 is fresh for this time, even \
+            if it says `no-cache` or `private`, as many applications do for errors. Requests for wrong \
+            addresses then do not keep PHP busy. The request that the application got contained nothing \
+            of any visitor.\n\n\
+            A successful POST, PUT, PATCH or DELETE to any address removes all these responses, so that \
+            a new page is visible at once. A response with a cookie is not stored. `cache_max_valid` \
+            does not limit this time.")
         .example("cache_not_found 5m;"),
     Directive::new("cache_personal_args", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME | ~PATTERN ... | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("query arguments of personal pages")
-        .long("With `cache_shared on`: a request with one of the arguments named (`*` stands for anything), or with one whose decoded `name=value` a pattern matches (`~`, or `~*` for any case), goes past the cache. Arguments that `rewrite` makes count as well. Names are compared as PHP reads them.")
+        .short("names query arguments of personal pages")
+        .long("\
+            It needs `cache_shared on`. A request with one of these arguments bypasses the cache. `*` \
+            stands for any text. A value that begins with `~` (case counts) or `~*` (case does not \
+            count) is a pattern for the decoded text `name=value`. Arguments that `rewrite` adds count \
+            as well. Names are compared as PHP reads them.")
         .example(r#"cache_personal_args preview "~^action=(?!view$)";"#),
     Directive::new("cache_personal_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("cookies of visitors who have pages of their own")
-        .long("With `cache_shared on`: a request with one of the cookies named (`*` stands for anything), whatever its value, goes past the cache. Names are compared as PHP reads them: `wordpress.logged_in` counts as `wordpress_logged_in`.")
+        .short("names cookies of visitors with personal pages")
+        .long("\
+            It needs `cache_shared on`. A request with one of these cookies, whatever its value, \
+            bypasses the cache. Name the session cookies of the application. `*` stands for any text. \
+            Names are compared as PHP reads them: `wordpress.logged_in` counts as `wordpress_logged_in`.")
         .example("cache_personal_cookies wordpress_logged_in_* PHPSESSID;"),
     Directive::new("cache_personal_paths", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "PATH | ~PATTERN ... | off").inherited_as_a_whole().repeats()
         .default("off")
-        .short("addresses of personal pages")
-        .long("With `cache_shared on`: a request whose path is one of those named, or below it, or is matched by a pattern (`~`, or `~*` for any case), goes past the cache. The path is tried as received, decoded, and with its dot segments resolved.")
+        .short("names paths of personal pages")
+        .long("\
+            It needs `cache_shared on`. A request for one of these paths, or for a path below it, \
+            bypasses the cache. A value that begins with `~` (case counts) or `~*` (case does not count) \
+            is a pattern. The path is compared in three forms: as received, decoded, and with `.` and \
+            `..` resolved.")
         .example(r#"cache_personal_paths /cart "~*/wp-admin(?:/|$)";"#),
     Directive::new("cache_private", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "COOKIE ... [copies=NUMBER] [size=SIZE] | off").inherited()
         .default("off")
-        .short("a copy for each session")
-        .long("Requests with one of the cookies named (`*` at the end stands for anything) have copies of their own, told apart by the cookies' values. `copies` and `size` bound what one session may keep. Responses that say `private` are then stored for their session alone.")
+        .short("stores pages for each session")
+        .long("\
+            Requests with one of the named cookies get stored copies of their own: the values of these \
+            cookies are part of the key. Responses that say `private` are then stored for this session \
+            only. Use it for pages that the same visitor loads again and again. `*` in a name stands for \
+            any text. Names are compared as PHP reads them.\n\n\
+            `copies` (default 16) and `size` (default 1m) limit what is kept for one session.")
         .example("cache_private PHPSESSID wordpress_logged_in_* copies=16 size=1m;"),
     Directive::new("cache_queue_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "NUMBER | off").inherited()
         .default("off")
-        .short("serve stale when too many wait for PHP")
-        .long("When as many requests wait for PHP, a stale response that is stored is served instead of one more waiting.")
+        .short("uses stale pages when too many requests wait for PHP")
+        .long("\
+            If this number of requests waits for PHP, a stale response is used instead of one more \
+            waiting.")
         .example("cache_queue_stale 20;"),
     Directive::new("cache_read_your_writes", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")
-        .short("visitors see what they have just written")
-        .long("A visitor who sent POST, PUT, PATCH or DELETE is served past the cache for this time, so that a comment or a basket is there at once. A cookie carries it, in their browser alone; everybody else goes on being served from memory.")
+        .short("shows visitors at once what they have written")
+        .long("\
+            After a POST, PUT, PATCH or DELETE, the visitor's requests bypass the cache for this time. A \
+            new comment or a filled basket is visible at once. The server marks the visitor with a \
+            cookie, `mayfly_writer`. Other visitors still get stored pages.")
         .example("cache_read_your_writes 10s;"),
     Directive::new("cache_shared", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("write requests for shared pages anew")
-        .long("With `on`, nothing of a visitor's request that is not in the cache key reaches the application when the answer may be shown to others. Such a request is written by the server: GET, the address without ignored arguments, the host, the scheme, one User-Agent for each class of visitors (desktop, mobile, crawler), one Accept field, the cookies of `cache_key_cookies`, and fields of preference (`Accept`, `Accept-Language`, `Origin`, client hints) once a response for this key has named them in `Vary`. All of it is in the key; `*_cache_key` adds to it. A field that nobody has heard of yet is not sent. Requests that are for one visitor alone go past the cache, are forwarded whole and never stored: those with a body, with credentials in any of many well-known fields, with a personal cookie (`cache_personal_cookies`), argument or path, with a cookie that no directive names (`cache_unknown_cookies`), those that do not accept HTML, scripts that ask for parts of pages, and upgrades to other protocols. A response that turns out not to be for everybody (`private`, `Set-Cookie`, no lifetime) is asked for again with the visitor's own request, whole, where that says more, and so are all that follow for five seconds. The client's address and the time are sent as they are. A write (POST and the like) removes what is stored for its own address at most once in a lifetime, or in ten seconds. Variables made by `set` and by captures are in the key, and so are the server and a location that `if` or a name leads to.")
+        .short("makes stored pages safe to share between visitors")
+        .long("\
+            With `on`, the application gets nothing from a visitor's request that is not in the cache \
+            key, if its response may be shown to other visitors. No visitor can change a page that \
+            others get. `mayfly serve` writes it for every site. Where it is off, `mayfly check` says \
+            what reaches the application and is not in the key.\n\n\
+            The server writes the request to the application itself. Everything in it is also in the \
+            key:\n\n\
+            - the method GET, the scheme, the host, and the path and arguments without those of \
+            `cache_ignore_args`,\n\
+            - one User-Agent for each class of visitors: desktop, mobile, crawler,\n\
+            - one `Accept` field,\n\
+            - the cookies of `cache_key_cookies`,\n\
+            - `Accept`, `Accept-Language`, `Origin` and client hints of the visitor, once a response for \
+            this key has named them in `Vary`.\n\n\
+            The key also contains the text of `fastcgi_cache_key`, variables that `set` and captures \
+            have made, the server, and a location to which an `if` or a name has led. The client's \
+            address is sent, but is not in the key. All other fields are not sent.\n\n\
+            A request that is for one visitor only bypasses the cache. It is sent as the visitor sent \
+            it, and its response is never stored. These are requests with\n\n\
+            - a body, or credentials,\n\
+            - a personal cookie, argument or path (`cache_personal_cookies`, `cache_personal_args`, \
+            `cache_personal_paths`),\n\
+            - a cookie that no directive names (`cache_unknown_cookies`),\n\
+            - an `Accept` field without HTML, a mark that a script asks for a part of a page, or an \
+            upgrade to another protocol.\n\n\
+            If the response turns out to be for one visitor (`private`, `Set-Cookie`, no lifetime), the \
+            server asks again with the visitor's own request, if that contains more. For five seconds, \
+            requests for this page are then sent as the visitors sent them.\n\n\
+            A POST, PUT, PATCH or DELETE removes what is stored for its own address, at most once in the \
+            lifetime of the page or in ten seconds.")
         .example("cache_shared on;"),
     Directive::new("cache_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "TIME [TIME] | off").inherited()
         .default("off")
-        .short("how old a stale page may be at most")
-        .long("A stale response that is stored is shown for at most the first time past its freshness while it is renewed, and for at most the second (without one, the first again) while the upstream fails, has failed within the last 10 seconds, takes longer than `fastcgi_cache_lock_timeout` (where `timeout` is among the reasons of `fastcgi_cache_use_stale`), or too many wait for it (`cache_queue_stale`, a full `queue`). Past the first, visitors wait for the new page, all of them for one; past the second they get what the upstream says. The times bound `fastcgi_cache_use_stale` as well as what a response allows with `stale-while-revalidate` and `stale-if-error`; they allow nothing by themselves. With `off`, as in nginx, a page that nobody asked for in the meantime is shown however old it is, as long as it is kept.")
+        .short("limits the age of stale pages")
+        .long("\
+            The first time is how long after its lifetime a page may be shown while it is renewed. The \
+            second is how long it may be shown while the upstream has trouble. Without a second time, \
+            the first one is used for both. The upstream has trouble if\n\n\
+            - it fails, or has failed within the last 10 seconds,\n\
+            - too many requests wait (`cache_queue_stale`, a full `queue`),\n\
+            - it takes longer than `fastcgi_cache_lock_timeout`, and `timeout` is among the values of \
+            `fastcgi_cache_use_stale`.\n\n\
+            After the first time, visitors wait for the new page, which is fetched once. After the \
+            second, they get what the upstream says.\n\n\
+            The times limit `fastcgi_cache_use_stale`, and `stale-while-revalidate` and `stale-if-error` \
+            of a response. They allow nothing by themselves. With `off`, as in nginx, a stale page may \
+            be shown as long as it is stored.")
         .example("cache_stale 10s 1h;"),
     Directive::new("cache_status_header", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("on")
-        .short("the Cache-Status field")
-        .long("With `on`, responses that the cache had a say in carry the field of RFC 9211: hit or not and why, how long the response stays fresh, whether it was stored.")
+        .short("sets whether responses have the field Cache-Status")
+        .long("\
+            With `on`, a response has this field (RFC 9211) if the cache was asked for it. The field \
+            says whether the response came from the cache, or why not. It also says how long the \
+            response stays fresh, and whether it was stored.")
         .example("cache_status_header off;"),
     Directive::new("cache_store_authorized", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("store responses to requests with a password")
-        .long("With `on`, a request with `Authorization` is no reason against storing. It is right where everybody who has a password sees the same.")
+        .short("stores responses to requests with a password")
+        .long("\
+            With `on`, a request field `Authorization` does not prevent storing. Use it only if \
+            everybody who has a password sees the same pages.")
         .example("cache_store_authorized on;"),
     Directive::new("cache_store_set_cookie", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("store responses that set a cookie")
-        .long("With `on`, such responses are stored without the field `Set-Cookie`. It is right only where no page depends on who asks.")
+        .short("stores responses that set a cookie")
+        .long("\
+            With `on`, such a response is stored without its field `Set-Cookie`. Use it only if no page \
+            depends on the visitor.")
         .example("cache_store_set_cookie on;"),
     Directive::new("cache_unknown_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "bypass | remove").inherited()
         .default("bypass")
-        .short("what a cookie does that no directive names")
-        .long("With `cache_shared on`: `bypass` lets a request with any cookie that no directive names go past the cache, as it may be a session. `remove` is for applications whose cookies are all named: others are not sent when the answer may be shared.")
+        .short("sets what happens to cookies that no directive names")
+        .long("\
+            It needs `cache_shared on`. With `bypass`, a request with such a cookie bypasses the cache, \
+            because the cookie may be a session. With `remove`, such cookies are not sent if the \
+            response may be shared. Use `remove` only if you have named all cookies that matter to the \
+            application.")
         .example("cache_unknown_cookies remove;"),
     Directive::new("slice", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .default("0")
-        .short("fetch and store long responses in parts")
-        .long("Parts of this size are asked for one by one, from the first that the client wants to the last, and each is stored on its own. The upstream must be given `$slice_range` as the field `Range`, the cache key must hold it, and `*_cache_valid` must name 206. A part that does not belong to the same version as the first (its ETag or length differs) breaks the response off. 0 turns it off.")
+        .short("fetches and stores long responses in parts")
+        .long("\
+            The server asks for parts of this size, one after another, from the first to the last that \
+            the client needs. Each part is stored on its own. 0 switches it off. Three other lines are \
+            needed:\n\n\
+            - `$slice_range` must be sent in the field `Range`,\n\
+            - the cache key must contain `$slice_range`,\n\
+            - `fastcgi_cache_valid` must name 206.\n\n\
+            If a part belongs to another version of the file (another ETag or length), the response is \
+            cut off.")
         .example("slice 1m;"),
 ];

@@ -1,4 +1,5 @@
-//! The process as a whole: the `main` and `events` contexts.
+//! Table of the directives of the `main` and `events` contexts, which concern the whole
+//! process.
 
 use super::{Context, Directive};
 
@@ -8,170 +9,227 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "on | off")
         .default("off")
         .ignored("connections are accepted without a lock")
-        .short("take turns at accepting")
-        .long("Threads do not take turns here, so that no connection waits for one that is busy. The line has no effect.")
+        .short("makes nginx's workers take turns at accepting connections")
+        .long("\
+            In nginx, `on` lets one worker at a time accept new connections. Mayfly's threads accept \
+            connections at the same time.")
         .example("accept_mutex off;"),
     Directive::new("accept_mutex_delay", &[Context::Events])
         .takes(1, 1, "TIME")
         .default("500ms")
         .ignored("connections are accepted without a lock")
-        .short("how long to wait for one's turn")
-        .long("It belongs to `accept_mutex`, which has no meaning here.")
+        .short("sets how long a worker of nginx waits for its turn to accept")
+        .long("It belongs to `accept_mutex`, which has no effect in Mayfly.")
         .example("accept_mutex_delay 100ms;"),
     Directive::new("daemon", &[Context::Main])
         .takes(1, 1, "on | off")
         .default("on")
-        .short("go to the background after the start")
-        .long("With `on`, the program leaves the terminal once everything is open and all sockets listen. Service managers that watch the process itself, such as systemd with `Type=notify`, want `off`.")
+        .short("sets whether the server runs in the background")
+        .long("\
+            With `on`, the command returns to the shell when all sockets and logs are open, and the \
+            server runs in the background. With `off`, the server stays in the foreground. Use `off` in \
+            containers and under a service manager that watches the process itself, such as systemd with \
+            `Type=exec`.")
         .example("daemon off;"),
     Directive::new("debug_connection", &[Context::Events])
         .takes(1, 1, "ADDRESS").repeats()
-        .missing("debug lines are switched on for all connections, by `error_log ... debug`")
-        .short("debug lines for some clients")
-        .long("Write `error_log FILE debug` instead: it holds for all connections.")
+        .missing("there are no debug messages")
+        .short("switches debug messages on for some clients")
+        .long("In nginx, the error log has debug messages about clients with these addresses.")
         .example("debug_connection 127.0.0.1;"),
     Directive::new("debug_points", &[Context::Main])
         .takes(1, 1, "abort | stop")
         .ignored("a debugging aid of nginx's authors")
-        .short("stop for a debugger")
-        .long("It stops nginx where its authors want to look at it. Here it has no effect.")
+        .short("stops nginx at an internal error, for its developers")
+        .long("It makes nginx end or wait for a debugger when it finds a mistake in its own state.")
         .example("debug_points abort;"),
     Directive::new("env", &[Context::Main])
         .takes(1, 1, "NAME[=VALUE]").repeats()
-        .short("keep or set a variable of the environment")
-        .long("The environment is cleared at the start, as in nginx, except for what is named here. `NAME=VALUE` sets a variable; `NAME` alone keeps what it was.")
+        .short("keeps or sets an environment variable")
+        .long("\
+            At the start, the server clears its environment, except for `TZ` and the variables that are \
+            named here. `env NAME` keeps the value that the variable had. `env NAME=VALUE` sets a value. \
+            PHP of a `php_pool` has its own list: see `env` in `php_pool`.")
         .example("env TZ=Europe/Berlin;"),
     Directive::new("error_log", &[Context::Main, Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "FILE | stderr | syslog:... [LEVEL]").inherited_as_a_whole().repeats()
         .default("logs/error.log error")
-        .short("where errors are written, and from which level on")
-        .long("The target is a file, `stderr`, or a syslog server. The level is the least severe that is written: `debug`, `info`, `notice`, `warn`, `error`, `crit`, `alert` or `emerg`. Several lines at one level write to several targets. A relative path starts at the prefix.")
+        .short("sets where errors are logged, and from which level on")
+        .long("\
+            The first argument is a file, `stderr`, or a syslog server. The second is the lowest level \
+            that is logged. From the lowest to the highest, the levels are `debug`, `info`, `notice`, \
+            `warn`, `error`, `crit`, `alert` and `emerg`. Mayfly writes no messages of level `debug` \
+            yet.\n\n\
+            Several lines at one level of the configuration log to several targets. A relative path \
+            starts at the prefix (`-p`).")
         .example("error_log /var/log/mayfly/error.log warn;"),
     Directive::new("events", &[Context::Main])
         .takes(0, 0, "{ ... }").block()
-        .short("how connections are processed")
-        .long("A block for tuning how nginx's workers wait for events. It may be empty or absent: the best method is always used.")
+        .short("holds settings for connections, as nginx groups them")
+        .long("\
+            The block may be empty or absent. All its directives are accepted, and none has an effect: \
+            Mayfly always uses the best method of the system to wait for events.")
         .example("events { worker_connections 1024; }"),
     Directive::new("http", &[Context::Main])
         .takes(0, 0, "{ ... }").block()
-        .short("everything about serving HTTP")
-        .long("Holds the servers and what they share: caches, maps, log formats, upstream groups. What is written here holds in all servers unless they say otherwise.")
+        .short("holds the servers, and what they share")
+        .long("\
+            The block contains the `server` blocks and what they share: cache zones, maps, log formats, \
+            upstream groups. Most directives in it hold for all servers, unless a server or location has \
+            a line of its own.")
         .example("http { server { listen 8080; root /var/www; } }"),
     Directive::new("load_module", &[Context::Main])
         .takes(1, 1, "FILE").repeats()
         .ignored("modules of nginx cannot be loaded; what Mayfly has of them is built in")
-        .short("load a dynamic module")
-        .long("Modules compiled for nginx cannot be loaded. The line is accepted, because distributions put it in front of everything; a directive of a module that Mayfly lacks is an error where it is used.")
+        .short("loads a dynamic module of nginx")
+        .long("\
+            The line is accepted because the packages of many distributions write it at the beginning of \
+            their configuration. If the module has a directive that Mayfly does not know, the line with \
+            that directive is an error.")
         .example("load_module modules/ngx_http_image_filter_module.so;"),
     Directive::new("lock_file", &[Context::Main])
         .takes(1, 1, "FILE")
         .ignored("connections are accepted without a lock")
-        .short("file for locks between processes")
-        .long("nginx needs it where processes take turns at accepting connections. Threads here need no such lock.")
+        .short("names the lock file of nginx's processes")
+        .long("\
+            In nginx, processes take turns at accepting connections with this file. Mayfly has one \
+            process that serves, and needs no such file.")
         .example("lock_file /run/nginx.lock;"),
     Directive::new("master_process", &[Context::Main])
         .takes(1, 1, "on | off")
         .default("on")
         .ignored("Mayfly has no separate master process: one process serves with several threads")
-        .short("run a master and workers")
-        .long("In nginx, `off` puts everything into one process for debugging. Here there is one process in any case.")
+        .short("sets whether nginx runs a master and worker processes")
+        .long("\
+            In nginx, `off` puts everything into one process, for debugging. In Mayfly, one process \
+            serves with several threads in any case.")
         .example("master_process on;"),
     Directive::new("multi_accept", &[Context::Events])
         .takes(1, 1, "on | off")
         .default("off")
-        .ignored("a thread accepts what is there")
-        .short("accept several connections at once")
-        .long("A thread that is woken accepts what is there. The line has no effect.")
+        .ignored("a thread that wakes up accepts all connections that wait")
+        .short("sets whether a worker accepts several connections at once")
+        .long("In nginx, `off` accepts one connection each time a worker wakes up.")
         .example("multi_accept on;"),
     Directive::new("pcre_jit", &[Context::Main])
         .takes(1, 1, "on | off")
         .default("off")
         .ignored("patterns are always compiled to machine code where the machine allows it")
-        .short("compile patterns to machine code")
-        .long("Patterns are always compiled where the machine allows it. The line has no effect.")
+        .short("compiles patterns to machine code")
+        .long("In nginx, `on` makes patterns faster. In Mayfly, this is always done.")
         .example("pcre_jit on;"),
     Directive::new("pid", &[Context::Main])
         .takes(1, 1, "FILE")
         .default("logs/mayfly.pid")
-        .short("where the process number is written")
-        .long("The file is written once all sockets listen, and removed at the end. A relative path starts at the prefix (`-p`). `mayfly -s reload` reads it to find the process.")
+        .short("sets the file for the process number")
+        .long("\
+            The file is written when all sockets listen, and is removed at the end. `mayfly -s reload` \
+            and the other signals read it to find the process. A relative path starts at the prefix \
+            (`-p`).")
         .example("pid /run/mayfly.pid;"),
     Directive::new("thread_pool", &[Context::Main])
         .takes(2, 3, "NAME threads=NUMBER [max_queue=NUMBER]").repeats()
-        .ignored("files are read by threads that Mayfly manages itself")
-        .short("a named pool of threads for reading files")
-        .long("Mayfly sizes its threads for files itself. The line is accepted so that `aio threads` can stay in a file.")
+        .ignored("files are read by the threads that serve")
+        .short("defines a pool of threads for reading files")
+        .long("The line is accepted so that `aio threads=NAME` may stay in a configuration.")
         .example("thread_pool default threads=32;"),
     Directive::new("timer_resolution", &[Context::Main])
         .takes(1, 1, "TIME")
-        .ignored("the clock costs no system call here")
-        .short("how often the clock is read")
-        .long("Reading the clock costs next to nothing on today's systems. The line has no effect.")
+        .ignored("reading the clock costs almost nothing")
+        .short("sets how often nginx reads the clock")
+        .long("In nginx, it saves system calls by reading the clock less often.")
         .example("timer_resolution 100ms;"),
     Directive::new("use", &[Context::Events])
         .takes(1, 1, "METHOD")
         .ignored("the best method of the system is always used")
-        .short("the method of waiting for events")
-        .long("Mayfly uses epoll on Linux and the best method elsewhere. The line has no effect.")
+        .short("chooses the method to wait for events")
+        .long("Mayfly uses epoll on Linux.")
         .example("use epoll;"),
     Directive::new("user", &[Context::Main])
         .takes(1, 2, "NAME [GROUP]")
-        .short("who the server becomes after binding its sockets")
-        .long("Started by root, the server opens its sockets and logs and then gives up its rights for those of this user. The group is the user's own unless a second name is given. Without the directive it takes an account that nothing else uses: `mayfly` where there is one, else a number without a name (65519 or below), which also has the group of `www-data` so that it may read sites; files that the server makes then belong to that number, so name a user where they shall stay (`proxy_store`). PHP of a `php_pool` runs as another account. Started by anybody else, the directive has no effect.")
+        .short("sets the account that serves")
+        .long("\
+            When root starts the server, a parent process with root's rights opens sockets and logs, and \
+            the process that serves runs as this account. The second argument is its group. Without it, \
+            the account's own group is used. When another account starts the server, the directive has \
+            no effect.\n\n\
+            Without the directive, the server uses an account that nothing else uses: `mayfly` where it \
+            exists, else a number without a name (65519, or the next lower one that is free). It is also \
+            given the group of `www-data`, so that it can read sites. Name an account if the server \
+            writes files that must stay, for example with `proxy_store`: they belong to this account.\n\n\
+            PHP of a `php_pool` runs as another account, which `user` in `php_pool` names. Do not use \
+            the same account for both: a script could then end the server. See \
+            [security.md](security.md).")
         .example("user www-data;"),
     Directive::new("worker_aio_requests", &[Context::Events])
         .takes(1, 1, "NUMBER")
         .default("32")
-        .ignored("files are read by threads that Mayfly manages itself")
-        .short("outstanding operations on files")
-        .long("Threads for files are managed by Mayfly itself. The line has no effect.")
+        .ignored("files are read by the threads that serve")
+        .short("limits outstanding file operations of a worker")
+        .long("In nginx, it limits operations with `aio` and epoll.")
         .example("worker_aio_requests 64;"),
     Directive::new("worker_connections", &[Context::Events])
         .takes(1, 1, "NUMBER")
         .default("512")
-        .ignored("the limit on open files is the only limit")
-        .short("connections of one worker")
-        .long("nginx reserves memory for as many connections. Here a connection takes memory when it comes, and the limit on open files (`worker_rlimit_nofile`) is the only limit.")
+        .ignored("only the limit on open files bounds the number of connections")
+        .short("limits the connections of one worker")
+        .long("\
+            nginx reserves memory for this number of connections. Mayfly takes memory when a connection \
+            arrives. To allow more connections, raise `worker_rlimit_nofile`.")
         .example("worker_connections 1024;"),
     Directive::new("worker_cpu_affinity", &[Context::Main])
         .takes(1, usize::MAX, "auto [MASK] | MASK ...")
-        .missing("threads are placed by the kernel")
-        .short("bind workers to processors")
-        .long("The kernel places threads, which it does well. The line is accepted so that files written for nginx load.")
+        .missing("the kernel decides which processor runs a thread")
+        .short("binds workers to processors")
+        .long("\
+            In nginx, each worker runs on the processors of its mask only. To bind the whole server, use \
+            `taskset`, `numactl` or `CPUAffinity=` of systemd.")
         .example("worker_cpu_affinity auto;"),
     Directive::new("worker_priority", &[Context::Main])
         .takes(1, 1, "NUMBER")
         .default("0")
-        .missing("priority is set by the service manager")
-        .short("scheduling priority")
-        .long("Priorities are set by the service manager, for all threads alike.")
+        .missing("the service manager sets the priority")
+        .short("sets the scheduling priority of workers")
+        .long("In nginx, it works like the command `nice`. Use `Nice=` of systemd.")
         .example("worker_priority -5;"),
     Directive::new("worker_processes", &[Context::Main])
         .takes(1, 1, "NUMBER | auto")
         .default("1")
-        .short("how many threads serve connections")
-        .long("A thread serves many connections, so that more threads than cores gain nothing. `auto` takes as many as there are cores. The cache and the connections to PHP are shared by all threads.")
+        .short("sets the number of threads that serve")
+        .long("\
+            `auto` starts one thread for each processor. More threads than processors do not help, \
+            because one thread serves many connections. All threads share the cache and the connections \
+            to PHP. A new number takes effect at the next start, not with a reload.")
         .example("worker_processes auto;"),
     Directive::new("worker_rlimit_core", &[Context::Main])
         .takes(1, 1, "SIZE")
-        .missing("core dumps are limited by the service manager")
-        .short("size of core dumps")
-        .long("Core dumps are a matter of the service manager here. The line is accepted so that files written for nginx load.")
+        .missing("the service manager sets this limit")
+        .short("limits the size of core dumps")
+        .long("In nginx, it changes the limit `RLIMIT_CORE` of workers. Use `LimitCORE=` of systemd.")
         .example("worker_rlimit_core 500m;"),
     Directive::new("worker_rlimit_nofile", &[Context::Main])
         .takes(1, 1, "NUMBER")
-        .short("how many files and connections may be open")
-        .long("Raises the process's limit on open files. Each client, each connection to PHP and each file being sent counts one.")
+        .short("sets how many files and connections may be open")
+        .long("\
+            It changes the limit on open files of the process. Each connection to a client, each \
+            connection to PHP and each file that is being sent counts as one. Raise it for a server with \
+            many clients. A new number takes effect at the next start, not with a reload.")
         .example("worker_rlimit_nofile 65535;"),
     Directive::new("worker_shutdown_timeout", &[Context::Main])
         .takes(1, 1, "TIME")
-        .short("how long a graceful stop may take")
-        .long("When the server is told to quit or to reload, requests that are under way go on. Those that are not finished after this time are cut off. Without the directive they may take as long as they like.")
+        .short("limits the time of a graceful stop")
+        .long("\
+            When the server is told to stop gracefully (`-s quit`), requests under way may finish. After \
+            this time their connections are closed. Without the directive there is no limit.\n\n\
+            A reload does not close connections. There, the time bounds only tunnels (WebSocket) that \
+            began before it.")
         .example("worker_shutdown_timeout 30s;"),
     Directive::new("working_directory", &[Context::Main])
         .takes(1, 1, "DIRECTORY")
-        .ignored("no path depends on it")
-        .short("where the process works")
-        .long("In nginx it says where core dumps go. Here paths begin at the prefix or the configuration's folder, and the process stays where it was started.")
+        .ignored("no path depends on the working directory")
+        .short("sets the working directory of nginx's workers")
+        .long("\
+            In nginx, core dumps are written there. In Mayfly, relative paths start at the prefix or at \
+            the folder of the configuration.")
         .example("working_directory /var/lib/mayfly;"),
 ];

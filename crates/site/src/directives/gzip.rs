@@ -1,4 +1,4 @@
-//! Compression.
+//! Table of the `gzip*` directives and `gunzip`.
 
 use super::{Context, Directive};
 
@@ -7,91 +7,109 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("gunzip", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("uncompress for clients that need it")
-        .long("A response that comes compressed is sent plain to clients that do not accept it so.")
+        .short("decompresses responses for clients that do not accept gzip")
+        .long("\
+            It has an effect on responses that are compressed already, such as those of upstreams and of \
+            `memcached_gzip_flag`.")
         .example("gunzip on;"),
     Directive::new("gunzip_buffers", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 2, "NUMBER SIZE").inherited()
         .ignored("Mayfly sizes its buffers itself")
-        .short("memory for uncompressing")
-        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .short("sets the memory for decompressing")
+        .long("In nginx, it is the number and size of the buffers.")
         .example("gunzip_buffers 32 4k;"),
     Directive::new("gzip", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("compress responses")
-        .long("Compresses for clients that accept it, by the rules of the directives below. Responses that are compressed already are left alone.")
+        .short("compresses responses with gzip")
+        .long("\
+            Responses are compressed for clients that accept gzip. The other directives of this section \
+            choose which ones. Responses that are compressed already are not changed.")
         .example("gzip on;"),
     Directive::new("gzip_buffers", &[Context::Http, Context::Server, Context::Location])
         .takes(2, 2, "NUMBER SIZE").inherited()
         .ignored("Mayfly sizes its buffers itself")
-        .short("memory for compressing")
-        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .short("sets the memory for compressing")
+        .long("In nginx, it is the number and size of the buffers.")
         .example("gzip_buffers 16 8k;"),
     Directive::new("gzip_comp_level", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "LEVEL").inherited()
         .default("1")
-        .short("how hard to compress")
-        .long("1 is fast, 9 is small; beyond 6 little is gained.")
+        .short("sets the level of compression")
+        .long("1 is the fastest, 9 gives the smallest result. Levels above 6 gain little.")
         .example("gzip_comp_level 5;"),
     Directive::new("gzip_disable", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "PATTERN ... | msie6").inherited_as_a_whole().repeats()
-        .short("clients that get plain responses")
-        .long("Patterns for `User-Agent`. `msie6` stands for old Internet Explorer.")
+        .short("names clients that get no compressed responses")
+        .long("\
+            The values are patterns for the request field `User-Agent`. Case does not count. `msie6` \
+            means old versions of Internet Explorer.")
         .example(r#"gzip_disable "msie6";"#),
     Directive::new("gzip_hash", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .ignored("a tuning knob of nginx's compressor")
-        .short("memory of the compressor")
-        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .short("sets the memory of nginx's compressor")
+        .long("It is a setting for developers of nginx.")
         .example("gzip_hash 64k;"),
     Directive::new("gzip_http_version", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "1.0 | 1.1").inherited()
         .default("1.1")
-        .short("oldest version that gets compressed responses")
-        .long("Clients with HTTP/1.0 get plain ones unless it says `1.0`.")
+        .short("sets the oldest version of HTTP for compressed responses")
+        .long("With the default, clients with HTTP/1.0 get responses that are not compressed.")
         .example("gzip_http_version 1.0;"),
     Directive::new("gzip_min_length", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "LENGTH").inherited()
         .default("20")
-        .short("smallest response to compress")
-        .long("Looks at `Content-Length`; a response without it is compressed.")
+        .short("sets the size of the smallest response that is compressed")
+        .long("\
+            The size is the one in the field `Content-Length`. A response without this field is \
+            compressed.")
         .example("gzip_min_length 1000;"),
     Directive::new("gzip_no_buffer", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
         .ignored("Mayfly sizes its buffers itself")
-        .short("hand compressed bytes on at once")
-        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .short("sends compressed data at once")
+        .long("It is a setting for developers of nginx.")
         .example("gzip_no_buffer on;"),
     Directive::new("gzip_proxied", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "off | expired | no-cache | no-store | private | no_last_modified | no_etag | auth | any ...").inherited_as_a_whole().repeats()
         .default("off")
-        .short("compress for proxies")
-        .long("Requests with a `Via` field come from a proxy. `any` compresses for all of them, other words for some responses.")
+        .short("sets whether responses to requests from proxies are compressed")
+        .long("\
+            A request comes from a proxy if it has the field `Via`. With `any`, all responses are \
+            compressed. With `auth`, those to requests with `Authorization`. The other words compress \
+            responses with a field that keeps proxies from storing them: `expired`, `no-cache`, \
+            `no-store` and `private`; or without a field: `no_last_modified` and `no_etag`.")
         .example("gzip_proxied any;"),
     Directive::new("gzip_static", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off | always").inherited()
         .default("off")
-        .short("send compressed files that are there")
-        .long("With `on`, `a.css.gz` is sent for `a.css` to clients that accept it; with `always`, to all.")
+        .short("sends files that were compressed beforehand")
+        .long("\
+            With `on`, `a.css.gz` is sent for `a.css` to clients that accept gzip. With `always`, it is \
+            sent to all clients. You have to make the compressed files yourself.")
         .example("gzip_static on;"),
     Directive::new("gzip_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ... | *").inherited_as_a_whole().repeats()
         .default("text/html")
-        .short("types to compress")
-        .long("`text/html` always counts; `*` is all. Pictures and archives gain nothing.")
+        .short("sets the media types that are compressed")
+        .long("\
+            `text/html` is always included. `*` means all types. Pictures, videos and archives are \
+            compressed already.")
         .example("gzip_types text/css application/javascript application/json image/svg+xml;"),
     Directive::new("gzip_vary", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("say that the response depends on Accept-Encoding")
-        .long("With `on`, responses carry `Vary: Accept-Encoding`, so that caches keep both forms apart.")
+        .short("adds Vary: Accept-Encoding to responses")
+        .long("\
+            With `on`, caches between the server and the client keep compressed and other responses \
+            apart. It has an effect on `brotli` and `zstd` too.")
         .example("gzip_vary on;"),
     Directive::new("gzip_window", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "SIZE").inherited()
         .ignored("a tuning knob of nginx's compressor")
-        .short("memory of the compressor")
-        .long("Mayfly sizes its buffers itself. The line has no effect.")
+        .short("sets the memory of nginx's compressor")
+        .long("It is a setting for developers of nginx.")
         .example("gzip_window 32k;"),
 ];

@@ -1,4 +1,4 @@
-//! Fields added to responses, and their charset.
+//! Table of directives that add something to responses: fields, charsets, other bodies.
 
 use super::{Context, Directive};
 
@@ -6,62 +6,89 @@ use super::{Context, Directive};
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("add_after_body", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "PATH").inherited()
-        .short("append what another path of this site says")
-        .long("The body of a subrequest follows the response's own. Holds for responses with status 200 of the types in `addition_types`; an empty value takes an inherited one away.")
+        .short("adds another path of this site after the body")
+        .long("\
+            The body of a subrequest to the path follows the body of the response. It holds for \
+            responses with status 200 and a type from `addition_types`. An empty value removes an \
+            inherited one.")
         .example("add_after_body /footer.html;"),
     Directive::new("add_before_body", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "PATH").inherited()
-        .short("prepend what another path of this site says")
-        .long("As `add_after_body`, ahead of the response's own body.")
+        .short("adds another path of this site before the body")
+        .long("It works like `add_after_body`, before the body of the response.")
         .example("add_before_body /header.html;"),
     Directive::new("add_header", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats()
-        .short("add a field to responses")
-        .long("Holds for 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308, with `always` for all. The value may have variables; an empty value adds nothing. One line at a level replaces all inherited ones.")
+        .short("adds a field to responses")
+        .long("\
+            The field is added if the status is 200, 201, 204, 206, 301, 302, 303, 304, 307 or 308. With \
+            `always`, it is added to all responses. The value may contain variables. A field with an \
+            empty value is not added. If a level has one line or more, nothing is inherited from the \
+            outer levels.")
         .example("add_header X-Cache $upstream_cache_status always;"),
     Directive::new("add_trailer", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(2, 3, "NAME VALUE [always]").inherited_as_a_whole().repeats()
-        .short("add a field behind the body")
-        .long("As `add_header`, for what is known only at the end. It needs a chunked response.")
+        .short("adds a field after the body of responses")
+        .long("\
+            It works like `add_header`, for values that are known only when the body has been sent. It \
+            has an effect on chunked responses only.")
         .example("add_trailer X-Time $request_time;"),
     Directive::new("addition_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
         .default("text/html")
-        .short("types that something is added to")
-        .long("For `add_before_body` and `add_after_body`. `*` is all.")
+        .short("sets the media types for add_before_body and add_after_body")
+        .long("Only responses with one of these types are changed. `*` means all types.")
         .example("addition_types text/html text/plain;"),
     Directive::new("charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "NAME | off").inherited()
         .default("off")
-        .short("the charset of text responses")
-        .long("Added to `Content-Type` of the types in `charset_types`. Where `source_charset` names another one, the body is converted by a `charset_map`.")
+        .short("sets the charset of text responses")
+        .long("\
+            It is added to the field `Content-Type` of responses with a type from `charset_types`. If \
+            `source_charset` names another charset, the body is converted, for which a `charset_map` is \
+            needed.")
         .example("charset utf-8;"),
     Directive::new("charset_map", &[Context::Http])
         .takes(2, 2, "CHARSET CHARSET { CODE CODE; ... }").entries().repeats()
-        .short("a table between two charsets")
-        .long("Codes are in hexadecimal. The first charset has single bytes, the second single bytes too, or it is utf-8. The table serves both ways. Bytes from 80 without a line become `?`; characters of utf-8 without one become `&#NUMBER;`.")
+        .short("defines a table to convert one charset into another")
+        .long("\
+            Each entry is a code of the first charset and a code of the second, in hexadecimal. The \
+            first charset has one byte for each character. The second one has too, or is utf-8. The \
+            table is used in both directions. A byte from 80 on without an entry becomes `?`. A \
+            character of utf-8 without an entry becomes `&#NUMBER;`.")
         .example("charset_map koi8-r utf-8 { C0 D18E; C1 D0B0; }"),
     Directive::new("charset_types", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "TYPE ...").inherited_as_a_whole().repeats()
         .default("text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml")
-        .short("types that get a charset")
-        .long("`text/html` always counts; `*` is all.")
+        .short("sets the media types that get a charset")
+        .long("`text/html` is always included. `*` means all types.")
         .example("charset_types text/css application/json;"),
     Directive::new("expires", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 2, "[modified] TIME | epoch | max | off").inherited()
         .default("off")
-        .short("how long browsers may keep a response")
-        .long("Sets `Expires` and `Cache-Control`. A time counts from now, with `modified` from the last change of the file, with `@` it is a time of day; a negative one forbids keeping. `max` is ten years, `epoch` never, `off` adds nothing.")
+        .short("sets how long browsers may keep a response")
+        .long("\
+            It sets the fields `Expires` and `Cache-Control`:\n\n\
+            - a time: from now on; a negative time forbids keeping the response,\n\
+            - `modified` and a time: from the modification time of the file on,\n\
+            - `@15h30m`: until this time of the day,\n\
+            - `max`: ten years,\n\
+            - `epoch`: the response must not be kept,\n\
+            - `off`: no field is added.\n\n\
+            The value may be a variable.")
         .example("expires 30d;"),
     Directive::new("override_charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("add the charset to upstreams' responses too")
-        .long("With `on`, the charset that an upstream named is replaced.")
+        .short("sets whether charset replaces the one of an upstream")
+        .long("With `on`, `charset` also holds for responses of upstreams that name a charset themselves.")
         .example("override_charset on;"),
     Directive::new("source_charset", &[Context::Http, Context::Server, Context::Location, Context::LocationIf])
         .takes(1, 1, "NAME").inherited()
-        .short("the charset that responses are in")
-        .long("Where `charset` names another, the body is converted by a `charset_map` of the two. Files to 1 MB are converted in memory, so that ranges of them work; longer ones as they are sent.")
+        .short("sets the charset in which responses are written")
+        .long("\
+            If `charset` names another one, the body is converted with the `charset_map` of the two. \
+            Bodies up to 1 MB are converted in memory and keep their length and ranges. Longer bodies, \
+            and those of upstreams, are converted while they are sent.")
         .example("source_charset utf-8;"),
 ];

@@ -1,4 +1,4 @@
-//! Access logs.
+//! Table of directives about access logs.
 
 use super::{Context, Directive};
 
@@ -7,19 +7,34 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("access_log", &[Context::Http, Context::Server, Context::Location, Context::LocationIf, Context::LimitExcept])
         .takes(1, usize::MAX, "PATH [FORMAT] [buffer=SIZE] [gzip[=LEVEL]] [flush=TIME] [if=CONDITION] | off").inherited_as_a_whole().repeats()
         .default("logs/access.log combined")
-        .short("where requests are logged")
-        .long("A file, `stderr`, or a syslog server, and a format of `log_format`. `buffer` writes many lines at once, after `flush` at the latest; `gzip` compresses them. `if` logs only where its value is neither empty nor 0. Variables in the path make several files. `off` writes none.")
+        .short("sets where requests are logged")
+        .long("\
+            The target is a file, `stderr`, or `syslog:` with its parameters. The format is a name from \
+            `log_format`. `off` logs nothing at this level.\n\n\
+            - `buffer=SIZE` collects lines and writes them together, at the latest after the time of \
+            `flush`.\n\
+            - `gzip` compresses the file. It needs a program such as `zcat` to read.\n\
+            - `if=CONDITION` logs only if the value is neither empty nor `0`.\n\n\
+            The path may contain variables: one line then writes several files, and cannot be buffered.")
         .example("access_log /var/log/mayfly/access.log combined buffer=64k flush=1s;"),
     Directive::new("log_format", &[Context::Http])
         .takes(2, usize::MAX, "NAME [escape=default | json | none] TEXT ...").repeats()
         .default(r#"combined "...""#)
-        .short("what a line of an access log says")
-        .long("A name and a text with variables; several texts are joined. Unsafe characters are escaped, with `escape=json` so that the line may be JSON. `combined` is predefined.")
+        .short("defines the format of an access log")
+        .long("\
+            The format has a name and a text with variables. Several texts are joined. `combined` is \
+            predefined.\n\n\
+            `escape=default` replaces unsafe characters by `\\xXX`, `escape=json` makes values valid in \
+            JSON strings, and `escape=none` changes nothing.")
         .example(r#"log_format timed '$remote_addr "$request" $status $request_time $upstream_cache_status';"#),
     Directive::new("open_log_file_cache", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 4, "max=NUMBER [inactive=TIME] [min_uses=NUMBER] [valid=TIME] | off").inherited()
         .default("off")
-        .short("keep logs with variable names open")
-        .long("Counts for `access_log` with variables in its path. `max` bounds their number.")
+        .short("keeps log files with variables in their names open")
+        .long("\
+            It has an effect on `access_log` with variables in the path. `max` limits the number of open \
+            files. A file is kept open once it was used `min_uses` times within `inactive`. It is closed \
+            when it is not used for `inactive`. After `valid`, the server checks that the file still \
+            exists.")
         .example("open_log_file_cache max=100 inactive=20s valid=1m;"),
 ];

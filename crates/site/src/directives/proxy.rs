@@ -1,5 +1,5 @@
-//! HTTP upstreams: what only `proxy_*` has. What it shares with FastCGI stands
-//! in `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
+//! Table of the directives that only `proxy_*` has. Those that it shares with FastCGI are in
+//! `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
 
 use super::{Context, Directive};
 
@@ -10,135 +10,179 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("proxy_cookie_domain", EVERYWHERE)
         .takes(1, 2, "off | DOMAIN REPLACEMENT").inherited_as_a_whole().repeats()
         .default("off")
-        .short("write the domain of cookies anew")
-        .long("Where the `domain` of a `Set-Cookie` is DOMAIN, the replacement is sent. Case and a dot at the beginning do not count. After `~`, DOMAIN is a pattern, whose groups may stand in the replacement. The first line that fits counts.")
+        .short("changes the domain of cookies")
+        .long("\
+            If the attribute `domain` of a `Set-Cookie` is DOMAIN, it becomes the replacement. Case and \
+            a dot at the beginning do not count. After `~`, DOMAIN is a pattern, and the replacement may \
+            contain its groups. The first line that matches is used.")
         .example("proxy_cookie_domain localhost example.org;"),
     Directive::new("proxy_cookie_flags", EVERYWHERE)
         .takes(1, usize::MAX, "off | COOKIE [FLAG ...]").inherited_as_a_whole().repeats()
         .default("off")
-        .short("add flags to cookies, or take them off")
-        .long("`secure`, `httponly`, `samesite=strict`, `samesite=lax` and `samesite=none` are added, `nosecure`, `nohttponly` and `nosamesite` take a flag off. COOKIE is a name, or a pattern after `~`. The first line that fits counts.")
+        .short("adds flags to cookies or removes them")
+        .long("\
+            `secure`, `httponly`, `samesite=strict`, `samesite=lax` and `samesite=none` add a flag. \
+            `nosecure`, `nohttponly` and `nosamesite` remove one. COOKIE is a name, or a pattern after \
+            `~`. The first line that matches is used.")
         .example("proxy_cookie_flags session secure httponly samesite=lax;"),
     Directive::new("proxy_cookie_path", EVERYWHERE)
         .takes(1, 2, "off | PATH REPLACEMENT").inherited_as_a_whole().repeats()
         .default("off")
-        .short("write the path of cookies anew")
-        .long("Where the `path` of a `Set-Cookie` begins with PATH, that part is replaced. After `~`, or `~*` without regard to case, PATH is a pattern for the whole, whose groups may stand in the replacement. The first line that fits counts.")
+        .short("changes the path of cookies")
+        .long("\
+            If the attribute `path` of a `Set-Cookie` begins with PATH, this part becomes the \
+            replacement. After `~` (case counts) or `~*` (case does not count), PATH is a pattern for \
+            the whole attribute, and the replacement may contain its groups. The first line that matches \
+            is used.")
         .example("proxy_cookie_path /app/ /;"),
     Directive::new("proxy_headers_hash_bucket_size", EVERYWHERE)
         .takes(1, 1, "SIZE").inherited()
         .default("64")
         .ignored("Mayfly sizes its tables itself")
-        .short("size of a table")
-        .long("Mayfly sizes its tables itself. The line has no effect.")
+        .short("sets the size of nginx's table for proxy_set_header")
+        .long("The line may be removed. Tables in Mayfly always have the size that they need.")
         .example("proxy_headers_hash_bucket_size 128;"),
     Directive::new("proxy_headers_hash_max_size", EVERYWHERE)
         .takes(1, 1, "SIZE").inherited()
         .default("512")
         .ignored("Mayfly sizes its tables itself")
-        .short("size of a table")
-        .long("Mayfly sizes its tables itself. The line has no effect.")
+        .short("sets the size of nginx's table for proxy_set_header")
+        .long("The line may be removed. Tables in Mayfly always have the size that they need.")
         .example("proxy_headers_hash_max_size 1024;"),
     Directive::new("proxy_http_version", EVERYWHERE)
         .takes(1, 1, "1.0 | 1.1").inherited()
         .default("1.1")
-        .short("the version of HTTP spoken to the upstream")
-        .long("With 1.1, connections are kept for the next request, and bodies of unknown length are sent as they come.")
+        .short("sets the version of HTTP for requests to the upstream")
+        .long("\
+            With 1.1, connections are kept for further requests, and a body of unknown length can be \
+            sent in chunks. Use 1.0 only for servers that do not support 1.1.")
         .example("proxy_http_version 1.0;"),
     Directive::new("proxy_method", EVERYWHERE)
         .takes(1, 1, "METHOD").inherited()
-        .short("the method of requests to the upstream")
-        .long("It is sent in place of the client's. Variables may be used.")
+        .short("sets the method of requests to the upstream")
+        .long("It replaces the client's method. The value may contain variables.")
         .example("proxy_method POST;"),
     Directive::new("proxy_pass", &[Context::Location, Context::LocationIf, Context::LimitExcept])
         .takes(1, 1, "URL")
-        .short("hand requests to an HTTP server")
-        .long("`http://` or `https://`, then a host or the name of an `upstream`, a port, and a path. `http://unix:PATH:` leads to a socket. With a path, it replaces the part of the request's path that the location names; without one, the request's target is sent as it came. Where variables are used, a path is sent as it is. It is not inherited, except by an `if` in its location.")
+        .short("sends requests to an HTTP server")
+        .long("\
+            The URL begins with `http://` or `https://`. Then follow a host or the name of an `upstream` \
+            block, a port, and a path. `http://unix:/run/app.sock:/` names a unix socket.\n\n\
+            - Without a path, the request target is sent as the client sent it.\n\
+            - With a path, even if it is only `/`, this path replaces the part of the request path that \
+            the location names.\n\
+            - If the URL contains variables, its path is sent as it is.\n\n\
+            The directive is not inherited, except by an `if` in its location.")
         .example("proxy_pass http://127.0.0.1:8080;"),
     Directive::new("proxy_pass_trailers", EVERYWHERE)
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("pass fields that follow a body")
-        .long("With `on`, trailer fields of the upstream's response are sent to the client. The upstream must be asked for them: `proxy_set_header Connection te; proxy_set_header TE trailers;`.")
+        .short("sends fields after the response body to the client")
+        .long("\
+            With `on`, trailer fields of the upstream's response are sent to the client. The upstream \
+            sends them only if it is asked to: add `proxy_set_header Connection te; proxy_set_header TE \
+            trailers;`.")
         .example("proxy_pass_trailers on;"),
     Directive::new("proxy_redirect", EVERYWHERE)
         .takes(1, 2, "default | off | REDIRECT REPLACEMENT").inherited_as_a_whole().repeats()
         .default("default")
-        .short("write redirects of the upstream anew")
-        .long("Where `Location` or the URL of `Refresh` begins with REDIRECT, that part is replaced. `default` stands for the URL of `proxy_pass` and the location's own path. After `~`, or `~*` without regard to case, REDIRECT is a pattern for the whole, whose groups may stand in the replacement. The first line that fits counts.")
+        .short("changes redirects of the upstream")
+        .long("\
+            If the field `Location`, or the URL in the field `Refresh`, begins with REDIRECT, this part \
+            becomes the replacement. After `~` (case counts) or `~*` (case does not count), REDIRECT is \
+            a pattern for the whole value, and the replacement may contain its groups. The first line \
+            that matches is used.\n\n\
+            `default` replaces the URL of `proxy_pass` by the path of the location.")
         .example("proxy_redirect http://app.internal/ /;"),
     Directive::new("proxy_set_body", EVERYWHERE)
         .takes(1, 1, "VALUE").inherited()
-        .short("the body of requests to the upstream")
-        .long("It is sent in place of the client's. Variables may be used.")
+        .short("sets the body of requests to the upstream")
+        .long("It replaces the client's body. The value may contain variables.")
         .example("proxy_set_body $request_uri;"),
     Directive::new("proxy_set_header", EVERYWHERE)
         .takes(2, 2, "FIELD VALUE").inherited_as_a_whole().repeats()
         .default("Host $proxy_host")
-        .short("a field of requests to the upstream")
-        .long("Sent in place of the client's field of that name; with an empty value the field is left out. One line at a level replaces all inherited ones. `Content-Length` and `Transfer-Encoding` are always those of the body that is sent.")
+        .short("sets a field of requests to the upstream")
+        .long("\
+            It replaces the client's field of this name. If the value is empty, the field is not sent. \
+            If a level has one line or more, nothing is inherited from the outer levels. \
+            `Content-Length` and `Transfer-Encoding` always describe the body that is sent.")
         .example("proxy_set_header Host $host;"),
     Directive::new("proxy_ssl_certificate", EVERYWHERE)
         .takes(1, 1, "FILE").inherited()
-        .short("our certificate, for upstreams that ask for one")
-        .long("A PEM file: ours first, then intermediate ones. `proxy_ssl_certificate_key` belongs to it.")
+        .short("sets the certificate that is shown to upstreams")
+        .long("\
+            The file is in PEM format: our certificate first, then intermediate ones. It needs \
+            `proxy_ssl_certificate_key`. Use it for upstreams that check the client's certificate.")
         .example("proxy_ssl_certificate /etc/mayfly/client.pem;"),
     Directive::new("proxy_ssl_certificate_key", EVERYWHERE)
         .takes(1, 1, "FILE").inherited()
-        .short("the key of our certificate")
-        .long("A PEM file with an unencrypted key.")
+        .short("sets the key of proxy_ssl_certificate")
+        .long("The file is in PEM format, and the key must not be encrypted.")
         .example("proxy_ssl_certificate_key /etc/mayfly/client.key;"),
     Directive::new("proxy_ssl_ciphers", EVERYWHERE)
         .takes(1, 1, "CIPHERS").inherited()
         .default("DEFAULT")
         .missing("the ciphers are those of rustls")
-        .short("ciphers towards upstreams")
-        .long("The ciphers are those of rustls, all of them strong. The line has no effect.")
+        .short("sets the ciphers for connections to upstreams")
+        .long("All ciphers of rustls are strong. They cannot be chosen.")
         .example("proxy_ssl_ciphers HIGH:!aNULL;"),
     Directive::new("proxy_ssl_crl", EVERYWHERE)
         .takes(1, 1, "FILE").inherited()
-        .short("certificates that are revoked")
-        .long("A PEM file with a list for each authority of the chain; used with `proxy_ssl_verify`.")
+        .short("sets a list of revoked certificates")
+        .long("\
+            The file is in PEM format and has one list for each authority of the chain. It is used with \
+            `proxy_ssl_verify on`.")
         .example("proxy_ssl_crl /etc/mayfly/revoked.pem;"),
     Directive::new("proxy_ssl_name", EVERYWHERE)
         .takes(1, 1, "NAME").inherited()
         .default("$proxy_host")
-        .short("the name that an upstream's certificate must have")
-        .long("Also the name sent where `proxy_ssl_server_name` is on. Variables may be used.")
+        .short("sets the name that the upstream's certificate must have")
+        .long("\
+            With `proxy_ssl_server_name on`, this name is also sent to the upstream. The value may \
+            contain variables.")
         .example("proxy_ssl_name app.internal;"),
     Directive::new("proxy_ssl_protocols", EVERYWHERE)
         .takes(1, usize::MAX, "TLSv1.2 | TLSv1.3 ...").inherited_as_a_whole().repeats()
         .default("TLSv1.2 TLSv1.3")
-        .short("versions of TLS towards upstreams")
-        .long("Older versions may be named and are not spoken.")
+        .short("sets the versions of TLS for connections to upstreams")
+        .long("Older versions than TLSv1.2 may be named, but are never used.")
         .example("proxy_ssl_protocols TLSv1.3;"),
     Directive::new("proxy_ssl_server_name", EVERYWHERE)
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("tell the upstream which name is meant")
-        .long("With `on`, the name of `proxy_ssl_name` is sent (SNI, RFC 6066). Upstreams with several names need it.")
+        .short("sets whether the upstream is told which name is meant")
+        .long("\
+            With `on`, the name of `proxy_ssl_name` is sent at the beginning of the connection (SNI, RFC \
+            6066). An upstream with certificates for several names needs it.")
         .example("proxy_ssl_server_name on;"),
     Directive::new("proxy_ssl_session_reuse", EVERYWHERE)
         .takes(1, 1, "on | off").inherited()
         .default("on")
-        .short("take sessions up again")
-        .long("A session that is taken up again saves most of the handshake.")
+        .short("sets whether TLS sessions are used again")
+        .long("With `on`, a new connection to the same server needs a shorter handshake.")
         .example("proxy_ssl_session_reuse off;"),
     Directive::new("proxy_ssl_trusted_certificate", EVERYWHERE)
         .takes(1, 1, "FILE").inherited()
-        .short("whom to trust")
-        .long("A PEM file with authorities, or with the upstream's own certificate; used with `proxy_ssl_verify`.")
+        .short("sets the certificates that are trusted")
+        .long("\
+            The file is in PEM format. It contains certificates of authorities, or the upstream's own \
+            certificate. It is used with `proxy_ssl_verify on`.")
         .example("proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;"),
     Directive::new("proxy_ssl_verify", EVERYWHERE)
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .short("check the upstream's certificate")
-        .long("With `off`, whoever answers is believed, as in nginx: write `on` wherever the way to the upstream is not your own.")
+        .short("sets whether the upstream's certificate is checked")
+        .long("\
+            With `off`, as in nginx, any certificate is accepted. Write `on` if you do not control the \
+            network between the server and the upstream. `on` needs `proxy_ssl_trusted_certificate`.")
         .example("proxy_ssl_verify on;"),
     Directive::new("proxy_ssl_verify_depth", EVERYWHERE)
         .takes(1, 1, "NUMBER").inherited()
         .default("1")
-        .short("how long a chain of certificates may be")
-        .long("How many certificates may stand between the upstream's and a trusted one.")
+        .short("limits the length of a chain of certificates")
+        .long("\
+            It is the number of certificates that may be between the upstream's certificate and a \
+            trusted one.")
         .example("proxy_ssl_verify_depth 2;"),
 ];

@@ -1,4 +1,4 @@
-//! The rewrite module, and variables made from others.
+//! Table of the rewrite directives, and of those that define variables from other values.
 
 use super::{Context, Directive};
 
@@ -6,56 +6,97 @@ use super::{Context, Directive};
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("break", &[Context::Server, Context::Location, Context::LocationIf, Context::ServerIf])
         .takes(0, 0, "").repeats()
-        .short("end the steps of rewriting")
-        .long("Steps of this level that come after it are not taken, and the request stays in this location.")
+        .short("ends the rewriting of a request at this level")
+        .long("\
+            Later `rewrite`, `set`, `if` and `return` lines of this level are not used. The request \
+            stays in its location.")
         .example("break;"),
     Directive::new("geo", &[Context::Http])
         .takes(1, 2, "[$ADDRESS] $NAME { NETWORK VALUE; ... }").entries().repeats()
-        .short("a variable that depends on an address")
-        .long("The longest network that holds the client's address decides. With `ranges`, entries are ranges of IPv4 addresses. `proxy` names addresses whose `X-Forwarded-For` is believed; `delete` takes a network out again.")
+        .short("sets a variable by the client's address")
+        .long("\
+            Each entry is a network and a value. If several networks contain the address, the smallest \
+            network decides. `default` is the value for all other addresses. The first argument may be a \
+            variable that contains the address.\n\n\
+            - `ranges` means that entries are ranges of IPv4 addresses, such as `192.0.2.0-192.0.2.255`.\n\
+            - `proxy NETWORK` names trusted proxies: the client's address is then taken from \
+            `X-Forwarded-For`. With `proxy_recursive`, trusted addresses at the end of that field are \
+            skipped.\n\
+            - `delete NETWORK` removes an entry.")
         .example("geo $is_office { default 0; 192.0.2.0/24 1; }"),
     Directive::new("if", &[Context::Server, Context::Location])
         .takes(1, usize::MAX, "(CONDITION) { ... }").block().repeats()
-        .short("something for some requests only")
-        .long("The condition is a variable (true unless empty or 0), a comparison with `=` or `!=`, a pattern with `~`, `~*`, `!~`, `!~*`, or a test of a file with `-f`, `-d`, `-e`, `-x`. In a location the block is a location of its own: what it does not set is inherited, except for `try_files`. There is no else, no and, no or: `map` is usually the better way.")
+        .short("sets what holds for some requests only")
+        .long("\
+            The condition is in round brackets. It is one of\n\n\
+            - a variable: true unless its value is empty or `0`,\n\
+            - a comparison with `=` or `!=`,\n\
+            - a pattern after `~` (case counts), `~*` (case does not count), `!~` or `!~*`,\n\
+            - a test of a file: `-f` (file), `-d` (directory), `-e` (exists), `-x` (executable), or with \
+            `!` before it.\n\n\
+            In a location, the block becomes a location of its own. It inherits everything except \
+            `try_files`. There is no `else`, and two conditions cannot be joined. Use `map` where \
+            possible.")
         .example("if ($request_method = POST) { set $skip_cache 1; }"),
     Directive::new("map", &[Context::Http])
         .takes(2, 2, "SOURCE $NAME { KEY VALUE; ... }").entries().repeats()
-        .short("a variable that depends on another value")
-        .long("Each entry is a key and a value. Keys compare without case; those that begin with `~` or `~*` are patterns, whose groups may be used in the value. `default` is for all others. With `hostnames`, keys may be wildcards like those of `server_name`; `volatile` asks anew each time.")
+        .short("sets a variable by the value of another one")
+        .long("\
+            Each entry is a key and a value. Case does not count in keys. A key that begins with `~` \
+            (case counts) or `~*` (case does not count) is a pattern, and the value may contain its \
+            groups. `default` is the value for everything else.\n\n\
+            With `hostnames`, keys may have wildcards as in `server_name`. A value is computed once for \
+            each request. With `volatile`, it is computed each time.")
         .example("map $http_user_agent $is_bot { default 0; ~*(googlebot|bingbot) 1; }"),
     Directive::new("return", &[Context::Server, Context::Location, Context::LocationIf, Context::LimitExcept, Context::ServerIf])
         .takes(1, 2, "CODE [TEXT] | CODE URL | URL").repeats()
-        .short("answer at once")
-        .long("A status alone, a status with a text or (for redirects) an address, or an address that is redirected to with 302. The status 444 closes the connection without an answer.")
+        .short("ends the request with a status, a text or a redirect")
+        .long("\
+            It has three forms: a status alone or with a text, a redirect status (301, 302, 303, 307, \
+            308) with a URL, and a URL alone, which redirects with 302. A URL alone must begin with \
+            `http://`, `https://` or `$scheme`. The status 444 closes the connection without a response.")
         .example("return 301 https://example.org$request_uri;"),
     Directive::new("rewrite", &[Context::Server, Context::Location, Context::LocationIf, Context::ServerIf])
         .takes(2, 3, "PATTERN REPLACEMENT [last | break | redirect | permanent]").repeats()
-        .short("change the path of a request")
-        .long("Where the pattern matches the path, the replacement becomes the new one; groups are `$1` to `$9`. The old arguments are appended unless the replacement ends in `?`. `last` looks for a location anew, `break` stays, `redirect` and `permanent` answer 302 and 301, as does a replacement with a scheme.")
+        .short("changes the path of a request")
+        .long("\
+            If the pattern matches the path, the replacement becomes the new path. The replacement may \
+            contain the groups `$1` to `$9`. The arguments of the request are appended, unless the \
+            replacement ends in `?`. The last argument says what happens next:\n\n\
+            - nothing: the following lines of this level are used.\n\
+            - `last`: a location is searched for the new path.\n\
+            - `break`: the request stays in this location.\n\
+            - `redirect`: the client is redirected with 302.\n\
+            - `permanent`: the client is redirected with 301.\n\n\
+            A replacement that begins with `http://`, `https://` or `$scheme` always redirects.")
         .example("rewrite ^/old/(.*)$ /new/$1 permanent;"),
     Directive::new("rewrite_log", &[Context::Http, Context::Server, Context::Location, Context::LocationIf, Context::ServerIf])
         .takes(1, 1, "on | off").inherited()
         .default("off")
-        .ignored("steps of rewriting are logged at level debug")
-        .short("log the steps of rewriting")
-        .long("The steps are in the error log at level `debug` in any case.")
+        .missing("steps of rewriting are not logged")
+        .short("logs the steps of rewriting")
+        .long("In nginx, `on` logs each match and its result at level `notice`.")
         .example("rewrite_log on;"),
     Directive::new("set", &[Context::Server, Context::Location, Context::LocationIf, Context::ServerIf])
         .takes(2, 2, "$NAME VALUE").repeats()
-        .short("give a variable a value")
-        .long("The value may have other variables in it. `$args` and `$limit_rate` can be set as well; other built-in variables cannot. A variable that was never set is empty.")
+        .short("sets a variable")
+        .long("\
+            The value may contain other variables. Of the built-in variables, only `$args` and \
+            `$limit_rate` can be set. A variable whose `set` was not run is empty.")
         .example("set $skip_cache 0;"),
     Directive::new("split_clients", &[Context::Http])
         .takes(2, 2, "SOURCE $NAME { PERCENT VALUE; ... }").entries().repeats()
-        .short("a variable that splits visitors into groups")
-        .long("The value of the first argument is hashed, and the hash decides the group, so that a visitor stays in theirs. `*` takes the rest.")
+        .short("divides visitors into groups")
+        .long("\
+            The value of the first argument is hashed, and the hash chooses an entry. The same value \
+            always gets the same entry, so that a visitor stays in one group. `*` takes the rest. Use it \
+            for A/B tests.")
         .example("split_clients $remote_addr $variant { 50% a; * b; }"),
     Directive::new("uninitialized_variable_warn", &[Context::Http, Context::Server, Context::Location, Context::LocationIf, Context::ServerIf])
         .takes(1, 1, "on | off").inherited()
         .default("on")
-        .ignored("an unset variable is empty and no warning is logged")
-        .short("warn about unset variables")
-        .long("An unset variable is empty. No warning is written.")
+        .ignored("a variable that was not set is empty, and no warning is logged")
+        .short("warns about variables that were not set")
+        .long("In nginx, `on` logs a warning when such a variable is used.")
         .example("uninitialized_variable_warn off;"),
 ];

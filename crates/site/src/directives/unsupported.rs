@@ -1,5 +1,7 @@
-//! What nginx has and Mayfly does not: named, so that nobody searches for a
-//! typing error, with what to do meanwhile.
+//! Directives that nginx or a well-known module has and Mayfly does not, with advice.
+//!
+//! The check reports them by name, so that nobody looks for a typing mistake, and says what to
+//! write instead.
 
 /// What to do about everything that needs TLS.
 pub const NO_TLS: &str = "there is no TLS yet; put a TLS terminator in front and use `listen 80`";
@@ -84,7 +86,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "use `ip_hash` or `hash $cookie_NAME consistent`",
     ),
     ("stream", "Mayfly serves the web only"),
-    ("sub_filter*", "let the application write it"),
+    ("sub_filter*", "let the application produce it"),
     ("tunnel_*", "leave it out"),
     (
         "upstream_conf",
@@ -132,7 +134,7 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("rewrite_by_lua*", "use `map` and `rewrite`"),
     ("set_by_lua*", "use `map` and `rewrite`"),
     ("header_filter_by_lua*", "use `add_header`"),
-    ("body_filter_by_lua*", "let the application write it"),
+    ("body_filter_by_lua*", "let the application produce it"),
     ("log_by_lua*", "use `log_format`"),
     ("echo*", "use `return 200 TEXT`"),
     ("set_md5", "use `map` and `rewrite`"),
@@ -162,8 +164,8 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("memc_*", "use `memcached_pass`"),
     ("nchan_*", "let the application push"),
     ("push_stream_*", "let the application push"),
-    ("rds_json*", "let the application write it"),
-    ("replace_filter*", "let the application write it"),
+    ("rds_json*", "let the application produce it"),
+    ("replace_filter*", "let the application produce it"),
     ("rtmp", "Mayfly serves the web only"),
     ("security_headers*", "use `add_header ... always`"),
     ("set_decode_base64", "let the application decode it"),
@@ -176,7 +178,7 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("set_unescape_uri", "let the application unescape it"),
     ("slowfs_*", "use `proxy_cache` in front of the files"),
     ("ssl_certificate_by_lua*", NO_TLS),
-    ("subs_filter*", "let the application write it"),
+    ("subs_filter*", "let the application produce it"),
     ("testcookie*", "use `limit_req`"),
     ("upload_*", "let the application take uploads"),
     ("upsync*", "write the servers into the `upstream` block"),

@@ -1,4 +1,4 @@
-//! Groups of upstream servers.
+//! Table of the directives in an `upstream` block.
 
 use super::{Context, Directive};
 
@@ -6,66 +6,101 @@ use super::{Context, Directive};
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("hash", &[Context::Upstream])
         .takes(1, 2, "KEY [consistent]")
-        .short("the same server for the same value")
-        .long("The value is hashed, and the hash decides. With `consistent`, adding a server moves few values.")
+        .short("chooses the server by a value")
+        .long("\
+            Requests with the same value go to the same server. With `consistent`, only few values move \
+            to another server when servers are added or removed. Without it, most values move.")
         .example("server 127.0.0.1:9000; hash $request_uri consistent;"),
     Directive::new("ip_hash", &[Context::Upstream])
         .takes(0, 0, "")
-        .short("the same server for the same client")
-        .long("The first three bytes of an IPv4 address, or the whole IPv6 address, decide.")
+        .short("chooses the server by the client's address")
+        .long("\
+            Requests of one client go to the same server. The first three bytes of an IPv4 address, or \
+            the whole IPv6 address, are used.")
         .example("server 127.0.0.1:9000; ip_hash;"),
     Directive::new("keepalive", &[Context::Upstream])
         .takes(1, 2, "CONNECTIONS [local]")
-        .short("idle connections to keep")
-        .long("The number of idle connections kept for the whole group, by all threads together. With `local`, a connection is used again only from the location that made it. FastCGI also needs `fastcgi_keep_conn`.")
+        .short("sets how many idle connections are kept")
+        .long("\
+            It is the number for the whole group, shared by all threads. With `local`, a connection is \
+            used again only in the location that opened it. FastCGI servers also need `fastcgi_keep_conn \
+            on`. Without the directive, a group that `proxy_pass` uses keeps 32.")
         .example("server 127.0.0.1:9000; keepalive 4;"),
     Directive::new("keepalive_requests", &[Context::Upstream])
         .takes(1, 1, "NUMBER")
         .default("1000")
-        .short("requests on one connection")
-        .long("After as many, the connection is closed. Choose less than PHP-FPM's `pm.max_requests`.")
+        .short("limits the number of requests on one connection")
+        .long("\
+            The connection is closed after this number of requests. For PHP-FPM, choose less than its \
+            `pm.max_requests`.")
         .example("server 127.0.0.1:9000; keepalive 4; keepalive_requests 500;"),
     Directive::new("keepalive_time", &[Context::Upstream])
         .takes(1, 1, "TIME")
         .default("1h")
-        .short("how long a connection may be used")
-        .long("After this time it is closed when it becomes idle.")
+        .short("limits how long a connection is used")
+        .long("After this time, the connection is closed when it becomes idle.")
         .example("server 127.0.0.1:9000; keepalive 4; keepalive_time 10m;"),
     Directive::new("keepalive_timeout", &[Context::Upstream])
         .takes(1, 1, "TIME")
         .default("60s")
-        .short("how long an idle connection is kept")
-        .long("After this time it is closed.")
+        .short("sets how long an idle connection is kept")
+        .long("The connection is closed after this time.")
         .example("server 127.0.0.1:9000; keepalive 4; keepalive_timeout 30s;"),
     Directive::new("least_conn", &[Context::Upstream])
         .takes(0, 0, "")
-        .short("the server with the fewest requests")
-        .long("Requests go where the fewest are under way, by weight.")
+        .short("chooses the server with the fewest requests under way")
+        .long("The weights of the servers are taken into account.")
         .example("server 127.0.0.1:9000; least_conn;"),
     Directive::new("queue", &[Context::Upstream])
         .takes(1, 2, "NUMBER [timeout=TIME]")
-        .short("requests that may wait for a free server")
-        .long("When all servers have as many requests as `max_conns` allows, as many more wait in order. Those that wait longer than `timeout` get 503, or a stale response where there is one.")
+        .short("lets requests wait for a free server")
+        .long("\
+            When all servers have as many requests as their `max_conns` allows, this number of further \
+            requests waits, in order. A request that does not fit, or that waits longer than `timeout`, \
+            gets 503, or a stale response if one is stored and allowed.")
         .example("server 127.0.0.1:9000 max_conns=4; queue 100 timeout=10s;"),
     Directive::new("random", &[Context::Upstream])
         .takes(0, 2, "[two [least_conn]]")
-        .short("a server by chance")
-        .long("With `two`, two are drawn and the one with fewer requests is taken.")
+        .short("chooses a server at random")
+        .long("\
+            With `two`, two servers are drawn, and the one with fewer requests under way is used. The \
+            weights of the servers are taken into account.")
         .example("server 127.0.0.1:9000; random two least_conn;"),
     Directive::new("server", &[Context::Upstream])
         .takes(1, usize::MAX, "ADDRESS [weight=NUMBER] [max_conns=NUMBER] [max_fails=NUMBER] [fail_timeout=TIME] [slow_start=TIME] [backup] [down] [resolve [service=NAME]]").repeats()
-        .short("a server of the group")
-        .long("An address as in `fastcgi_pass`; a host name with several addresses is several servers. After `max_fails` failures within `fail_timeout` the server is left alone for that long. `max_conns` bounds requests at the same time: for a PHP-FPM of others, write its number of workers, and the rest waits in the `queue`. `backup` is asked when all others fail, `down` never. After it was unavailable, a server grows to its weight within `slow_start`, with round robin and `least_conn`. With `resolve`, the name is asked for again by the `resolver` whenever its answer is no longer valid, and the servers change with it; an error leaves them as they are. `service` looks for SRV records: those of the best priority are the servers, the others backups.")
+        .short("adds a server to the group")
+        .long("\
+            The address is one of `fastcgi_pass`. A host name with several addresses means several \
+            servers.\n\n\
+            - `weight`: a server with weight 5 gets five times the requests of one with weight 1.\n\
+            - `max_conns`: the largest number of requests at the same time; 0 means no limit. For a \
+            PHP-FPM that Mayfly does not run, use its number of workers. Further requests wait in the \
+            `queue`.\n\
+            - `max_fails`, `fail_timeout`: after so many failures within the time, the server gets no \
+            requests for the same time. 0 failures switch this off.\n\
+            - `slow_start`: after it was unavailable, the server gets its full share of requests only \
+            after this time.\n\
+            - `backup`: the server gets requests only if the others are unavailable.\n\
+            - `down`: the server gets no requests.\n\
+            - `resolve`: the name is looked up again by the `resolver` when its answer expires, and the \
+            servers of the group change with it. If the lookup fails, the servers stay.\n\
+            - `service=NAME`: the servers are found by SRV records. Those with the best priority are \
+            used, the others are backups. It needs `resolve`.")
         .example("server 127.0.0.1:9000 weight=5 max_conns=8 max_fails=3 fail_timeout=30s;"),
     Directive::new("upstream", &[Context::Http])
         .takes(1, 1, "NAME { ... }").block().repeats()
-        .short("a group of servers")
-        .long("A name for one or several servers, to be used in `fastcgi_pass`. Requests are shared out in turn, by weight, unless another method is named.")
+        .short("defines a group of servers")
+        .long("\
+            The name is used in `fastcgi_pass`, `proxy_pass` and `memcached_pass`. Requests go to the \
+            servers in turn, according to their weights, unless `least_conn`, `ip_hash`, `hash` or \
+            `random` chooses another method.")
         .example("upstream backend { server 127.0.0.1:9000 weight=2; server unix:/run/php.sock backup; }"),
     Directive::new("zone", &[Context::Upstream])
         .takes(1, 2, "NAME [SIZE]")
         .ignored("there is one process, so all threads share the state of every group")
-        .short("memory shared by workers")
-        .long("Threads share a group's state in any case. The line is accepted and has no effect.")
+        .short("shares the state of a group between nginx's workers")
+        .long("\
+            In nginx, the state of the group is put into shared memory with this name. In Mayfly, all \
+            threads share it in any case.")
         .example("server 127.0.0.1:9000; zone backend 64k;"),
 ];

@@ -1,5 +1,5 @@
-//! Who may come in, and who a client is: `allow`, `deny`, `auth_basic`,
-//! `set_real_ip_from`, `valid_referers`.
+//! Lowers who may make a request and what the client's address is: `allow`, `deny`,
+//! `auth_basic`, `set_real_ip_from`, `trusted_proxy`, `valid_referers`.
 
 use std::net::IpAddr;
 
@@ -71,7 +71,7 @@ impl Lowering<'_> {
                     node.span(),
                     "\"auth_basic\" without \"auth_basic_user_file\"",
                 )
-                .label("nobody is asked for a password")
+                .label("without a file of users, everybody is let in without a password")
                 .hint("name the file with the users"),
             );
         }
@@ -128,7 +128,7 @@ impl Lowering<'_> {
                     node.span(),
                     format!("\"{}\" cannot stand beside \"trusted_proxy\"", node.name()),
                 )
-                .label("trusted_proxy says whose addresses are taken from where")
+                .label("trusted_proxy says already which proxies are trusted and which fields they send")
                 .hint("keep one of the two"),
             );
         }

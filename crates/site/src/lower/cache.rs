@@ -1,4 +1,7 @@
-//! Cache zones and rules, whatever made the response: `*_cache*`, `cache_*`.
+//! Lowers cache zones (`*_cache_path`) and the cache rules of a level (`*_cache*`, `cache_*`),
+//! the same for each protocol.
+//!
+//! Warns where a line would let visitors see each other's pages and is therefore not obeyed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +10,8 @@ use nginx_conf::{Diagnostic, Word};
 use shared_request::NameSet;
 
 use super::Lowering;
-use super::exchange::Prefix;
+use super::cache_purge::PurgeDirective;
+use super::exchange::DirectivePrefix;
 use super::file_copy::is_on_nearest;
 use super::level::Level;
 use super::template::has_variables;
@@ -16,7 +20,7 @@ use crate::check::Node;
 use crate::directives::PREFIXES;
 use crate::model::*;
 
-/// Maps of maps are followed so deep.
+/// How many maps of maps are followed.
 const MAX_MAP_DEPTH: usize = 8;
 
 /// Statuses of `*_cache_valid TIME` without codes.
@@ -27,20 +31,6 @@ const PRIVATE_COPIES: usize = 16;
 
 /// Bytes of one session's private pages, where `size=` is not given.
 const PRIVATE_BYTES: u64 = 1 << 20;
-
-/// `*_cache_purge` in its three forms.
-pub(crate) enum Purge {
-    None,
-    /// Any value neither empty nor `0` purges.
-    Conditions(Vec<Template>),
-    /// The same, and all of the zone goes (`METHOD purge_all`).
-    Everything(Vec<Template>),
-    /// `ZONE KEY`: every request of this location purges.
-    Handler {
-        zone: CacheZoneId,
-        key: Template,
-    },
-}
 
 impl Lowering<'_> {
     pub fn cache_zones(&mut self, level: &Level<'_>) {
@@ -81,7 +71,7 @@ impl Lowering<'_> {
                 "memory" => memory_bytes = self.size_in(word, text),
                 "max_size" => max_size_bytes = self.size_in(word, text),
                 "inactive" => inactive = self.duration_in(word, text).unwrap_or(inactive),
-                // They steer files on disk and the processes that tend them.
+                // They are about files on disk, which do not exist here.
                 "levels" | "use_temp_path" | "min_free" | "manager_files" | "manager_sleep"
                 | "manager_threshold" | "loader_files" | "loader_sleep" | "loader_threshold"
                 | "purger" | "purger_files" | "purger_sleep" | "purger_threshold" => {}
@@ -108,7 +98,7 @@ impl Lowering<'_> {
             return None;
         };
         if memory_bytes.is_none() && is_on_tmpfs(&path) {
-            // There the path is memory already: nothing is gained by a second tier.
+            // A path in memory says how much memory the cache may use.
             memory_bytes = max_size_bytes;
         }
         Some(CacheZone {
@@ -119,14 +109,14 @@ impl Lowering<'_> {
         })
     }
 
-    /// The rules of a level, where it has a cache. `is_handled`: requests are
-    /// passed on here, so what is unsafe is refused.
+    /// The rules of a level, if it has a cache. With `is_handled`, requests are passed on at this
+    /// level, so that warnings are given here.
     pub fn cache_rules(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         exchange: &Exchange,
-        purge: &Purge,
+        purge: &PurgeDirective,
         is_handled: bool,
     ) -> Option<CacheRules> {
         let name = |rest: &str| protocol.name(rest);
@@ -157,7 +147,7 @@ impl Lowering<'_> {
             read_your_writes: self.read_your_writes(level),
             private: self.private_rule(level),
             ignored_arguments: name_set(&names(level, "cache_ignore_args")),
-            ignored_cookies: names(level, "cache_ignore_cookies"),
+            ignored_cookies: name_set(&names(level, "cache_ignore_cookies")),
             cookies_in_key: Vec::new(),
             shared: None,
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
@@ -167,13 +157,13 @@ impl Lowering<'_> {
             stale: self.stale(level),
         };
         match purge {
-            Purge::None => {}
-            Purge::Conditions(conditions) => rules.purge.clone_from(conditions),
-            Purge::Everything(conditions) => {
+            PurgeDirective::None => {}
+            PurgeDirective::Conditions(conditions) => rules.purge.clone_from(conditions),
+            PurgeDirective::Everything(conditions) => {
                 rules.purge.clone_from(conditions);
                 rules.purges_everything = true;
             }
-            Purge::Handler { zone, key } => {
+            PurgeDirective::Handler { zone, key } => {
                 rules.zone = CacheZoneChoice::Zone(*zone);
                 rules.key = key.clone();
                 rules.purge = vec![Template::literal("1")];
@@ -194,7 +184,11 @@ impl Lowering<'_> {
         Some(rules)
     }
 
-    fn cache_choice(&mut self, level: &Level<'_>, protocol: &Prefix) -> Option<CacheZoneChoice> {
+    fn cache_choice(
+        &mut self,
+        level: &Level<'_>,
+        protocol: &DirectivePrefix,
+    ) -> Option<CacheZoneChoice> {
         let node = level.find(&protocol.name("_cache"))?;
         let word = node.arg(0);
         if word.text == "off" || is_on_nearest(level, protocol, "_store") {
@@ -207,7 +201,7 @@ impl Lowering<'_> {
         self.cache_zone_named(word, &by).map(CacheZoneChoice::Zone)
     }
 
-    fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
+    pub fn cache_zone_named(&mut self, word: &Word, by: &str) -> Option<CacheZoneId> {
         let names: Vec<String> = self
             .cache_zones
             .iter()
@@ -216,11 +210,11 @@ impl Lowering<'_> {
         self.zone_index(word, word, &names, by).map(CacheZoneId)
     }
 
-    /// What protects visitors from each other is switched off: says what is done instead.
+    /// Warns where a line would switch off what protects visitors from each other.
     fn warn_of_ignored_fields(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         exchange: &Exchange,
         rules: &CacheRules,
     ) {
@@ -233,9 +227,9 @@ impl Lowering<'_> {
             && self.warned.insert(word.span)
         {
             self.report(
-                Diagnostic::warning(word.span, "responses that set a cookie are not stored all the same")
-                    .label("nginx would hand one visitor's session to everybody")
-                    .hint("where no page depends on who asks, write cache_store_set_cookie on; such responses are then stored without the cookie"),
+                Diagnostic::warning(word.span, "responses that set a cookie are not stored despite this line")
+                    .label("nginx would store the cookie of one visitor and send it to everybody")
+                    .hint("if no page here depends on the visitor, write cache_store_set_cookie on; the response is then stored without the cookie"),
             );
         }
         if let Some(word) = named("cache-control").filter(|_| ignored.cache_control)
@@ -243,19 +237,18 @@ impl Lowering<'_> {
             && self.warned.insert(word.span)
         {
             self.report(
-                Diagnostic::warning(word.span, "private and no-store still count for a visitor whose cookies are not in the cache key")
-                    .label("nginx would show such a page to everybody")
-                    .hint("write cache_shared on; then visitors with cookies of their own go past the cache"),
+                Diagnostic::warning(word.span, "private and no-store still count for visitors whose cookies are not in the cache key")
+                    .label("nginx would store such a page and show it to everybody")
+                    .hint("write cache_shared on; requests with personal cookies then bypass the cache"),
             );
         }
     }
 
-    /// A POST is stored only where its key tells bodies apart: who asks another question gets
-    /// another answer.
+    /// Responses to POST are stored only if the key contains the body.
     fn post_by_body_only(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         rules: &mut CacheRules,
         is_handled: bool,
     ) {
@@ -273,14 +266,14 @@ impl Lowering<'_> {
         {
             let key = protocol.name("_cache_key");
             self.report(
-                Diagnostic::warning(word.span, "responses to POST are not stored all the same")
-                    .label("the body is not in the cache key: whatever one visitor sends, all would get the answer to it")
-                    .hint(format!("write $request_body into {key}")),
+                Diagnostic::warning(word.span, "responses to POST are not stored despite this line")
+                    .label("the request body is not in the cache key: everybody would get the answer to one visitor's body")
+                    .hint(format!("add $request_body to {key}")),
             );
         }
     }
 
-    /// Does the text hold this variable, through maps as well?
+    /// Does the text contain this variable, directly or through maps?
     fn holds(&self, text: &Template, wanted: Builtin, depth: usize) -> bool {
         text.parts.iter().any(|part| match part {
             Part::Variable(Variable::Builtin(builtin)) => *builtin == wanted,
@@ -292,11 +285,11 @@ impl Lowering<'_> {
         })
     }
 
-    /// A purge looks for what GET and HEAD have stored, which some keys do not let it tell.
+    /// Warns about keys under which a purge cannot find what GET and HEAD have stored.
     fn warn_of_purges_that_find_nothing(
         &mut self,
         level: &Level<'_>,
-        protocol: &Prefix,
+        protocol: &DirectivePrefix,
         rules: &CacheRules,
     ) {
         let Some(node) = level.find(&protocol.name("_cache_key")) else {
@@ -305,22 +298,22 @@ impl Lowering<'_> {
         let why = if rules.purges_everything || rules.shared.is_some() {
             return;
         } else if self.holds(&rules.key, Builtin::Request, MAX_MAP_DEPTH) {
-            "$request holds the method, and says another one then; $request_uri does not"
+            "$request contains the method, and a purge has another method; write $request_uri instead"
         } else if self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH) && rules.methods.post
         {
-            // What POST has stored is told apart by bodies that a purge does not have.
-            "$request_body is not known then: answers to POST stay until they are stale"
+            // A purge does not have the bodies that are in the keys of POST.
+            "a purge has no $request_body: responses to POST stay until they are stale"
         } else if rules.key.parts.iter().any(|part| match part {
-            Part::Variable(Variable::Slot(slot)) => self.is_set_from_method(*slot),
+            Part::Variable(Variable::Slot(slot)) => self.variables.is_set_from_method(*slot),
             _ => false,
         }) {
-            "a variable in it is set from $request_method, which says another one then; write $request_method itself"
+            "a variable in it is set from $request_method, and a purge has another method; write $request_method itself"
         } else {
             return;
         };
         let span = node.arg(0).span;
         if self.warned.insert(span) {
-            let message = "a purge does not find all that is stored under this key";
+            let message = "a purge cannot find all responses stored under this key";
             self.report(Diagnostic::warning(span, message).label(why));
         }
     }
@@ -379,8 +372,9 @@ impl Lowering<'_> {
         if node.args().len() == 1 && node.arg(0).text == "off" {
             return None;
         }
+        let mut cookies = Vec::new();
         let mut rule = PrivateRule {
-            cookies: Vec::new(),
+            cookies: NameSet::default(),
             copies: PRIVATE_COPIES,
             size_bytes: PRIVATE_BYTES,
         };
@@ -392,16 +386,17 @@ impl Lowering<'_> {
             } else if word.contains('=') {
                 self.unknown_parameter(word, word, "cache_private", &["copies", "size"]);
             } else {
-                rule.cookies.push(bytes(word));
+                cookies.push(bytes(word));
             }
         }
-        if rule.cookies.is_empty() {
+        if cookies.is_empty() {
             self.report(
                 Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
-                    .label("expected the cookies that tell sessions apart"),
+                    .label("expected the names of the cookies that identify a session"),
             );
             return None;
         }
+        rule.cookies = name_set(&cookies);
         Some(rule)
     }
 
@@ -429,7 +424,7 @@ impl Lowering<'_> {
                     node.arg(1).span,
                     "the second time of \"cache_stale\" is shorter than the first",
                 )
-                .label("a page is shown for at least as long while the upstream fails"),
+                .label("the time while the upstream fails must not be shorter than the time while the page is renewed"),
             );
             return None;
         }
@@ -438,166 +433,12 @@ impl Lowering<'_> {
             while_failing,
         })
     }
-
-    /// `VALUE ...` (conditions), `METHOD [from ADDRESS ...]`, `ZONE KEY`, `off`.
-    pub fn cache_purge(&mut self, level: &Level<'_>, protocol: &Prefix) -> Purge {
-        let mut conditions = Vec::new();
-        let mut purges_everything = false;
-        for node in level.all(&protocol.name("_cache_purge")).to_vec() {
-            let args = node.args();
-            let first = node.arg(0);
-            match args {
-                [off] if off.text == "off" => {}
-                [zone, key] if !has_variables(zone) && key.text != "from" && has_variables(key) => {
-                    if level.own(node.name()).is_empty() {
-                        continue;
-                    }
-                    let by = protocol.name("_cache_path");
-                    if let Some(zone) = self.cache_zone_named(zone, &by) {
-                        return Purge::Handler {
-                            zone,
-                            key: self.template(key),
-                        };
-                    }
-                }
-                _ if has_variables(first) => {
-                    conditions.extend(args.iter().map(|word| self.template(word)));
-                }
-                [method, rest @ ..]
-                    if method.text == "on" || method.bytes().all(|it| it.is_ascii_uppercase()) =>
-                {
-                    let rest = match rest {
-                        [all, rest @ ..] if all.text == "purge_all" => {
-                            purges_everything = true;
-                            rest
-                        }
-                        rest => rest,
-                    };
-                    let known = self.purges.get(&method.span).cloned();
-                    let condition = known.or_else(|| self.purge_by_method(method, rest));
-                    if let Some(condition) = condition {
-                        self.purges.insert(method.span, condition.clone());
-                        conditions.push(condition);
-                    }
-                }
-                _ => {
-                    self.report(
-                        Diagnostic::error(node.span(), format!("invalid \"{}\"", node.name()))
-                            .label("expected variables, a method, or a zone and a key")
-                            .hint(format!("as in {} PURGE from 127.0.0.1;", node.name())),
-                    );
-                }
-            }
-        }
-        match (conditions.is_empty(), purges_everything) {
-            (true, _) => Purge::None,
-            (false, false) => Purge::Conditions(conditions),
-            (false, true) => Purge::Everything(conditions),
-        }
-    }
-
-    /// A condition that holds for the method and, with `from`, for clients
-    /// from these networks: said by a `map` and a `geo` made for it, and by
-    /// `$client_is_local` for the word `local`.
-    fn purge_by_method(&mut self, method: &Word, rest: &[Word]) -> Option<Template> {
-        let is_local = |word: &&Word| word.text == "local";
-        let names_local = rest.iter().skip(1).any(|word| is_local(&word));
-        if ["GET", "HEAD"].contains(&method.text.as_str()) {
-            self.report(
-                Diagnostic::warning(
-                    method.span,
-                    format!("every {method} purges, and gets no page"),
-                )
-                .label("the method that browsers ask for pages with")
-                .hint("use a location of its own for it, or the method PURGE"),
-            );
-        }
-        let networks: Vec<Network> = match rest {
-            [] => {
-                self.report(
-                    Diagnostic::warning(method.span, "anybody may purge")
-                        .label("no address is named")
-                        .hint(format!(
-                            "write {method} from 127.0.0.1 and the addresses that may"
-                        )),
-                );
-                vec![Network::All]
-            }
-            [from, all] if from.text == "from" && all.text == "all" => {
-                self.report(
-                    Diagnostic::warning(all.span, "anybody may purge").hint(format!(
-                        "write {method} from 127.0.0.1 and the addresses that may"
-                    )),
-                );
-                vec![Network::All]
-            }
-            [from, addresses @ ..] if from.text == "from" && !addresses.is_empty() => addresses
-                .iter()
-                .filter(|word| !is_local(word))
-                .filter_map(|word| self.network(word))
-                .collect(),
-            [unexpected, ..] => {
-                self.invalid(unexpected, "parameter", "expected from ADDRESS ...");
-                return None;
-            }
-        };
-        // What two conditions come to side by side holds where either does.
-        let mut is_allowed = if networks.contains(&Network::All) {
-            Template::literal("1")
-        } else if networks.is_empty() {
-            Template::literal("0")
-        } else {
-            let id = GeoId(self.geos.len());
-            let mut networks: Vec<_> = networks.into_iter().map(|it| (it, bytes("1"))).collect();
-            networks.sort_by_key(|(network, _)| match network {
-                Network::Block { prefix_bits, .. } => std::cmp::Reverse(*prefix_bits),
-                Network::All | Network::Unix => std::cmp::Reverse(0),
-            });
-            self.geos.push(Geo {
-                source: Variable::Builtin(Builtin::RemoteAddr),
-                networks,
-                ranges: Vec::new(),
-                default: bytes("0"),
-                proxies: Vec::new(),
-                proxy_recursive: false,
-                volatile: true,
-            });
-            Template {
-                parts: vec![Part::Variable(Variable::Geo(id))],
-            }
-        };
-        if names_local {
-            let local = Variable::Builtin(Builtin::ClientIsLocal);
-            is_allowed.parts.push(Part::Variable(local));
-        }
-        // `on` is what the module of others calls its own method.
-        let name = if method.text == "on" { "PURGE" } else { method };
-        let id = MapId(self.maps.len());
-        self.maps.push(Map {
-            source: Template {
-                parts: vec![Part::Variable(Variable::Builtin(Builtin::RequestMethod))],
-            },
-            volatile: true,
-            exact: [(super::values::lower_bytes(name), is_allowed)]
-                .into_iter()
-                .collect(),
-            leading_wildcard: Vec::new(),
-            trailing_wildcard: Vec::new(),
-            hostnames: false,
-            patterns: Vec::new(),
-            default: Template::literal("0"),
-        });
-        Some(Template {
-            parts: vec![Part::Variable(Variable::Map(id))],
-        })
-    }
 }
 
-/// What a page differs by: `$scheme$proxy_host$request_uri` for `proxy_pass`, as
-/// nginx has it, and `$scheme$host$request_uri` for `fastcgi_pass`, where nginx
-/// demands the directive.
-/// The host is what the upstream sees: for PHP what the client wrote, port and all.
-fn default_key(protocol: &Prefix) -> Template {
+/// The key without a `*_cache_key`: `$scheme$proxy_host$request_uri` for `proxy_pass`, as in
+/// nginx, and `$scheme$http_host$request_uri` for `fastcgi_pass`, where nginx has no default.
+/// The host is the one that the upstream sees.
+fn default_key(protocol: &DirectivePrefix) -> Template {
     let host = match protocol.prefix {
         "proxy" => Variable::Builtin(Builtin::ProxyHost),
         _ => Variable::RequestField(bytes("host")),
@@ -622,7 +463,7 @@ pub(super) fn names(level: &Level<'_>, name: &str) -> Vec<Box<[u8]>> {
         .collect()
 }
 
-/// Does the path, or what exists of it, lie on a file system in memory?
+/// Is the path, or the part of it that exists, on a file system in memory?
 fn is_on_tmpfs(path: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     mounts
@@ -632,7 +473,7 @@ fn is_on_tmpfs(path: &Path) -> bool {
             Some((fields.next()?, fields.next()?))
         })
         .filter(|(mount, _)| path.starts_with(mount))
-        // The longest mount point is the one the path is on; the last of equals hides the others.
+        // The path is on the longest mount point. Of equal ones, the last hides the others.
         .max_by_key(|(mount, _)| mount.len())
         .is_some_and(|(_, kind)| kind == "tmpfs" || kind == "ramfs")
 }

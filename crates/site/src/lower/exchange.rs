@@ -1,6 +1,7 @@
-//! What every protocol towards upstreams shares: timeouts, buffers, retries,
-//! fields. One file for all prefixes: `fastcgi_read_timeout` and
-//! `proxy_read_timeout` are one.
+//! Lowers what all protocols towards upstreams share: timeouts, buffers, retries, fields.
+//!
+//! One function reads all prefixes: `fastcgi_read_timeout` and `proxy_read_timeout` are the
+//! same setting.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -10,14 +11,14 @@ use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
 use crate::model::*;
 
-/// A protocol's spelling: the prefix of its directives, and what it never sends on.
-pub(crate) struct Prefix {
+/// The prefix of a protocol's directives, and the response fields that it never sends on.
+pub(crate) struct DirectivePrefix {
     pub prefix: &'static str,
-    /// Fields of responses that are for the server alone.
+    /// Response fields that are for the server only.
     pub hidden: &'static [&'static str],
 }
 
-impl Prefix {
+impl DirectivePrefix {
     /// The directive's whole name: `_cache_valid` is `fastcgi_cache_valid`.
     pub fn name(&self, rest: &str) -> String {
         format!("{}{rest}", self.prefix)
@@ -25,7 +26,7 @@ impl Prefix {
 }
 
 impl Lowering<'_> {
-    pub fn exchange(&mut self, level: &Level<'_>, protocol: &Prefix) -> Exchange {
+    pub fn exchange(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> Exchange {
         let name = |rest: &str| protocol.name(rest);
         let passed = passed_fields(level, protocol);
         let passes = |name: &str| passed.iter().any(|it| it.as_ref() == name.as_bytes());
@@ -79,14 +80,14 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(second.span, format!("\"{name}\" cannot be transparent"))
                         .label("needs a privilege that workers do not have")
-                        .hint("let the upstream take the client's address from a field, such as `X-Real-IP`"),
+                        .hint("send the client's address to the upstream in a field, such as `X-Real-IP`"),
                 );
                 return None;
             }
             [_, second, ..] => {
                 let message = format!("invalid parameter \"{second}\" of \"{name}\"");
                 self.report(
-                    Diagnostic::error(second.span, message).label("the address stands alone"),
+                    Diagnostic::error(second.span, message).label("expected the address alone"),
                 );
                 return None;
             }
@@ -99,13 +100,13 @@ impl Lowering<'_> {
         if address.is_none() {
             self.report(
                 Diagnostic::error(word.span, format!("invalid address \"{word}\""))
-                    .label("expected an IP address, with :PORT if it matters, or off"),
+                    .label("expected off, or an IP address with or without :PORT"),
             );
         }
         address.map(Bind::To)
     }
 
-    /// `*_next_upstream` (also says whether `non_idempotent` is there) and
+    /// The values of `*_next_upstream` (and whether `non_idempotent` is one of them) or of
     /// `*_cache_use_stale`.
     pub fn failures(&mut self, level: &Level<'_>, name: &str, of_next: bool) -> (Failures, bool) {
         let mut failures = Failures::default();
@@ -163,7 +164,7 @@ impl Lowering<'_> {
         self.unknown_parameter(word, word, name, &known);
     }
 
-    fn ignored_fields(&mut self, level: &Level<'_>, protocol: &Prefix) -> IgnoredFields {
+    fn ignored_fields(&mut self, level: &Level<'_>, protocol: &DirectivePrefix) -> IgnoredFields {
         let mut ignored = IgnoredFields::default();
         let name = protocol.name("_ignore_headers");
         let nodes = level.all(&name).to_vec();
@@ -200,8 +201,8 @@ impl Lowering<'_> {
     }
 }
 
-/// The protocol's own, plus `*_hide_header`, less `*_pass_header`.
-fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> FieldNames {
+/// The fields that the protocol hides, with `*_hide_header`, without `*_pass_header`.
+fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
     let passed = passed_fields(level, protocol);
     let mut hidden: Vec<Box<[u8]>> = protocol.hidden.iter().map(|name| bytes(name)).collect();
     for node in level.all(&protocol.name("_hide_header")) {
@@ -214,7 +215,7 @@ fn hidden_fields(level: &Level<'_>, protocol: &Prefix) -> FieldNames {
     hidden.into_iter().collect()
 }
 
-fn passed_fields(level: &Level<'_>, protocol: &Prefix) -> Vec<Box<[u8]>> {
+fn passed_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> Vec<Box<[u8]>> {
     level
         .all(&protocol.name("_pass_header"))
         .iter()

@@ -1,4 +1,5 @@
-//! Files: where they are, how they are found, what they are called.
+//! Lowers how files are found and described: `root`, `alias`, `index`, `try_files`, `types`,
+//! `autoindex`, `open_file_cache`, `error_page`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use nginx_conf::{Diagnostic, Span, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::location_tree::Place;
+use super::location_tree::BlockKind;
 use super::values::{bytes, lower_bytes, parameter, seconds, to_u32, to_usize};
 use crate::check::Node;
 use crate::model::*;
@@ -20,14 +21,14 @@ const DEFAULT_TYPES: [(&str, &str); 3] = [
 ];
 
 impl Lowering<'_> {
-    pub fn file_settings(&mut self, level: &Level<'_>, place: Place) -> FileSettings {
+    pub fn file_settings(&mut self, level: &Level<'_>, block: BlockKind) -> FileSettings {
         FileSettings {
             root: self.root(level),
             index: self.index(level),
-            try_files: match place {
-                // Never inherited: it holds in the block it stands in.
-                Place::Server | Place::Location => self.try_files(level).map(Arc::new),
-                Place::Http | Place::LocationIf => None,
+            try_files: match block {
+                // Not inherited: it holds in its own block only.
+                BlockKind::Server | BlockKind::Location => self.try_files(level).map(Arc::new),
+                BlockKind::Http | BlockKind::LocationIf => None,
             },
             types: self.types(level),
             default_type: level
@@ -171,42 +172,37 @@ impl Lowering<'_> {
             let key: fn(&(&str, &str)) -> _ = |(extension, name)| (bytes(extension), bytes(name));
             return Arc::new(DEFAULT_TYPES.iter().map(key).collect());
         };
-        let place = first.written.span;
-        if let Some(known) = self.types.get(&place) {
+        let written_at = first.written.span;
+        if let Some(known) = self.types.get(&written_at) {
             return known.clone();
         }
         let mut table = TypeTable::default();
         let mut seen: HashMap<String, Span> = HashMap::new();
         for entry in nodes.iter().flat_map(|node| node.entries()) {
             if entry.block.is_some() || entry.args.is_empty() {
+                let message = format!("invalid entry \"{}\" in \"types\"", entry.name);
                 self.report(
-                    Diagnostic::error(
-                        entry.head(),
-                        format!("invalid entry \"{}\" in \"types\"", entry.name),
-                    )
-                    .label("expected TYPE EXTENSION ...;"),
+                    Diagnostic::error(entry.head(), message).label("expected TYPE EXTENSION ...;"),
                 );
                 continue;
             }
             for extension in &entry.args {
-                let folded = extension.to_ascii_lowercase();
-                if let Some(first) = seen.insert(folded, extension.span) {
-                    self.report(
-                        Diagnostic::warning(
-                            extension.span,
-                            format!(
-                                "duplicate extension \"{extension}\", the last content type wins"
-                            ),
-                        )
-                        .note_at(first, "it is here already"),
-                    );
+                if let Some(first) = seen.insert(extension.to_ascii_lowercase(), extension.span) {
+                    self.duplicate_extension(extension, first);
                 }
                 table.insert(lower_bytes(extension), bytes(&entry.name));
             }
         }
         let table = Arc::new(table);
-        self.types.insert(place, table.clone());
+        self.types.insert(written_at, table.clone());
         table
+    }
+
+    fn duplicate_extension(&mut self, extension: &Word, first: Span) {
+        let message = format!("duplicate extension \"{extension}\", the last content type wins");
+        self.report(
+            Diagnostic::warning(extension.span, message).note_at(first, "it is here already"),
+        );
     }
 
     fn autoindex(&mut self, level: &Level<'_>) -> Autoindex {

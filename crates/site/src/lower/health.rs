@@ -1,4 +1,4 @@
-//! `health_check` and `match`.
+//! Lowers `health_check` and the `match` blocks that it refers to.
 
 use nginx_conf::{Diagnostic, Directive as Written, Word, did_you_mean};
 
@@ -143,8 +143,8 @@ impl Lowering<'_> {
             let Some(group) = settings.content.group() else {
                 self.report(
                     Diagnostic::error(node.span(), "no upstream for \"health_check\"")
-                        .label("there is no *_pass to a group in this location")
-                        .hint("name an upstream block in proxy_pass or fastcgi_pass here"),
+                        .label("this location has no *_pass to an upstream block")
+                        .hint("name one in proxy_pass or fastcgi_pass of this location"),
                 );
                 continue;
             };
@@ -162,7 +162,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(node.span(), "\"health_check\" over https is not supported")
                         .label("checks are sent over plain connections")
-                        .hint("write it into a location whose proxy_pass is http://, with port= if need be"),
+                        .hint("put it into a location whose proxy_pass begins with http://; port= names another port"),
                 );
                 continue;
             }
@@ -192,7 +192,7 @@ impl Lowering<'_> {
         if check.persistent && !check.mandatory {
             self.report(
                 Diagnostic::error(node.span(), "\"persistent\" requires \"mandatory\"")
-                    .label("without it, servers begin as healthy anyway"),
+                    .label("without \"mandatory\" every server starts as healthy"),
             );
         }
         if check.interval.is_zero() {

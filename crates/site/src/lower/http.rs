@@ -1,9 +1,12 @@
-//! The `http` block: what servers share, the servers, and their listeners.
+//! Lowers the `http` block: what servers share, the servers, and their listeners.
+//!
+//! Names are declared first (variables, groups, zones), so that values may use them wherever
+//! they are written.
 
 use super::Lowering;
 use super::level::Level;
-use super::location::Matcher;
-use super::location_tree::Place;
+use super::location::LocationMatcher;
+use super::location_tree::BlockKind;
 use crate::check::Node;
 use crate::model::*;
 
@@ -15,8 +18,14 @@ impl Lowering<'_> {
         self.upstream_groups(level);
         self.variables_from_others(level);
         self.match_blocks(level);
-        // Reads every value of this level, whether or not a server inherits it.
-        self.settings(level, Place::Http, &Matcher::server_level(), None);
+        // Reads every value of this level, so that mistakes are reported even if no server
+        // inherits it.
+        self.settings(
+            level,
+            BlockKind::Http,
+            &LocationMatcher::server_level(),
+            None,
+        );
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
         let lowered = servers
             .iter()
@@ -30,9 +39,9 @@ impl Lowering<'_> {
             geos: std::mem::take(&mut self.geos),
             split_clients: std::mem::take(&mut self.split_clients),
             charset_maps: std::mem::take(&mut self.charset_maps),
-            slots: self.slot_names(),
-            slots_of_set: self.slots_of_set(),
-            made_variables: self.made_variables(),
+            slots: self.variables.slot_names(),
+            slots_of_set: self.variables.slots_of_set(),
+            made_variables: self.variables.made_variables(),
             groups: std::mem::take(&mut self.groups),
             tls: std::mem::take(&mut self.tls),
             resolvers: std::mem::take(&mut self.resolvers),
@@ -42,16 +51,15 @@ impl Lowering<'_> {
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
-            uses_cache_last_modified: self.uses_cache_last_modified(),
-            uses_sent_fields: self.uses_sent_fields(),
-            uses_upstream_fields: self.uses_upstream_fields(),
+            uses_cache_last_modified: self.variables.uses_cache_last_modified,
+            uses_upstream_fields: self.variables.uses_upstream_fields,
         }
     }
 
     /// Everything that a value may name, wherever it is written.
     fn declare_names(&mut self, level: &Level<'_>) {
         self.declare_made_variables(level);
-        self.declare_set_variables(level.nodes);
+        self.variables.declare_set_variables(level.nodes);
         self.declare_groups(level);
     }
 

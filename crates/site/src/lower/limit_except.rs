@@ -1,5 +1,5 @@
-//! `limit_except`: what other methods than the named ones meet is a location of
-//! its own, with the settings of the one around it where it says nothing
+//! Lowers `limit_except`: other methods than the named ones get a location of their own, with
+//! the settings of the one around it
 //! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#limit_except>).
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use nginx_conf::{Diagnostic, Word, did_you_mean};
 
 use super::Lowering;
 use super::level::Level;
-use super::location_tree::{Enclosing, Gathered, Place};
+use super::location_tree::{BlockKind, EnclosingLocation, LocationList};
 use crate::model::*;
 
 /// The methods that may be named, as nginx knows them.
@@ -34,8 +34,8 @@ impl Lowering<'_> {
     pub fn limit_except(
         &mut self,
         level: &Level<'_>,
-        around: &Enclosing,
-        gathered: &mut Gathered,
+        around: &EnclosingLocation,
+        list: &mut LocationList,
     ) -> Option<LimitExcept> {
         let node = *level.own("limit_except").first()?;
         let mut methods = Vec::new();
@@ -48,13 +48,13 @@ impl Lowering<'_> {
         let inner = Level::new(&node.children, Some(level));
         let mut settings = self.settings(
             &inner,
-            Place::LocationIf,
+            BlockKind::LocationIf,
             &around.matcher,
             Some(&around.settings),
         );
         settings.files.try_files = around.settings.files.try_files.clone();
         let rewrite = self.rewrite_ops(&inner, None);
-        let location = gathered.add(Location {
+        let location = list.add(Location {
             name: format!("{} (limit_except)", around.matcher.shown()),
             rewrite,
             settings: Arc::new(settings),

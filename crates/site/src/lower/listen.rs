@@ -1,4 +1,4 @@
-//! `listen`: addresses, socket options, default servers.
+//! Lowers `listen`: addresses, options of sockets, and the default server of each address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::check::Node;
 use crate::directives::NO_TLS;
 use crate::model::*;
 
-/// Ports in one `listen 8000-8100`: more than anybody means.
+/// The largest number of ports in one `listen 8000-8100`.
 const MAX_PORT_RANGE: u16 = 1024;
 
-/// One line, for each address that it names.
-struct Listen {
+/// A line of a server, for one of its addresses.
+struct ListenLine {
     address: ListenAddress,
     options: ListenOptions,
     /// Options of the socket were given.
@@ -24,8 +24,8 @@ struct Listen {
     span: Option<Span>,
 }
 
-/// A listener under construction.
-struct Draft {
+/// A listener while lines of several servers are added to it.
+struct ListenerDraft {
     listener: Listener,
     default: Option<Span>,
     options: Option<Span>,
@@ -36,7 +36,7 @@ struct Draft {
 impl Lowering<'_> {
     /// One listener for each distinct address, with the names behind it.
     pub fn listeners(&mut self, servers: &[&Node<'_>]) -> Vec<Listener> {
-        let mut drafts: Vec<Draft> = Vec::new();
+        let mut drafts: Vec<ListenerDraft> = Vec::new();
         let mut indexes = std::collections::HashMap::new();
         for (index, server) in servers.iter().enumerate() {
             let id = ServerId(index);
@@ -44,7 +44,7 @@ impl Lowering<'_> {
             for listen in self.listens(server) {
                 let span = listen.span.unwrap_or_else(|| server.span());
                 let at = *indexes.entry(listen.address.clone()).or_insert_with(|| {
-                    drafts.push(Draft {
+                    drafts.push(ListenerDraft {
                         listener: Listener {
                             address: listen.address.clone(),
                             options: ListenOptions::default(),
@@ -68,7 +68,13 @@ impl Lowering<'_> {
     }
 
     /// Adds a line of server `id`; false where the server has this address already.
-    fn join(&mut self, draft: &mut Draft, listen: Listen, id: ServerId, span: Span) -> bool {
+    fn join(
+        &mut self,
+        draft: &mut ListenerDraft,
+        listen: ListenLine,
+        id: ServerId,
+        span: Span,
+    ) -> bool {
         let shown = show(&listen.address);
         if draft.last_server == id {
             self.error(span, format!("a duplicate listen {shown}"));
@@ -93,7 +99,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(span, format!("duplicate listen options for {shown}"))
                         .label("options of a socket are written once")
-                        .note_at(first, "they are here already"),
+                        .note_at(first, "they are given here"),
                 );
             } else {
                 let proxy_protocol = draft.listener.options.proxy_protocol;
@@ -107,7 +113,7 @@ impl Lowering<'_> {
         true
     }
 
-    fn listens(&mut self, server: &Node<'_>) -> Vec<Listen> {
+    fn listens(&mut self, server: &Node<'_>) -> Vec<ListenLine> {
         let lines: Vec<&Node<'_>> = server
             .children
             .iter()
@@ -115,7 +121,7 @@ impl Lowering<'_> {
             .collect();
         if lines.is_empty() {
             let port = if self.options.privileged { 80 } else { 8000 };
-            return vec![Listen {
+            return vec![ListenLine {
                 address: ListenAddress::Tcp((Ipv4Addr::UNSPECIFIED, port).into()),
                 options: ListenOptions::default(),
                 sets_options: false,
@@ -129,9 +135,9 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn listen(&mut self, node: &Node<'_>) -> Vec<Listen> {
+    fn listen(&mut self, node: &Node<'_>) -> Vec<ListenLine> {
         if let Some(word) = node.args().iter().find(|word| word.text == "quic") {
-            // It is UDP: an address of its own, whatever listens on the port by TCP.
+            // QUIC uses UDP, so that it does not conflict with TCP on the same port.
             self.report(
                 Diagnostic::warning(word.span, "this \"listen\" has no effect")
                     .label("there is no HTTP/3 yet; clients use HTTP/1.1")
@@ -152,7 +158,7 @@ impl Lowering<'_> {
         }
         addresses
             .into_iter()
-            .map(|address| Listen {
+            .map(|address| ListenLine {
                 address,
                 options: options.clone(),
                 sets_options,
@@ -162,7 +168,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// One parameter; whether it is an option of the socket.
+    /// Reads one parameter; true if it is an option of the socket.
     fn listen_option(&mut self, word: &Word, options: &mut ListenOptions) -> bool {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -234,7 +240,7 @@ impl Lowering<'_> {
         true
     }
 
-    /// "invalid parameter", with what may have been meant.
+    /// Reports an invalid parameter, with the one that was probably meant.
     pub fn unknown_parameter(&mut self, word: &Word, name: &str, of: &str, known: &[&str]) {
         let error = Diagnostic::error(
             word.span,

@@ -1,4 +1,5 @@
-//! What stands after `location`: which paths it takes, and where it may stand.
+//! Reads the arguments of `location`: which paths it matches, and in which other locations it
+//! may be written.
 
 use std::sync::Arc;
 
@@ -8,8 +9,9 @@ use super::Lowering;
 use crate::check::Node;
 use crate::model::Pattern;
 
+/// How a location compares its text with a path: nginx's modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Matched {
+pub(crate) enum MatchKind {
     /// `=`
     Exact,
     Prefix,
@@ -21,20 +23,20 @@ pub(crate) enum Matched {
     Named,
 }
 
-/// The paths a location takes.
+/// The paths that a location matches.
 #[derive(Debug, Clone)]
-pub(crate) struct Matcher {
-    pub matched: Matched,
+pub(crate) struct LocationMatcher {
+    pub kind: MatchKind,
     /// Path, pattern, or name with its `@`.
     pub text: String,
     pub pattern: Option<Arc<Pattern>>,
     modifier: &'static str,
 }
 
-impl Matcher {
+impl LocationMatcher {
     pub fn server_level() -> Self {
         Self {
-            matched: Matched::Prefix,
+            kind: MatchKind::Prefix,
             text: String::new(),
             pattern: None,
             modifier: "",
@@ -50,52 +52,51 @@ impl Matcher {
     }
 
     pub fn is_pattern(&self) -> bool {
-        self.matched == Matched::Pattern
+        self.kind == MatchKind::Pattern
     }
 
     pub fn is_named(&self) -> bool {
-        self.matched == Matched::Named
+        self.kind == MatchKind::Named
     }
 
-    /// What `alias` replaces.
+    /// The length of the prefix that `alias` replaces.
     pub fn prefix_bytes(&self) -> Option<usize> {
-        match self.matched {
-            Matched::Exact | Matched::Prefix | Matched::PrefixOnly => Some(self.text.len()),
-            Matched::Pattern | Matched::Named => None,
+        match self.kind {
+            MatchKind::Exact | MatchKind::Prefix | MatchKind::PrefixOnly => Some(self.text.len()),
+            MatchKind::Pattern | MatchKind::Named => None,
         }
     }
 
-    /// May the same path without its last slash be redirected here?
+    /// May a path be redirected here if only the last slash is missing?
     pub fn may_add_slash(&self) -> bool {
         self.prefix_bytes().is_some() && self.text.ends_with('/')
     }
 
-    /// Two locations of one level with the same key exclude each other.
+    /// Two locations of one level must not have the same key.
     pub fn duplicate_key(&self) -> Option<(bool, String)> {
-        match self.matched {
-            Matched::Exact => Some((true, self.text.clone())),
-            Matched::Prefix | Matched::PrefixOnly | Matched::Named => {
+        match self.kind {
+            MatchKind::Exact => Some((true, self.text.clone())),
+            MatchKind::Prefix | MatchKind::PrefixOnly | MatchKind::Named => {
                 Some((false, self.text.clone()))
             }
-            Matched::Pattern => None,
+            MatchKind::Pattern => None,
         }
     }
 }
 
-const MODIFIERS: [(&str, Matched); 4] = [
-    ("=", Matched::Exact),
-    ("^~", Matched::PrefixOnly),
-    ("~*", Matched::Pattern),
-    ("~", Matched::Pattern),
+const MODIFIERS: [(&str, MatchKind); 4] = [
+    ("=", MatchKind::Exact),
+    ("^~", MatchKind::PrefixOnly),
+    ("~*", MatchKind::Pattern),
+    ("~", MatchKind::Pattern),
 ];
 
 impl Lowering<'_> {
     /// Reads `[MODIFIER] PATH` or `@NAME`.
-    pub fn matcher(&mut self, node: &Node<'_>) -> Option<Matcher> {
-        let (modifier, matched, word, text) = match node.args() {
+    pub fn matcher(&mut self, node: &Node<'_>) -> Option<LocationMatcher> {
+        let (modifier, kind, word, text) = match node.args() {
             [modifier, path] => {
-                let Some((name, matched)) =
-                    MODIFIERS.iter().find(|(name, _)| *name == modifier.text)
+                let Some((name, kind)) = MODIFIERS.iter().find(|(name, _)| *name == modifier.text)
                 else {
                     self.report(
                         Diagnostic::error(
@@ -106,24 +107,24 @@ impl Lowering<'_> {
                     );
                     return None;
                 };
-                (*name, *matched, path, path.text.as_str())
+                (*name, *kind, path, path.text.as_str())
             }
             // `location =/path` without a space.
             _ => one_word(node.arg(0)),
         };
-        let pattern = match matched {
-            Matched::Pattern => Some(self.pattern(word, text, modifier == "~*")?),
+        let pattern = match kind {
+            MatchKind::Pattern => Some(self.pattern(word, text, modifier == "~*")?),
             _ => None,
         };
-        if matched == Matched::Prefix && !text.starts_with('/') {
+        if kind == MatchKind::Prefix && !text.starts_with('/') {
             self.report(
                 Diagnostic::warning(word.span, format!("location \"{text}\" matches no request"))
                     .label("paths begin with /")
                     .hint(format!("write /{text}, or ~ before a pattern")),
             );
         }
-        Some(Matcher {
-            matched,
+        Some(LocationMatcher {
+            kind,
             text: text.to_owned(),
             pattern,
             modifier,
@@ -131,19 +132,24 @@ impl Lowering<'_> {
     }
 
     /// nginx's rules for locations inside locations.
-    pub fn may_stand_in(&mut self, node: &Node<'_>, inner: &Matcher, outer: &Matcher) -> bool {
-        let at_server_level = outer.matched == Matched::Prefix && outer.text.is_empty();
+    pub fn may_stand_in(
+        &mut self,
+        node: &Node<'_>,
+        inner: &LocationMatcher,
+        outer: &LocationMatcher,
+    ) -> bool {
+        let at_server_level = outer.kind == MatchKind::Prefix && outer.text.is_empty();
         if at_server_level {
             return true;
         }
         let (text, around) = (&inner.text, &outer.text);
-        let message = if outer.matched == Matched::Exact {
+        let message = if outer.kind == MatchKind::Exact {
             format!("location \"{text}\" cannot be inside the exact location \"{around}\"")
-        } else if outer.matched == Matched::Named {
+        } else if outer.kind == MatchKind::Named {
             format!("location \"{text}\" cannot be inside the named location \"{around}\"")
-        } else if inner.matched == Matched::Named {
+        } else if inner.kind == MatchKind::Named {
             format!("named location \"{text}\" can be on the server level only")
-        } else if inner.matched != Matched::Pattern && !text.starts_with(around.as_str()) {
+        } else if inner.kind != MatchKind::Pattern && !text.starts_with(around.as_str()) {
             format!("location \"{text}\" is outside location \"{around}\"")
         } else {
             return true;
@@ -153,17 +159,17 @@ impl Lowering<'_> {
     }
 }
 
-fn one_word(word: &Word) -> (&'static str, Matched, &Word, &str) {
+fn one_word(word: &Word) -> (&'static str, MatchKind, &Word, &str) {
     let text = word.text.as_str();
-    for (modifier, matched) in MODIFIERS {
+    for (modifier, kind) in MODIFIERS {
         if let Some(rest) = text.strip_prefix(modifier) {
-            return (modifier, matched, word, rest);
+            return (modifier, kind, word, rest);
         }
     }
-    let matched = if text.starts_with('@') {
-        Matched::Named
+    let kind = if text.starts_with('@') {
+        MatchKind::Named
     } else {
-        Matched::Prefix
+        MatchKind::Prefix
     };
-    ("", matched, word, text)
+    ("", kind, word, text)
 }

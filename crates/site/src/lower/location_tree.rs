@@ -1,5 +1,7 @@
-//! The locations of a server: the tree that requests are matched against, and
-//! the settings of each.
+//! Lowers the locations of a server: the tree against which paths are matched, and the settings
+//! of each location.
+//!
+//! An `if` in a location and a `limit_except` also become locations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +10,13 @@ use nginx_conf::{Diagnostic, Span};
 
 use super::Lowering;
 use super::level::Level;
-use super::location::{Matched, Matcher};
+use super::location::{LocationMatcher, MatchKind};
 use crate::check::Node;
 use crate::model::*;
 
-/// Where settings are asked for.
+/// The kind of block whose settings are lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BlockKind {
     Http,
     Server,
     Location,
@@ -22,10 +24,10 @@ pub(crate) enum Place {
     LocationIf,
 }
 
-/// What a nested block knows of the location around it.
+/// What a nested block has to know about the location around it.
 #[derive(Clone)]
-pub(crate) struct Enclosing {
-    pub matcher: Matcher,
+pub(crate) struct EnclosingLocation {
+    pub matcher: LocationMatcher,
     pub settings: Arc<Settings>,
     /// Of the location whose `root` or `alias` is in force.
     pub prefix_bytes: Option<usize>,
@@ -33,13 +35,13 @@ pub(crate) struct Enclosing {
     pub internal: bool,
 }
 
-/// The locations of one server while they are gathered.
+/// The locations of one server while they are collected.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct LocationList {
     pub locations: Vec<Location>,
 }
 
-impl Gathered {
+impl LocationList {
     pub fn add(&mut self, location: Location) -> LocationId {
         self.locations.push(location);
         LocationId(self.locations.len() - 1)
@@ -49,17 +51,17 @@ impl Gathered {
 impl Lowering<'_> {
     /// All locations of a server, its own level first, and the tree's top.
     pub fn location_tree(&mut self, server: &Level<'_>) -> (Vec<Location>, Locations) {
-        let matcher = Matcher::server_level();
-        let settings = Arc::new(self.settings(server, Place::Server, &matcher, None));
-        let root = Enclosing {
+        let matcher = LocationMatcher::server_level();
+        let settings = Arc::new(self.settings(server, BlockKind::Server, &matcher, None));
+        let root = EnclosingLocation {
             matcher,
             settings: settings.clone(),
             prefix_bytes: Some(0),
             is_pattern: false,
             internal: false,
         };
-        let mut gathered = Gathered::default();
-        gathered.add(Location {
+        let mut list = LocationList::default();
+        list.add(Location {
             name: String::new(),
             rewrite: Vec::new(),
             settings,
@@ -71,15 +73,15 @@ impl Lowering<'_> {
             auto_redirect: false,
             is_pattern: false,
         });
-        let top = self.inner_locations(server, &root, &mut gathered);
-        (gathered.locations, top)
+        let top = self.inner_locations(server, &root, &mut list);
+        (list.locations, top)
     }
 
     fn inner_locations(
         &mut self,
         level: &Level<'_>,
-        outer: &Enclosing,
-        gathered: &mut Gathered,
+        outer: &EnclosingLocation,
+        list: &mut LocationList,
     ) -> Locations {
         let mut tree = Locations::default();
         let mut seen: HashMap<(bool, String), Span> = HashMap::new();
@@ -103,10 +105,10 @@ impl Lowering<'_> {
                 );
                 continue;
             }
-            let id = self.location(node, level, &matcher, outer, gathered);
+            let id = self.location(node, level, &matcher, outer, list);
             insert(&mut tree, &matcher, id);
         }
-        // Longest first: the first that fits is the longest that fits.
+        // Longest first, so that the first match is the longest.
         tree.prefixes
             .sort_by_key(|it| std::cmp::Reverse(it.prefix.len()));
         tree
@@ -116,23 +118,23 @@ impl Lowering<'_> {
         &mut self,
         node: &Node<'_>,
         around: &Level<'_>,
-        matcher: &Matcher,
-        outer: &Enclosing,
-        gathered: &mut Gathered,
+        matcher: &LocationMatcher,
+        outer: &EnclosingLocation,
+        list: &mut LocationList,
     ) -> LocationId {
         let level = Level::new(&node.children, Some(around));
-        let settings = Arc::new(self.settings(&level, Place::Location, matcher, None));
+        let settings = Arc::new(self.settings(&level, BlockKind::Location, matcher, None));
         self.health_checks(&level, &settings);
         let own_files = level.own("root").first().or(level.own("alias").first());
         self.check_alias(&level, matcher);
         let (prefix_bytes, is_pattern) = match own_files {
-            // What `alias` replaces is the prefix of the location it stands in.
+            // `alias` replaces the prefix of the location in which it is written.
             None if matches!(settings.files.root, Root::Alias(_)) => {
                 (outer.prefix_bytes, outer.is_pattern)
             }
             _ => (matcher.prefix_bytes(), matcher.is_pattern()),
         };
-        let inner = Enclosing {
+        let inner = EnclosingLocation {
             matcher: matcher.clone(),
             settings: settings.clone(),
             prefix_bytes,
@@ -140,7 +142,7 @@ impl Lowering<'_> {
             internal: outer.internal || !level.own("internal").is_empty(),
         };
         let passes_on = !matches!(settings.content, Content::Files);
-        let id = gathered.add(Location {
+        let id = list.add(Location {
             name: matcher.shown(),
             rewrite: Vec::new(),
             settings,
@@ -148,14 +150,14 @@ impl Lowering<'_> {
             inner: Locations::default(),
             prefix_bytes,
             internal: inner.internal,
-            named: matcher.matched == Matched::Named,
+            named: matcher.kind == MatchKind::Named,
             auto_redirect: passes_on && matcher.may_add_slash(),
             is_pattern,
         });
-        let rewrite = self.rewrite_ops(&level, Some((&inner, gathered)));
-        let limit_except = self.limit_except(&level, &inner, gathered);
-        let tree = self.inner_locations(&level, &inner, gathered);
-        if let Some(location) = gathered.locations.get_mut(id.0) {
+        let rewrite = self.rewrite_ops(&level, Some((&inner, list)));
+        let limit_except = self.limit_except(&level, &inner, list);
+        let tree = self.inner_locations(&level, &inner, list);
+        if let Some(location) = list.locations.get_mut(id.0) {
             location.rewrite = rewrite;
             location.limit_except = limit_except;
             location.inner = tree;
@@ -163,22 +165,22 @@ impl Lowering<'_> {
         id
     }
 
-    /// The settings once an `if` of a location held, as a location of its own.
+    /// The location that holds where the condition of an `if` is true.
     pub fn if_location(
         &mut self,
         node: &Node<'_>,
         level: &Level<'_>,
-        outer: &Enclosing,
-        gathered: &mut Gathered,
+        outer: &EnclosingLocation,
+        list: &mut LocationList,
     ) -> LocationId {
         if outer.settings.files.try_files.is_some() && !level.nodes.iter().any(leaves_location) {
             self.report(
                 Diagnostic::warning(
                     node.span(),
-                    "\"try_files\" is skipped once this condition held",
+                    "\"try_files\" is not used where this condition is true",
                 )
                 .label(
-                    "as in nginx: the block is a location of its own, which inherits no try_files",
+                    "as in nginx, the block becomes a location of its own and does not inherit try_files",
                 )
                 .hint("use `map` and variables, or `return` and `rewrite` in the block"),
             );
@@ -192,13 +194,13 @@ impl Lowering<'_> {
         } else {
             Arc::new(self.settings(
                 level,
-                Place::LocationIf,
+                BlockKind::LocationIf,
                 &outer.matcher,
                 Some(&outer.settings),
             ))
         };
         let own_root = !level.own("root").is_empty();
-        gathered.add(Location {
+        list.add(Location {
             name: format!("{} (if)", outer.matcher.shown()),
             rewrite: Vec::new(),
             settings,
@@ -210,17 +212,17 @@ impl Lowering<'_> {
                 outer.prefix_bytes
             },
             internal: outer.internal,
-            named: outer.matcher.matched == Matched::Named,
+            named: outer.matcher.kind == MatchKind::Named,
             auto_redirect: false,
             is_pattern: outer.is_pattern && !own_root,
         })
     }
 
-    fn check_alias(&mut self, level: &Level<'_>, matcher: &Matcher) {
+    fn check_alias(&mut self, level: &Level<'_>, matcher: &LocationMatcher) {
         let Some(alias) = level.own("alias").first() else {
             return;
         };
-        if matcher.matched == Matched::Named {
+        if matcher.kind == MatchKind::Named {
             self.error(
                 alias.span(),
                 "the \"alias\" directive cannot be used inside the named location",
@@ -248,7 +250,7 @@ impl Lowering<'_> {
                 .hint(format!("write alias {path}/;")),
             );
         }
-        if !matcher.text.ends_with('/') && path.ends_with('/') && matcher.matched == Matched::Prefix
+        if !matcher.text.ends_with('/') && path.ends_with('/') && matcher.kind == MatchKind::Prefix
         {
             self.report(
                 Diagnostic::warning(
@@ -262,7 +264,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Does the request end with this step, or go on in another location?
+/// Does the request end with this step, or continue in another location?
 fn leaves_location(node: &Node<'_>) -> bool {
     let flag = node.args().get(2).map(|word| word.text.as_str());
     match node.name() {
@@ -277,20 +279,20 @@ fn leaves_location(node: &Node<'_>) -> bool {
     }
 }
 
-fn insert(tree: &mut Locations, matcher: &Matcher, id: LocationId) {
+fn insert(tree: &mut Locations, matcher: &LocationMatcher, id: LocationId) {
     let text: Box<[u8]> = matcher.text.as_bytes().into();
-    match (&matcher.matched, &matcher.pattern) {
-        (Matched::Exact, _) => {
+    match (&matcher.kind, &matcher.pattern) {
+        (MatchKind::Exact, _) => {
             tree.exact.insert(text, id);
         }
-        (Matched::Named, _) => {
+        (MatchKind::Named, _) => {
             tree.named.insert(text, id);
         }
-        (Matched::Pattern, Some(pattern)) => tree.patterns.push((pattern.clone(), id)),
-        (Matched::Pattern, None) => {}
-        (Matched::Prefix | Matched::PrefixOnly, _) => tree.prefixes.push(PrefixLocation {
+        (MatchKind::Pattern, Some(pattern)) => tree.patterns.push((pattern.clone(), id)),
+        (MatchKind::Pattern, None) => {}
+        (MatchKind::Prefix | MatchKind::PrefixOnly, _) => tree.prefixes.push(PrefixLocation {
             prefix: text,
-            skips_patterns: matcher.matched == Matched::PrefixOnly,
+            skips_patterns: matcher.kind == MatchKind::PrefixOnly,
             location: id,
         }),
     }

@@ -1,4 +1,5 @@
-//! Variables made from others: `map`, `geo`, `split_clients`.
+//! Lowers the blocks that define variables from other values: `map`, `geo`, `split_clients`,
+//! and `charset_map`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -7,13 +8,13 @@ use nginx_conf::{Diagnostic, Directive, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::server_names::{Name, parse_name};
+use super::server_names::{HostName, parse_name};
 use super::values::{bytes, lower_bytes};
 use crate::check::Node;
 use crate::model::*;
 
 impl Lowering<'_> {
-    /// Names first, so that each may use the others.
+    /// Declares the names first, so that each block may use the others.
     pub fn declare_made_variables(&mut self, level: &Level<'_>) {
         for (index, node) in level.own("map").iter().enumerate() {
             self.declare_made(node, Variable::Map(MapId(index)));
@@ -38,7 +39,7 @@ impl Lowering<'_> {
                         .label("a built-in variable has this name"),
                 );
             }
-            Some(name) => self.declare(name, variable),
+            Some(name) => self.variables.declare(name, variable),
         }
     }
 
@@ -143,21 +144,21 @@ impl Lowering<'_> {
             map.patterns.extend(pattern.map(|pattern| (pattern, value)));
             return;
         }
-        // A backslash makes `default`, `~x` and the like plain keys.
+        // After a backslash, `default` and `~x` are plain keys.
         let key = word.strip_prefix('\\').unwrap_or(word);
         let name = match map.hostnames {
             true => parse_name(&key.to_ascii_lowercase()),
             false => None,
         };
         let is_new = match name {
-            Some(Name::Leading(name)) => add(&mut map.leading_wildcard, &name, value),
-            Some(Name::Trailing(name)) => add(&mut map.trailing_wildcard, &name, value),
-            Some(Name::Both(name)) => {
+            Some(HostName::Leading(name)) => add(&mut map.leading_wildcard, &name, value),
+            Some(HostName::Trailing(name)) => add(&mut map.trailing_wildcard, &name, value),
+            Some(HostName::Both(name)) => {
                 let bare = name.strip_prefix('.').unwrap_or(&name);
                 let exact = map.exact.insert(bytes(bare), value.clone()).is_none();
                 add(&mut map.leading_wildcard, &name, value) && exact
             }
-            Some(Name::Exact(_)) | None => map.exact.insert(lower_bytes(key), value).is_none(),
+            Some(HostName::Exact(_)) | None => map.exact.insert(lower_bytes(key), value).is_none(),
         };
         if !is_new {
             self.error(word.span, format!("conflicting parameter \"{word}\""));
@@ -188,7 +189,7 @@ impl Lowering<'_> {
             .entries()
             .iter()
             .any(|it| it.name.text == "ranges" && it.args.is_empty());
-        let mut places = HashMap::new();
+        let mut networks = HashMap::new();
         for entry in node.entries() {
             match (entry.name.text.as_str(), entry.args.as_slice()) {
                 ("ranges", []) => {}
@@ -196,42 +197,44 @@ impl Lowering<'_> {
                 ("proxy_recursive", []) => geo.proxy_recursive = true,
                 ("default", [value]) => geo.default = bytes(value),
                 ("proxy", [network]) => geo.proxies.extend(self.network(network)),
-                ("delete", [network]) if uses_ranges => {
-                    if let Some((first, last)) = self.range(network) {
-                        cut(&mut geo.ranges, first, last);
-                    }
-                }
+                ("delete", [range]) if uses_ranges => self.geo_range(&mut geo, range, None),
                 ("delete", [network]) => {
                     if let Some(network) = self.network(network) {
-                        places.remove(&key(network));
+                        networks.remove(&key(network));
                     }
                 }
-                (_, [value]) if uses_ranges => {
-                    if let Some((first, last)) = self.range(&entry.name) {
-                        let at = cut(&mut geo.ranges, first, last);
-                        geo.ranges.insert(at, (first, last, bytes(value)));
-                    }
-                }
-                (_, [value]) => {
-                    if let Some(network) = self.network(&entry.name) {
-                        let old = places.insert(key(network), (network, bytes(value)));
-                        if old.is_some_and(|(_, old)| old != bytes(value)) {
-                            let message = format!(
-                                "duplicate network \"{}\", the last value wins",
-                                entry.name
-                            );
-                            self.report(Diagnostic::warning(entry.name.span, message));
-                        }
-                    }
-                }
+                (_, [value]) if uses_ranges => self.geo_range(&mut geo, &entry.name, Some(value)),
+                (_, [value]) => self.geo_network(&mut networks, &entry.name, value),
                 _ => self.bad_entry(entry, "geo", "expected NETWORK VALUE;"),
             }
         }
-        let mut keyed: Vec<_> = places.into_iter().collect();
+        let mut keyed: Vec<_> = networks.into_iter().collect();
         // Longest prefix first; then by address, so that the order is always the same.
         keyed.sort_by_key(|(key, _)| (std::cmp::Reverse(key.1), key.0));
         geo.networks = keyed.into_iter().map(|(_, found)| found).collect();
         geo
+    }
+
+    /// Gives a range of addresses its value. Without a value (`delete`), the range is removed.
+    fn geo_range(&mut self, geo: &mut Geo, range: &Word, value: Option<&Word>) {
+        let Some((first, last)) = self.range(range) else {
+            return;
+        };
+        let at = cut(&mut geo.ranges, first, last);
+        if let Some(value) = value {
+            geo.ranges.insert(at, (first, last, bytes(value)));
+        }
+    }
+
+    fn geo_network(&mut self, networks: &mut NetworkValues, word: &Word, value: &Word) {
+        let Some(network) = self.network(word) else {
+            return;
+        };
+        let old = networks.insert(key(network), (network, bytes(value)));
+        if old.is_some_and(|(_, old)| old != bytes(value)) {
+            let message = format!("duplicate network \"{word}\", the last value wins");
+            self.report(Diagnostic::warning(word.span, message));
+        }
     }
 
     /// `192.0.2.0-192.0.2.255`
@@ -319,8 +322,13 @@ fn percent(text: &str) -> Option<u64> {
     Some(whole * 100 + fraction)
 }
 
-/// Address and prefix of a network; `None` for `unix:`.
-fn key(network: Network) -> (Option<IpAddr>, u8) {
+/// The networks of a `geo` and their values.
+type NetworkValues = HashMap<NetworkKey, (Network, Box<[u8]>)>;
+
+/// Address and prefix of a network; no address for `unix:`.
+type NetworkKey = (Option<IpAddr>, u8);
+
+fn key(network: Network) -> NetworkKey {
     match network {
         Network::Block {
             address,
@@ -331,7 +339,7 @@ fn key(network: Network) -> (Option<IpAddr>, u8) {
     }
 }
 
-/// Takes `first..=last` out of the ranges; where a new range would go.
+/// Removes `first..=last` from the ranges, and returns the index for a new range.
 fn cut(ranges: &mut Vec<(u32, u32, Box<[u8]>)>, first: u32, last: u32) -> usize {
     let from = ranges.partition_point(|(_, end, _)| *end < first);
     let to = ranges.partition_point(|(start, _, _)| *start <= last);

@@ -1,21 +1,21 @@
-//! `proxy_pass` and what steers it: where requests go, what they say there, and
-//! which fields of responses are written anew.
+//! Lowers `proxy_pass` and the directives that only HTTP upstreams have: the URL, the request
+//! that is sent, and the fields of responses that are changed.
 
 use std::sync::Arc;
 
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::cache::Purge;
-use super::exchange::Prefix;
+use super::cache_purge::PurgeDirective;
+use super::exchange::DirectivePrefix;
 use super::level::Level;
-use super::location::{Matched, Matcher};
-use super::location_tree::Place;
+use super::location::{LocationMatcher, MatchKind};
+use super::location_tree::BlockKind;
 use super::template::has_variables;
 use super::values::bytes;
 use crate::model::*;
 
-pub(crate) const PROXY: Prefix = Prefix {
+pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
     prefix: "proxy",
     hidden: &[
         "date",
@@ -29,14 +29,19 @@ pub(crate) const PROXY: Prefix = Prefix {
     ],
 };
 
-/// Fields that `http_client` or the server itself settles: whatever a client or
-/// a line of configuration says, body and framing must agree.
+/// Fields that only the server sets, because they must agree with the body that is sent.
 const FRAMING_FIELDS: [&str; 2] = ["content-length", "transfer-encoding"];
 
-/// Fields of the client's request that concern its own connection only.
+/// Fields of the client's request that concern the client's connection only.
 const NOT_PASSED: [&str; 4] = ["te", "keep-alive", "expect", "upgrade"];
 
-/// What `proxy_pass` says.
+/// The message of nginx.
+const URI_OF_UNKNOWN_PREFIX: &str = "\"proxy_pass\" cannot have URI part in location given by regular expression, or inside named location, or inside \"if\" statement, or inside \"limit_except\" block";
+/// The message of nginx.
+const REDIRECT_OF_VARIABLES: &str =
+    "\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables";
+
+/// The URL of `proxy_pass`, divided into its parts.
 struct PassUrl {
     is_tls: bool,
     target: PassTarget,
@@ -45,9 +50,28 @@ struct PassUrl {
     port: String,
 }
 
+impl PassUrl {
+    /// For a location that asks no upstream.
+    fn nowhere() -> PassUrl {
+        PassUrl {
+            is_tls: false,
+            target: PassTarget::Variable(Template::default()),
+            uri: None,
+            host: String::new(),
+            port: String::new(),
+        }
+    }
+}
+
 impl Lowering<'_> {
-    /// A proxy where this level passes requests on; every value is read anyway.
-    pub fn proxy(&mut self, level: &Level<'_>, place: Place, matcher: &Matcher) -> Option<Pass> {
+    /// The proxy settings, if this level passes requests on. All values are read in any case, so
+    /// that mistakes are reported.
+    pub fn proxy(
+        &mut self,
+        level: &Level<'_>,
+        block: BlockKind,
+        matcher: &LocationMatcher,
+    ) -> Option<Pass> {
         let node = level.own("proxy_pass").first().copied();
         let url = node.and_then(|node| self.pass_url(node.arg(0)));
         if let Some(PassUrl {
@@ -59,7 +83,7 @@ impl Lowering<'_> {
         }
         let purge = self.cache_purge(level, &PROXY);
         let exchange = self.exchange(level, &PROXY);
-        let is_handled = url.is_some() && place != Place::Http;
+        let is_handled = url.is_some() && block != BlockKind::Http;
         let cache = self.cache_rules(level, &PROXY, &exchange, &purge, is_handled);
         let version = self.choice(
             level,
@@ -79,43 +103,27 @@ impl Lowering<'_> {
             .optional_template(level, "proxy_ssl_name")
             .unwrap_or_else(proxy_host);
         let pass_trailers = self.flag(level, "proxy_pass_trailers", false);
-        let (target, uri, is_tls, host, port) = match (url, &purge) {
-            (Some(url), _) => {
-                let uri = match (&url.target, url.uri) {
-                    (PassTarget::Variable(_), _) => ProxyUri::OfTarget,
-                    (PassTarget::Group(_), None) => ProxyUri::Kept,
-                    (PassTarget::Group(_), Some(uri)) => {
-                        self.check_uri_part(node.map(|node| node.arg(0)), place, matcher);
-                        ProxyUri::Replaces {
-                            uri: bytes(&uri),
-                            prefix_bytes: matcher.text.len(),
-                        }
-                    }
-                };
-                (url.target, uri, url.is_tls, url.host, url.port)
+        let url = match (url, &purge) {
+            (Some(url), _) => url,
+            // A location that only purges asks no upstream.
+            (None, PurgeDirective::Handler { .. }) if block == BlockKind::Location => {
+                PassUrl::nowhere()
             }
-            // Never asked: a location that only purges has no other answer.
-            (None, Purge::Handler { .. }) if place == Place::Location => (
-                PassTarget::Variable(Template::default()),
-                ProxyUri::Kept,
-                false,
-                String::new(),
-                String::new(),
-            ),
             _ => return None,
         };
+        let uri = self.proxy_uri(&url, node.map(|node| node.arg(0)), block, matcher);
         Some(Pass {
-            target,
+            target: url.target,
             exchange,
             cache: cache.map(Arc::new),
             protocol: Protocol::Http(Box::new(Proxy {
-                is_tls,
+                is_tls: url.is_tls,
                 tls,
                 tls_name,
                 version,
                 uri,
-                host: bytes(&host),
-                port: bytes(&port),
+                host: bytes(&url.host),
+                port: bytes(&url.port),
                 fields,
                 method,
                 body,
@@ -126,6 +134,34 @@ impl Lowering<'_> {
                 pass_trailers,
             })),
         })
+    }
+
+    /// How the path of the request is changed. Where there is no fixed prefix to replace,
+    /// `proxy_pass` must have no path of its own.
+    fn proxy_uri(
+        &mut self,
+        url: &PassUrl,
+        word: Option<&Word>,
+        block: BlockKind,
+        matcher: &LocationMatcher,
+    ) -> ProxyUri {
+        let uri = match (&url.target, &url.uri) {
+            (PassTarget::Variable(_), _) if word.is_some() => return ProxyUri::OfTarget,
+            (_, None) => return ProxyUri::Kept,
+            (_, Some(uri)) => bytes(uri),
+        };
+        let is_clear = block == BlockKind::Location
+            && !matches!(matcher.kind, MatchKind::Pattern | MatchKind::Named);
+        if let Some(word) = word.filter(|_| !is_clear) {
+            self.report(
+                Diagnostic::error(word.span, URI_OF_UNKNOWN_PREFIX)
+                    .label("there is no fixed prefix that this path could replace"),
+            );
+        }
+        ProxyUri::Replaces {
+            uri,
+            prefix_bytes: matcher.text.len(),
+        }
     }
 
     /// `http://HOST[:PORT][URI]`, `http://unix:PATH[:URI]`, or either with variables.
@@ -195,22 +231,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Where the part to be replaced cannot be told, there must be no URI.
-    fn check_uri_part(&mut self, word: Option<&Word>, place: Place, matcher: &Matcher) {
-        let is_clear = place == Place::Location
-            && !matches!(matcher.matched, Matched::Pattern | Matched::Named);
-        if let Some(word) = word.filter(|_| !is_clear) {
-            self.report(
-                Diagnostic::error(
-                    word.span,
-                    "\"proxy_pass\" cannot have URI part in location given by regular expression, or inside named location, or inside \"if\" statement, or inside \"limit_except\" block",
-                )
-                .label("what it would replace cannot be told there"),
-            );
-        }
-    }
-
-    /// `proxy_set_header`, and the fields that it does not name.
+    /// The fields of `proxy_set_header`, and the defaults that it does not name.
     fn set_fields(&mut self, level: &Level<'_>, version: ProxyVersion) -> Vec<SetField> {
         let mut fields: Vec<SetField> = Vec::new();
         for node in level.all("proxy_set_header").to_vec() {
@@ -240,7 +261,7 @@ impl Lowering<'_> {
         add(&mut fields, "Host", proxy_host());
         let connection = match version {
             ProxyVersion::Http10 => Template::literal("close"),
-            // Connections are kept unless a side says otherwise (RFC 9112 §9.3).
+            // In HTTP/1.1 connections are kept without this field (RFC 9112 §9.3).
             ProxyVersion::Http11 => Template::default(),
         };
         add(&mut fields, "Connection", connection);
@@ -250,49 +271,32 @@ impl Lowering<'_> {
         fields
     }
 
-    /// `proxy_redirect`; without any line, `default`.
+    /// The lines of `proxy_redirect`. Without any, `default` holds.
     fn redirects(
         &mut self,
         level: &Level<'_>,
         pass: Option<&Word>,
         url: Option<&PassUrl>,
-        matcher: &Matcher,
+        matcher: &LocationMatcher,
     ) -> Vec<Replacement> {
         let nodes = level.all("proxy_redirect").to_vec();
-        let default = || {
-            let (word, url) = (pass?, url?);
-            if matches!(url.target, PassTarget::Variable(_)) {
-                return None;
-            }
-            let (from, to) = match url.uri {
-                Some(_) => (word.text.clone(), matcher.text.as_str()),
-                None => (format!("{word}/"), "/"),
-            };
-            Some(Replacement {
-                matching: Matching::Text(Template::literal(&from)),
-                replacement: Template::literal(to),
-            })
-        };
+        let default = default_redirect(pass, url, matcher);
         if nodes.is_empty() {
-            return default().into_iter().collect();
+            return default.into_iter().collect();
         }
+        let has_variables = url.is_some_and(|url| matches!(url.target, PassTarget::Variable(_)));
         let mut redirects = Vec::new();
         for node in nodes {
             match node.args() {
                 [word] if word.text == "off" => return Vec::new(),
                 [word] if word.text == "default" => {
-                    let is_variable =
-                        url.is_some_and(|url| matches!(url.target, PassTarget::Variable(_)));
-                    if is_variable && !level.own("proxy_redirect").is_empty() {
+                    if has_variables && !level.own("proxy_redirect").is_empty() {
                         self.report(
-                            Diagnostic::error(
-                                node.span(),
-                                "\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables",
-                            )
-                            .label("what to replace is not known beforehand"),
+                            Diagnostic::error(node.span(), REDIRECT_OF_VARIABLES)
+                                .label("the text to replace is not known before the request"),
                         );
                     }
-                    redirects.extend(default());
+                    redirects.extend(default.clone());
                 }
                 [from, to] => redirects.extend(self.replacement(from, to, false)),
                 _ => self.report(
@@ -336,8 +340,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// A text, `~PATTERN` or `~*PATTERN`. Of domains, case and a dot at the
-    /// beginning do not count.
+    /// A text, `~PATTERN` or `~*PATTERN`. In domains, case and a dot at the beginning do not
+    /// count.
     fn matching(&mut self, word: &Word, is_domain: bool) -> Option<Matching> {
         if let Some(text) = word.strip_prefix("~*") {
             return self.pattern(word, text, true).map(Matching::Pattern);
@@ -399,7 +403,28 @@ fn proxy_host() -> Template {
     }
 }
 
-/// Host and port, and the URI behind them.
+/// The meaning of `proxy_redirect default`: the URL of `proxy_pass` is replaced by the path of the
+/// location. There is none if the URL has variables.
+fn default_redirect(
+    pass: Option<&Word>,
+    url: Option<&PassUrl>,
+    matcher: &LocationMatcher,
+) -> Option<Replacement> {
+    let (word, url) = (pass?, url?);
+    if matches!(url.target, PassTarget::Variable(_)) {
+        return None;
+    }
+    let (from, to) = match url.uri {
+        Some(_) => (word.text.clone(), matcher.text.as_str()),
+        None => (format!("{word}/"), "/"),
+    };
+    Some(Replacement {
+        matching: Matching::Text(Template::literal(&from)),
+        replacement: Template::literal(to),
+    })
+}
+
+/// Host and port, and the URI after them.
 pub(crate) fn split_uri(rest: &str) -> (&str, Option<&str>) {
     if let Some(path) = rest.strip_prefix("unix:") {
         return match path.find(':') {

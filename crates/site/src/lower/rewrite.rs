@@ -1,24 +1,25 @@
-//! The rewrite module: a level's steps in the order written.
+//! Lowers `rewrite`, `set`, `if`, `return` and `break`: the steps of a level, in the order in
+//! which they are written.
 
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::level::Level;
-use super::location_tree::{Enclosing, Gathered};
+use super::location_tree::{EnclosingLocation, LocationList};
 use super::template::has_variables;
 use crate::check::Node;
 use crate::model::*;
 
-/// Values of `return URL` that need no status before them.
+/// The beginnings of a URL that `return` accepts without a status.
 const URL_STARTS: [&str; 3] = ["http://", "https://", "$scheme"];
 
 impl Lowering<'_> {
-    /// The steps of a level. In a location, `around` takes in the locations
-    /// that its `if` blocks become.
+    /// The steps of a level. In a location, `around` is the location and the list to which the
+    /// locations of its `if` blocks are added.
     pub fn rewrite_ops(
         &mut self,
         level: &Level<'_>,
-        mut around: Option<(&Enclosing, &mut Gathered)>,
+        mut around: Option<(&EnclosingLocation, &mut LocationList)>,
     ) -> Vec<RewriteOp> {
         let mut ops = Vec::new();
         for node in level.nodes {
@@ -59,7 +60,7 @@ impl Lowering<'_> {
                 );
                 None
             }
-            None => Some(SetTarget::Slot(self.filled_slot(name))),
+            None => Some(SetTarget::Slot(self.variables.filled_slot(name))),
         }
     }
 
@@ -123,14 +124,14 @@ impl Lowering<'_> {
         &mut self,
         node: &Node<'_>,
         around: &Level<'_>,
-        location: &mut Option<(&Enclosing, &mut Gathered)>,
+        location: &mut Option<(&EnclosingLocation, &mut LocationList)>,
     ) -> Option<RewriteOp> {
         let condition = self.condition(node);
         let level = Level::new(&node.children, Some(around));
         let id = location
             .as_mut()
-            .map(|(outer, gathered)| self.if_location(node, &level, outer, gathered));
-        // Steps of the block come in one list: blocks do not nest.
+            .map(|(outer, list)| self.if_location(node, &level, outer, list));
+        // `if` blocks cannot be nested.
         let then = self.rewrite_ops(&level, None);
         Some(RewriteOp::If {
             condition: condition?,
@@ -199,7 +200,7 @@ impl Lowering<'_> {
                 self.report(
                     Diagnostic::error(node.span(), format!("invalid condition \"${name}\""))
                         .label("expected ($name), ($name OPERATOR VALUE)")
-                        .hint("a value with spaces must be in quotes; there is no and, no or"),
+                        .hint("put a value with spaces in quotes; two conditions cannot be joined"),
                 );
                 return None;
             }
@@ -213,7 +214,7 @@ impl Lowering<'_> {
             }),
             "~" | "~*" | "!~" | "!~*" => {
                 let caseless = operator.1.ends_with('*');
-                // A bracket stripped from the end moves nothing but the end.
+                // Removing the bracket at the end does not move the beginning.
                 let pattern = self.pattern(value_word, value, caseless)?;
                 let negated = operator.1.starts_with('!');
                 Some(Condition::Matches {
@@ -248,12 +249,12 @@ impl Lowering<'_> {
     }
 }
 
-/// Where `text` begins in its word, once a bracket is gone.
+/// Where `text` begins in its word, after the bracket was removed.
 fn offset(word: &Word, text: &str) -> usize {
     word.find(text).unwrap_or(0)
 }
 
-/// The words without `(` before the first and `)` behind the last.
+/// The words without `(` before the first and `)` after the last.
 fn strip_brackets(words: &[Word]) -> Vec<(&Word, &str)> {
     let last = words.len().saturating_sub(1);
     let mut parts = Vec::with_capacity(words.len());
@@ -265,7 +266,7 @@ fn strip_brackets(words: &[Word]) -> Vec<(&Word, &str)> {
         if index == last {
             text = text.strip_suffix(')').unwrap_or(text);
         }
-        // A bracket that stood alone is no word; an empty value in quotes is.
+        // A bracket alone is no word. An empty value in quotes is one.
         if !text.is_empty() || word.text.is_empty() {
             parts.push((word, text));
         }

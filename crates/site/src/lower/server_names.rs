@@ -1,5 +1,5 @@
-//! `server_name`: exact names, wildcards, patterns.
-//! <https://nginx.org/en/docs/http/server_names.html>
+//! Lowers `server_name`: exact names, wildcards and patterns
+//! (<https://nginx.org/en/docs/http/server_names.html>).
 
 use std::sync::Arc;
 
@@ -11,47 +11,47 @@ use super::values::bytes;
 use crate::check::Node;
 use crate::model::*;
 
-/// One name, understood.
+/// A name of `server_name`, by its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Name {
+pub(crate) enum HostName {
     Exact(String),
     /// With its leading dot.
     Leading(String),
     /// With its trailing dot.
     Trailing(String),
-    /// `.example.org`, with its dot: the name and what ends in it.
+    /// `.example.org`, with its dot: the name itself and all names that end in it.
     Both(String),
 }
 
-/// A name, a pattern, and where it is written (nowhere: the empty name of a
-/// server without `server_name`).
-pub(crate) struct Named<'a> {
+/// A name or pattern, and the word that contains it. There is no word for the empty name of a
+/// server without `server_name`.
+pub(crate) struct WrittenName<'a> {
     word: Option<&'a Word>,
-    kind: Kind,
+    kind: NameKind,
 }
 
-enum Kind {
-    Name(Name),
+enum NameKind {
+    Host(HostName),
     Pattern(Arc<Pattern>),
 }
 
 impl Lowering<'_> {
-    pub fn names_of<'n>(&mut self, server: &'n Node<'_>) -> Vec<Named<'n>> {
+    pub fn names_of<'n>(&mut self, server: &'n Node<'_>) -> Vec<WrittenName<'n>> {
         let lines = server
             .children
             .iter()
             .filter(|node| node.name() == "server_name");
         let words: Vec<&Word> = lines.flat_map(Node::args).collect();
         if words.is_empty() {
-            return vec![Named {
+            return vec![WrittenName {
                 word: None,
-                kind: Kind::Name(Name::Exact(String::new())),
+                kind: NameKind::Host(HostName::Exact(String::new())),
             }];
         }
         words
             .into_iter()
             .filter_map(|word| {
-                Some(Named {
+                Some(WrittenName {
                     word: Some(word),
                     kind: self.server_name(word)?,
                 })
@@ -59,14 +59,14 @@ impl Lowering<'_> {
             .collect()
     }
 
-    fn server_name(&mut self, word: &Word) -> Option<Kind> {
+    fn server_name(&mut self, word: &Word) -> Option<NameKind> {
         if let Some(pattern) = word.strip_prefix('~') {
             if pattern.is_empty() {
                 self.error(word.span, format!("empty regex in server name \"{word}\""));
                 return None;
             }
             // Host names compare without case.
-            return self.pattern(word, pattern, true).map(Kind::Pattern);
+            return self.pattern(word, pattern, true).map(NameKind::Pattern);
         }
         let text = match word.text.as_str() {
             "$hostname" => self.options.hostname.clone(),
@@ -88,29 +88,33 @@ impl Lowering<'_> {
                 .label("expected a name, *.name, name.*, .name or ~pattern"),
             );
         }
-        name.map(Kind::Name)
+        name.map(NameKind::Host)
     }
 
-    /// Puts the names of a server behind a listener. The first server that has
-    /// a name keeps it.
-    pub fn add_names(&mut self, listener: &mut Listener, names: &[Named<'_>], server: ServerId) {
+    /// Adds the names of a server to a listener. The first server with a name keeps it.
+    pub fn add_names(
+        &mut self,
+        listener: &mut Listener,
+        names: &[WrittenName<'_>],
+        server: ServerId,
+    ) {
         let address = show(&listener.address);
         for named in names {
             let into = &mut listener.names;
             let added = match &named.kind {
-                Kind::Name(Name::Exact(name)) => add_exact(into, name, server),
-                Kind::Name(Name::Leading(name)) => {
+                NameKind::Host(HostName::Exact(name)) => add_exact(into, name, server),
+                NameKind::Host(HostName::Leading(name)) => {
                     add_wildcard(&mut into.leading_wildcard, name, server)
                 }
-                Kind::Name(Name::Trailing(name)) => {
+                NameKind::Host(HostName::Trailing(name)) => {
                     add_wildcard(&mut into.trailing_wildcard, name, server)
                 }
-                Kind::Name(Name::Both(name)) => {
+                NameKind::Host(HostName::Both(name)) => {
                     let bare = name.strip_prefix('.').unwrap_or(name);
                     let exact = add_exact(into, bare, server);
                     add_wildcard(&mut into.leading_wildcard, name, server) && exact
                 }
-                Kind::Pattern(pattern) => {
+                NameKind::Pattern(pattern) => {
                     into.patterns.push((pattern.clone(), server));
                     true
                 }
@@ -150,35 +154,42 @@ fn add_wildcard(list: &mut Vec<(Box<[u8]>, ServerId)>, name: &str, server: Serve
     }
 }
 
-/// Which kind of name? `None`: none that nginx accepts.
-pub(crate) fn parse_name(text: &str) -> Option<Name> {
+/// The kind of the name; `None` if nginx does not accept it.
+pub(crate) fn parse_name(text: &str) -> Option<HostName> {
     let is_plain = |name: &str| !name.contains('*') && !name.contains("..") && !name.contains('\0');
     if let Some(rest) = text.strip_prefix("*.") {
         return (is_plain(rest) && !rest.is_empty() && !rest.starts_with('.'))
-            .then(|| Name::Leading(format!(".{rest}")));
+            .then(|| HostName::Leading(format!(".{rest}")));
     }
     if let Some(rest) = text.strip_suffix(".*") {
-        return (is_plain(rest) && !rest.is_empty()).then(|| Name::Trailing(format!("{rest}.")));
+        return (is_plain(rest) && !rest.is_empty())
+            .then(|| HostName::Trailing(format!("{rest}.")));
     }
     if let Some(rest) = text.strip_prefix('.') {
-        return (is_plain(rest) && !rest.is_empty()).then(|| Name::Both(text.to_owned()));
+        return (is_plain(rest) && !rest.is_empty()).then(|| HostName::Both(text.to_owned()));
     }
-    is_plain(text).then(|| Name::Exact(text.to_owned()))
+    is_plain(text).then(|| HostName::Exact(text.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, parse_name};
+    use super::{HostName, parse_name};
 
     #[test]
     fn names_are_told_apart_by_their_stars_and_dots() {
         let cases = [
-            ("example.org", Some(Name::Exact("example.org".into()))),
-            ("", Some(Name::Exact(String::new()))),
-            ("_", Some(Name::Exact("_".into()))),
-            ("*.example.org", Some(Name::Leading(".example.org".into()))),
-            ("www.example.*", Some(Name::Trailing("www.example.".into()))),
-            (".example.org", Some(Name::Both(".example.org".into()))),
+            ("example.org", Some(HostName::Exact("example.org".into()))),
+            ("", Some(HostName::Exact(String::new()))),
+            ("_", Some(HostName::Exact("_".into()))),
+            (
+                "*.example.org",
+                Some(HostName::Leading(".example.org".into())),
+            ),
+            (
+                "www.example.*",
+                Some(HostName::Trailing("www.example.".into())),
+            ),
+            (".example.org", Some(HostName::Both(".example.org".into()))),
             ("www.*.org", None),
             ("*", None),
             ("*.", None),

@@ -1,30 +1,33 @@
-//! What holds at one level, inheritance resolved: one call for each subject.
+//! Puts the settings of one level together: one call for each subject, with inheritance
+//! resolved.
 
 use std::sync::Arc;
 
 use super::Lowering;
 use super::level::Level;
-use super::location::Matcher;
-use super::location_tree::Place;
+use super::location::LocationMatcher;
+use super::location_tree::BlockKind;
 use super::values::{seconds, to_usize};
+use crate::directives::content_handlers;
 use crate::model::*;
 
 impl Lowering<'_> {
-    /// The settings of `level`. An `if` block is given those of its location:
-    /// what it says nothing about is theirs, the handler included.
+    /// The settings of `level`. For an `if` block, `outer` is the settings of its location, from
+    /// which it takes everything that it does not set, the handler included.
     pub fn settings(
         &mut self,
         level: &Level<'_>,
-        place: Place,
-        matcher: &Matcher,
+        block: BlockKind,
+        matcher: &LocationMatcher,
         outer: Option<&Arc<Settings>>,
     ) -> Settings {
         let runs_ssi = self.flag(level, "ssi", false);
-        // Which variables its commands name is not known before they run.
+        // The variables in its commands are known only when they run.
         self.variables.uses_upstream_fields |= runs_ssi;
+        self.variables.uses_cache_last_modified |= runs_ssi;
         Settings {
-            content: self.content(level, place, matcher, outer),
-            files: self.file_settings(level, place),
+            content: self.content(level, block, matcher, outer),
+            files: self.file_settings(level, block),
             body: self.body_settings(level),
             connection: self.connection_settings(level),
             headers: self.header_settings(level),
@@ -86,22 +89,19 @@ impl Lowering<'_> {
     fn content(
         &mut self,
         level: &Level<'_>,
-        place: Place,
-        matcher: &Matcher,
+        block: BlockKind,
+        matcher: &LocationMatcher,
         outer: Option<&Arc<Settings>>,
     ) -> Content {
-        // Read at every level, so that every value is; used where there is a target.
-        let fastcgi = self.fastcgi(level, place);
-        let proxy = self.proxy(level, place, matcher);
+        // Read at every level, so that mistakes are reported; used where there is a target.
+        let fastcgi = self.fastcgi(level, block);
+        let proxy = self.proxy(level, block, matcher);
         let memcached = self.memcached(level);
         if let Some(pass) = proxy.or(fastcgi).or(memcached) {
             return Content::Pass(Arc::new(pass));
         }
-        if !level.own("empty_gif").is_empty() {
-            return Content::EmptyGif;
-        }
-        if !level.own("stub_status").is_empty() {
-            return Content::StubStatus;
+        if let Some(name) = content_handlers().find(|name| !level.own(name).is_empty()) {
+            return Content::Handler(name);
         }
         outer.map_or(Content::Files, |outer| outer.content.clone())
     }

@@ -1,6 +1,6 @@
-//! Values with variables in them: `$name`, `${name}`, `$1`.
+//! Parses values with variables: `$name`, `${name}`, `$1`.
 
-use nginx_conf::{Diagnostic, Word};
+use nginx_conf::{Diagnostic, Span, Word};
 
 use super::Lowering;
 use crate::model::*;
@@ -11,9 +11,22 @@ impl Lowering<'_> {
         self.template_in(word, 0, &word.text)
     }
 
-    /// The part of `word` that begins at byte `start` and says `text`.
+    /// The variable `$name`, used at `span`.
+    pub fn variable(&mut self, name: &str, span: Span) -> Variable {
+        let variable = self.variables.resolve(name, span);
+        if variable == Variable::WithoutTls {
+            self.report(
+                Diagnostic::warning(span, "variables about TLS have no value")
+                    .label("there is no TLS yet")
+                    .cause("variables of TLS"),
+            );
+        }
+        variable
+    }
+
+    /// `text`, which begins at byte `start` of `word`, as a value with variables.
     pub fn template_in(&mut self, word: &Word, start: usize, text: &str) -> Template {
-        let mut parts = Parts::default();
+        let mut parts = TemplateBuilder::default();
         let mut at = 0;
         while let Some(dollar) = text.get(at..).and_then(|rest| rest.find('$')) {
             let dollar = at + dollar;
@@ -26,7 +39,7 @@ impl Lowering<'_> {
                     self.report(
                         Diagnostic::error(span, format!("{message} in \"{text}\""))
                             .label("expected $name or ${name}")
-                            .hint("a dollar sign itself cannot be written; `geo $dollar { default \"$\"; }` makes a variable that holds one"),
+                            .hint("for a plain dollar sign define a variable that holds one: geo $dollar { default \"$\"; }"),
                     );
                     return Template::default();
                 }
@@ -40,7 +53,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Several values one after the other.
+/// Joins several values.
 pub(crate) fn join(templates: impl IntoIterator<Item = Template>) -> Template {
     let mut parts: Vec<Part> = Vec::new();
     for part in templates.into_iter().flat_map(|template| template.parts) {
@@ -59,7 +72,7 @@ pub(crate) fn has_variables(text: &str) -> bool {
     text.contains('$')
 }
 
-/// The name behind a dollar sign and how many bytes it takes.
+/// The name after a dollar sign, and its length in bytes with brackets.
 fn name_at(rest: &str) -> Result<(&str, usize), &'static str> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if let Some(inner) = rest.strip_prefix('{') {
@@ -84,13 +97,13 @@ fn name_at(rest: &str) -> Result<(&str, usize), &'static str> {
     }
 }
 
-/// Pieces of a template; neighbouring literals are joined.
+/// Collects the pieces of a template.
 #[derive(Default)]
-struct Parts {
+struct TemplateBuilder {
     parts: Vec<Part>,
 }
 
-impl Parts {
+impl TemplateBuilder {
     fn literal(&mut self, text: &str) {
         if text.is_empty() {
             return;

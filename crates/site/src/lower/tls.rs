@@ -1,6 +1,8 @@
-//! `proxy_ssl_*`: encrypted connections to upstreams.
+//! Lowers `proxy_ssl_*`: TLS on connections to upstreams.
 
-use nginx_conf::Diagnostic;
+use std::path::PathBuf;
+
+use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
 use super::level::Level;
@@ -9,63 +11,20 @@ use super::values::to_usize;
 use crate::model::*;
 
 impl Lowering<'_> {
-    /// The settings of a level; `is_used`: its upstream is an `https://` one.
+    /// The settings of a level. They are used if its upstream is an `https://` one.
     pub fn upstream_tls(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsId> {
-        let file = |name: &str| {
-            let node = level.find(name)?;
-            (!node.arg(0).text.is_empty()).then(|| node.arg(0).clone())
-        };
-        let certificate = file("proxy_ssl_certificate");
-        let key = file("proxy_ssl_certificate_key");
-        for word in certificate.iter().chain(&key) {
+        let certificate = file_name(level, "proxy_ssl_certificate");
+        let key = file_name(level, "proxy_ssl_certificate_key");
+        for word in certificate.into_iter().chain(key) {
             if has_variables(word) {
-                self.invalid(
-                    word,
-                    "file",
-                    "variables are not there yet in this directive",
-                );
+                self.invalid(word, "file", "this directive cannot have variables yet");
             }
         }
-        let trusted = file("proxy_ssl_trusted_certificate").map(|word| self.path(&word));
-        let crl = file("proxy_ssl_crl").map(|word| self.path(&word));
-        let depth = to_usize(self.number(level, "proxy_ssl_verify_depth", 1));
-        let verifies = self.flag(level, "proxy_ssl_verify", false);
-        let verify = match (verifies, trusted) {
-            (true, Some(trusted)) => Some(TlsVerify {
-                trusted,
-                depth,
-                crl,
-            }),
-            (true, None) => {
-                if let Some(node) = level.find("proxy_ssl_verify").filter(|_| is_used) {
-                    self.report(
-                        Diagnostic::error(
-                            node.span(),
-                            "no proxy_ssl_trusted_certificate for proxy_ssl_verify",
-                        )
-                        .label("without it no certificate can be trusted"),
-                    );
-                }
-                None
-            }
-            (false, _) => None,
-        };
+        let verify = self.tls_verify(level, is_used);
         let (tls12, tls13) = self.tls_protocols(level);
         let settings = TlsSettings {
             verify,
-            identity: match (certificate, key) {
-                (Some(certificate), Some(key)) => Some((self.path(&certificate), self.path(&key))),
-                (Some(certificate), None) => {
-                    if is_used {
-                        self.error(
-                            certificate.span,
-                            format!("no \"proxy_ssl_certificate_key\" is defined for certificate \"{certificate}\""),
-                        );
-                    }
-                    None
-                }
-                _ => None,
-            },
+            identity: self.tls_identity(certificate, key, is_used),
             tls12,
             tls13,
             send_name: self.flag(level, "proxy_ssl_server_name", false),
@@ -81,7 +40,54 @@ impl Lowering<'_> {
         })))
     }
 
-    /// Which of the two versions are spoken; the older ones are not there.
+    /// `proxy_ssl_verify` and what it needs. Mistakes are reported where the settings are used.
+    fn tls_verify(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsVerify> {
+        let trusted = file_name(level, "proxy_ssl_trusted_certificate");
+        let crl = file_name(level, "proxy_ssl_crl");
+        let depth = to_usize(self.number(level, "proxy_ssl_verify_depth", 1));
+        if !self.flag(level, "proxy_ssl_verify", false) {
+            return None;
+        }
+        let Some(trusted) = trusted else {
+            if let Some(node) = level.find("proxy_ssl_verify").filter(|_| is_used) {
+                self.report(
+                    Diagnostic::error(
+                        node.span(),
+                        "no proxy_ssl_trusted_certificate for proxy_ssl_verify",
+                    )
+                    .label("without it no certificate can be trusted"),
+                );
+            }
+            return None;
+        };
+        Some(TlsVerify {
+            trusted: self.path(trusted),
+            depth,
+            crl: crl.map(|word| self.path(word)),
+        })
+    }
+
+    /// The certificate that the upstream is shown, and its key.
+    fn tls_identity(
+        &mut self,
+        certificate: Option<&Word>,
+        key: Option<&Word>,
+        is_used: bool,
+    ) -> Option<(PathBuf, PathBuf)> {
+        let certificate = certificate?;
+        let Some(key) = key else {
+            if is_used {
+                self.error(
+                    certificate.span,
+                    format!("no \"proxy_ssl_certificate_key\" is defined for certificate \"{certificate}\""),
+                );
+            }
+            return None;
+        };
+        Some((self.path(certificate), self.path(key)))
+    }
+
+    /// Whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.
     fn tls_protocols(&mut self, level: &Level<'_>) -> (bool, bool) {
         let nodes = level.all("proxy_ssl_protocols").to_vec();
         if nodes.is_empty() {
@@ -111,4 +117,12 @@ impl Lowering<'_> {
         }
         (tls12, tls13)
     }
+}
+
+/// The argument of a directive that names a file; an empty one means no file.
+fn file_name<'t>(level: &Level<'t>, name: &str) -> Option<&'t Word> {
+    level
+        .find(name)
+        .map(|node| node.arg(0))
+        .filter(|word| !word.text.is_empty())
 }

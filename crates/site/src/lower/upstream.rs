@@ -1,4 +1,4 @@
-//! `upstream` blocks, and the groups made for addresses written in a `*_pass`.
+//! Lowers `upstream` blocks, and makes a group for each address that a `*_pass` names directly.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ impl Lowering<'_> {
                     node.span(),
                     format!("no servers in upstream \"{}\"", node.arg(0)),
                 )
-                .label("expected one that is no backup"),
+                .label("expected at least one server that is not a backup"),
             );
         }
         UpstreamGroup {
@@ -89,8 +89,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `slow_start` needs turns to share out; `backup` is refused where nginx
-    /// refuses it: behind the line of a method that has none.
+    /// `slow_start` works with round robin and `least_conn` only. `backup` is refused where nginx
+    /// refuses it: after the line of a method without backup servers.
     fn check_parameters_suit_method(&mut self, level: &Level<'_>) {
         let nodes = level.list(&["least_conn", "ip_hash", "hash", "random"]);
         let Some(method) = nodes.last().filter(|node| node.name() != "least_conn") else {
@@ -109,7 +109,7 @@ impl Lowering<'_> {
                     word.span,
                     format!("balancing method does not support parameter \"{name}\""),
                 )
-                .note_at(method.span(), "the method")
+                .note_at(method.span(), "this is the method")
                 .hint(format!(
                     "leave \"{name}\" out, or balance by least_conn or in turn"
                 )),
@@ -124,21 +124,29 @@ impl Lowering<'_> {
         names: &NameResolution,
     ) -> Vec<UpstreamServer> {
         let mut server = plain_server(UpstreamEndpoint::Unix(PathBuf::new()), node.arg(0));
-        let mut run_time = RunTime::default();
+        let mut resolve_parameters = ResolveParameters::default();
         for word in node.args().iter().skip(1) {
-            self.server_parameter(word, &mut server, &mut run_time);
+            self.server_parameter(word, &mut server, &mut resolve_parameters);
         }
-        if let Some(word) = run_time.resolve {
-            return match self.run_time_name(node.arg(0), word, run_time.service, group, names) {
-                Some(RunTimeName::Name(name)) => vec![UpstreamServer {
+        if let Some(word) = resolve_parameters.resolve {
+            return match self.run_time_name(
+                node.arg(0),
+                word,
+                resolve_parameters.service,
+                group,
+                names,
+            ) {
+                Some(ResolvedServer::Name(name)) => vec![UpstreamServer {
                     endpoint: UpstreamEndpoint::Name(name),
                     ..server
                 }],
-                Some(RunTimeName::Address(endpoint)) => vec![UpstreamServer { endpoint, ..server }],
+                Some(ResolvedServer::Address(endpoint)) => {
+                    vec![UpstreamServer { endpoint, ..server }]
+                }
                 None => Vec::new(),
             };
         }
-        if let Some(word) = run_time.service {
+        if let Some(word) = resolve_parameters.service {
             self.report(
                 Diagnostic::error(
                     word.span,
@@ -147,7 +155,7 @@ impl Lowering<'_> {
                         node.arg(0)
                     ),
                 )
-                .label("SRV records are asked for at run time")
+                .label("SRV records are looked up at run time only")
                 .hint("add resolve"),
             );
         }
@@ -165,7 +173,7 @@ impl Lowering<'_> {
         &mut self,
         word: &'w Word,
         server: &mut UpstreamServer,
-        run_time: &mut RunTime<'w>,
+        resolve_parameters: &mut ResolveParameters<'w>,
     ) {
         if let Some(text) = parameter(word, "weight") {
             match self.number_in(word, text).map(to_u32) {
@@ -185,12 +193,12 @@ impl Lowering<'_> {
             if text.is_empty() {
                 self.invalid(word, "service", "expected a name such as http");
             }
-            run_time.service = Some(word);
+            resolve_parameters.service = Some(word);
         } else {
             match word.text.as_str() {
                 "backup" => server.backup = true,
                 "down" => server.down = true,
-                "resolve" => run_time.resolve = Some(word),
+                "resolve" => resolve_parameters.resolve = Some(word),
                 "drain" => self.unsupported_parameter(word),
                 text if text.starts_with("route=") => self.unsupported_parameter(word),
                 _ => self.unknown_parameter(
@@ -213,7 +221,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a `server` line marked `resolve` stands for.
+    /// The meaning of a `server` line with `resolve`.
     fn run_time_name(
         &mut self,
         word: &Word,
@@ -221,17 +229,17 @@ impl Lowering<'_> {
         service: Option<&Word>,
         group: &Word,
         names: &NameResolution,
-    ) -> Option<RunTimeName> {
+    ) -> Option<ResolvedServer> {
         let is_name = !word.starts_with("unix:") && self.pool_named_by(word).is_none();
         let Some((host, port)) = split_host(word).filter(|_| is_name) else {
-            // Complains, or finds an address that needs no looking up.
+            // Reports a mistake, or finds an address that needs no look-up.
             let endpoint = self.endpoints(word, Some(80)).pop()?;
-            return Some(RunTimeName::Address(endpoint));
+            return Some(ResolvedServer::Address(endpoint));
         };
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = bare.parse() {
             let address = SocketAddr::new(address, port.unwrap_or(80));
-            return Some(RunTimeName::Address(UpstreamEndpoint::Tcp(address)));
+            return Some(ResolvedServer::Address(UpstreamEndpoint::Tcp(address)));
         }
         if let Some(service) = service.filter(|_| port.is_some()) {
             self.report(
@@ -252,13 +260,13 @@ impl Lowering<'_> {
                         "no resolver defined to resolve names at run time in upstream \"{group}\""
                     ),
                 )
-                .label("nobody to ask")
+                .label("the name cannot be looked up without a resolver")
                 .hint("write resolver ADDRESS; in this block or in http"),
             );
             return None;
         }
         let service = service.and_then(|service| parameter(service, "service"));
-        Some(RunTimeName::Name(UpstreamName {
+        Some(ResolvedServer::Name(UpstreamName {
             host: host.to_owned(),
             port: port.unwrap_or(80),
             service: service.map(|service| match service.contains('.') {
@@ -338,8 +346,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `php:POOL`. With a number behind it is a host called `php`, as in many a set-up of
-    /// containers, unless a pool has that number for a name.
+    /// The pool in `php:POOL`. With a number, it is a host `php` and a port, as in many
+    /// configurations for containers, unless a pool has this number as its name.
     pub fn pool_named_by<'w>(&self, word: &'w str) -> Option<&'w str> {
         let name = word.strip_prefix("php:")?;
         let is_port = name.parse::<u16>().is_ok();
@@ -364,7 +372,7 @@ impl Lowering<'_> {
         None
     }
 
-    /// The group that a literal address of a `*_pass` leads to.
+    /// The group for the name or address in a `*_pass`.
     pub fn group_of(&mut self, word: &Word) -> Option<GroupId> {
         if let Some(&id) = self
             .group_names
@@ -444,7 +452,7 @@ impl Lowering<'_> {
             .and_then(|word| self.choice_of(word, &[("local", true)]))
             .unwrap_or(false);
         Some(KeepAlive {
-            // 0: none are kept.
+            // 0 keeps none.
             connections: to_usize(self.number_of(node.arg(0))?),
             requests,
             time,
@@ -497,12 +505,12 @@ fn plain_server(endpoint: UpstreamEndpoint, word: &Word) -> UpstreamServer {
 
 /// The parameters that move a name's resolution to run time.
 #[derive(Default)]
-struct RunTime<'w> {
+struct ResolveParameters<'w> {
     resolve: Option<&'w Word>,
     service: Option<&'w Word>,
 }
 
-enum RunTimeName {
+enum ResolvedServer {
     Name(UpstreamName),
     Address(UpstreamEndpoint),
 }

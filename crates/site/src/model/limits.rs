@@ -1,52 +1,15 @@
-//! Who may come in, and how fast: access rules, request and connection limits.
+//! Who may make a request, and how fast: access rules, passwords, limits of requests and
+//! connections.
 
-use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LimitConnZoneId, LimitReqZoneId, LogLevel, Template};
+use super::ids::{LimitConnZoneId, LimitReqZoneId};
+use super::log::LogLevel;
+use super::network::Network;
+use super::template::Template;
 
-/// An address block: `allow`, `deny`, `geo`, `set_real_ip_from`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
-    All,
-    /// `unix:`
-    Unix,
-    Block {
-        address: IpAddr,
-        prefix_bits: u8,
-    },
-}
-
-impl Network {
-    /// Does it hold `address`? `None` is a unix socket peer. IPv4-mapped IPv6
-    /// addresses count as IPv4.
-    pub fn contains(&self, address: Option<IpAddr>) -> bool {
-        match (self, address) {
-            (Network::All, _) => true,
-            (Network::Unix, address) => address.is_none(),
-            (Network::Block { .. }, None) => false,
-            (
-                Network::Block {
-                    address: network,
-                    prefix_bits,
-                },
-                Some(address),
-            ) => match (network, address.to_canonical()) {
-                (IpAddr::V4(network), IpAddr::V4(address)) => {
-                    let bits = u32::from(*prefix_bits).min(32);
-                    bits == 0 || (u32::from(*network) ^ u32::from(address)) >> (32 - bits) == 0
-                }
-                (IpAddr::V6(network), IpAddr::V6(address)) => {
-                    let bits = u32::from(*prefix_bits).min(128);
-                    bits == 0 || (u128::from(*network) ^ u128::from(address)) >> (128 - bits) == 0
-                }
-                _ => false,
-            },
-        }
-    }
-}
-
-/// `allow` and `deny`, in order; the first that holds the address decides.
+/// A line of `allow` or `deny`. The first one whose network contains the address decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessRule {
     pub network: Network,
@@ -66,7 +29,7 @@ pub struct AuthBasic {
     pub realm: Template,
     pub user_file: Template,
     /// Where a relative path from variables begins.
-    pub folder: std::path::PathBuf,
+    pub folder: PathBuf,
 }
 
 /// `limit_req_zone KEY zone=NAME:SIZE rate=RATE`.
@@ -101,7 +64,7 @@ pub struct LimitConn {
     pub connections: u64,
 }
 
-/// What a limit does when it is passed: `limit_*_status`, `_log_level`, `_dry_run`.
+/// What happens when a limit is exceeded: `limit_*_status`, `_log_level`, `_dry_run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitReaction {
     pub status: u16,

@@ -1,9 +1,10 @@
-//! Logs: what is written where.
+//! Targets, levels and formats of the error log and the access log.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LogFormatId, Template};
+use super::ids::LogFormatId;
+use super::template::Template;
 
 /// Levels of `error_log`, most severe first (order matters: `Error <= Warn`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +20,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// The word of `error_log`, which log lines carry in brackets.
+    /// The word in `error_log` and, in brackets, in log lines.
     pub fn name(self) -> &'static str {
         match self {
             LogLevel::Emerg => "emerg",

@@ -1,10 +1,13 @@
-//! The rewrite module's directives, in the order written.
+//! The steps of `rewrite`, `set`, `if`, `return` and `break`, in the order in which they are
+//! written.
 
 use std::sync::Arc;
 
-use super::{ByteMap, LocationId, Pattern, SlotId, Template, Variable};
+use super::ids::{LocationId, SlotId};
+use super::pattern::Pattern;
+use super::template::{Template, Variable};
 
-/// One step of a level's rewrite program.
+/// One step of a level.
 #[derive(Debug)]
 pub enum RewriteOp {
     Set {
@@ -22,14 +25,14 @@ pub enum RewriteOp {
     },
     Return {
         status: u16,
-        /// Text, or for redirects the location.
+        /// The text, or the URL of a redirect.
         value: Option<Template>,
     },
     Break,
     If {
         condition: Condition,
         then: Vec<RewriteOp>,
-        /// The settings in force once the condition held; `None` at server level.
+        /// The location that holds if the condition is true; `None` at server level.
         location: Option<LocationId>,
     },
 }
@@ -85,44 +88,4 @@ pub enum FileTest {
     Exists,
     /// `-x`
     Executable,
-}
-
-/// `map SOURCE $name { ... }`.
-#[derive(Debug)]
-pub struct Map {
-    pub source: Template,
-    /// Do not remember the result for the rest of the request.
-    pub volatile: bool,
-    /// Keys in lower case.
-    pub exact: ByteMap<Template>,
-    /// With `hostnames`: as in [`super::ServerNames`], longest first.
-    pub leading_wildcard: Vec<(Box<[u8]>, Template)>,
-    pub trailing_wildcard: Vec<(Box<[u8]>, Template)>,
-    pub hostnames: bool,
-    pub patterns: Vec<(Arc<Pattern>, Template)>,
-    pub default: Template,
-}
-
-/// `geo [$address] $name { ... }`.
-#[derive(Debug)]
-pub struct Geo {
-    /// Where the address comes from; `$remote_addr` by default.
-    pub source: Variable,
-    /// Networks, longest prefix first.
-    pub networks: Vec<(super::Network, Box<[u8]>)>,
-    /// `ranges`: first and last IPv4 address, sorted, not overlapping.
-    pub ranges: Vec<(u32, u32, Box<[u8]>)>,
-    pub default: Box<[u8]>,
-    /// `proxy`, `proxy_recursive`.
-    pub proxies: Vec<super::Network>,
-    pub proxy_recursive: bool,
-    pub volatile: bool,
-}
-
-/// `split_clients SOURCE $name { ... }`.
-#[derive(Debug)]
-pub struct SplitClients {
-    pub source: Template,
-    /// Upper bound of the hash for each part, and its value.
-    pub parts: Vec<(u32, Template)>,
 }

@@ -1,11 +1,12 @@
-//! A sweep over the whole directive table: what it says is true of every entry.
+//! Checks every entry of the directive table: examples and defaults are accepted, names are
+//! unique, and every entry is documented.
 
 use site::directives::{self, Context, Directive, Effect, Ending};
 
 use crate::reading::read;
 
 /// A configuration around `line`, with everything that examples refer to.
-fn around(context: Context, line: &str) -> String {
+fn configuration_with(context: Context, line: &str) -> String {
     let http = |inner: &str| {
         format!(
             "php_pool www {{ workers 2; user www-data; }}\n\
@@ -56,7 +57,7 @@ fn every_example_is_accepted_in_every_context_of_its_directive() {
             if directive.name == "http" && context != Context::Main {
                 continue;
             }
-            let text = around(context, directive.example);
+            let text = configuration_with(context, directive.example);
             let reading = read(&text);
             let errors: Vec<_> = reading
                 .diagnostics
@@ -92,7 +93,7 @@ fn every_default_is_accepted_as_a_value() {
         for name in directive.names() {
             let context = directive.contexts[0];
             let line = format!("{name} {default};");
-            let found = errors(&around(context, &line));
+            let found = errors(&configuration_with(context, &line));
             if !found.is_empty() {
                 wrong.push(format!("{line} {found:?}"));
             }
@@ -145,6 +146,29 @@ fn every_entry_is_documented() {
             assert!(!why.is_empty() && !why.ends_with('.'), "{name}: {why}");
         }
     }
+}
+
+/// More words than this are hard to follow for many readers.
+const MAX_SENTENCE_WORDS: usize = 32;
+
+#[test]
+fn no_sentence_of_an_entry_is_long() {
+    let mut long = Vec::new();
+    for directive in directives::all() {
+        // What stands in backticks counts as one word.
+        let pieces = directive.long.split('`').enumerate();
+        let prose: String = pieces
+            .map(|(index, piece)| if index % 2 == 0 { piece } else { "code" })
+            .collect();
+        let lines = prose.split('\n').flat_map(|line| line.split(". "));
+        for sentence in lines {
+            let words = sentence.split_whitespace().count();
+            if words > MAX_SENTENCE_WORDS {
+                long.push(format!("{}: {words} words: {sentence}", directive.name));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 #[test]

@@ -14,13 +14,13 @@ use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
 use http1::{Fields, HeadWriter};
 
 use super::{LEAST_WRITE_BYTES, READ_BYTES, SendError, Sender, TURN_BYTES};
-use crate::fetch::{BrokenOff, UpstreamBody};
-use crate::open_file::OpenFile;
-use crate::reply::{Body, Segment};
+use crate::base::open_file::OpenFile;
+use crate::base::spool::Spool;
+use crate::content::slice::Slices;
+use crate::exchange::reply::{Body, Segment};
 use crate::respond::BodyFraming;
-use crate::serve::slice::Slices;
-use crate::spool::Spool;
-use crate::stream::MAX_SLICES;
+use crate::transport::stream::MAX_SLICES;
+use crate::upstreams::fetch::{Truncated, UpstreamBody};
 
 impl Sender<'_> {
     pub(super) async fn write_segments(
@@ -130,7 +130,7 @@ impl Sender<'_> {
                     }
                     Some(Err(_)) => {
                         self.write(&mut pieces).await?;
-                        return Err(SendError::BrokenOff);
+                        return Err(SendError::Truncated);
                     }
                     None => break,
                 }
@@ -142,7 +142,7 @@ impl Sender<'_> {
                 match reader.next_chunk().await {
                     Ok(Some(bytes)) => self.add_piece(&mut pieces, &bytes, framing, &mut left)?,
                     Ok(None) => return self.finish(pieces, framing, left).await,
-                    Err(_) => return Err(SendError::BrokenOff),
+                    Err(_) => return Err(SendError::Truncated),
                 }
             }
             self.write(&mut pieces).await?;
@@ -165,7 +165,7 @@ impl Sender<'_> {
                     self.add_piece(&mut pieces, &bytes, framing, &mut left)?;
                 }
                 Ok(None) => return self.finish(pieces, framing, left).await,
-                Err(BrokenOff) => return Err(SendError::BrokenOff),
+                Err(Truncated) => return Err(SendError::Truncated),
             }
             if held_bytes >= LEAST_WRITE_BYTES {
                 held_bytes = 0;
@@ -266,7 +266,7 @@ impl Sender<'_> {
             self.write(&mut pieces).await?;
         }
         if left.is_some_and(|left| left > 0) {
-            return Err(SendError::BrokenOff);
+            return Err(SendError::Truncated);
         }
         Ok(())
     }
@@ -356,7 +356,7 @@ impl Sender<'_> {
                     }
                     if read.is_err() {
                         self.write(&mut pieces).await?;
-                        return Err(SendError::BrokenOff);
+                        return Err(SendError::Truncated);
                     }
                     return self.finish(pieces, framing, left).await;
                 }
@@ -402,7 +402,7 @@ impl Sender<'_> {
 
 /// What comes next for a response that is passed through.
 enum Step {
-    Read(Result<Option<Bytes>, BrokenOff>),
+    Read(Result<Option<Bytes>, Truncated>),
     Write,
 }
 

@@ -1,0 +1,287 @@
+//! Looking for a stored response. A request looks once: what it finds is counted once and travels
+//! with it to the fetch, see [`NotFresh`].
+//!
+//! ```text
+//!   find ── Fresh ─────► serve it
+//!     └──── NotFresh ──► serve it stale, or Zone::collapse(.., &not_fresh), Zone::refresh(..)
+//!   find_again: the same for the next round of a request, uncounted
+//! ```
+//!
+//! Between `find` and `collapse` somebody else may have stored or purged a response for the key, or
+//! noted that there is none to share. Each shard counts that (its generation), and what was found is
+//! good as long as that count is what it was; only otherwise `collapse` looks again. What a purge of
+//! the whole zone has hit is told by its stamp.
+
+use super::shard::Selected;
+use super::{ShardCell, Zone};
+use crate::fields::RequestFields;
+use crate::key::KeyRef;
+use crate::outcome::Forward;
+use crate::purge::Standing;
+use crate::stale::StaleInfo;
+use crate::storability::NoStore;
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use crate::vary::VarySpec;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// What [`Zone::find`] found.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// Serve it.
+    Fresh(Arc<StoredResponse>),
+    /// Nothing fresh.
+    NotFresh(NotFresh),
+}
+
+/// That nothing fresh is stored for a request, as of the moment of its lookup. The way to a fetch:
+/// [`Zone::collapse`] and [`Zone::refresh`] take it, so that they need not look again.
+#[derive(Clone, Debug)]
+pub struct NotFresh {
+    /// What there is instead.
+    pub kind: NotFreshKind,
+    /// What the key's responses vary on, where the kind does not say.
+    varies_on: Option<Arc<VarySpec>>,
+    /// That of the key's shard.
+    generation: u64,
+}
+
+/// What there is where nothing is fresh.
+#[derive(Clone, Debug)]
+pub enum NotFreshKind {
+    /// A stale response: see [`crate::may_serve_stale`], [`Zone::refresh`], [`Zone::collapse`].
+    Stale(Arc<StoredResponse>, StaleInfo),
+    /// The key has responses, but none for these request fields.
+    VaryMiss,
+    /// Nothing stored.
+    Miss,
+    /// Nothing stored, and the last response could not be shared: do not wait for anybody, use
+    /// [`Zone::detached`].
+    NotShareable(NoStore),
+}
+
+/// What [`Zone::lookup`] found.
+#[derive(Clone, Debug)]
+pub enum Lookup {
+    /// Serve it.
+    Fresh(Arc<StoredResponse>),
+    /// There is one, stale: see [`crate::may_serve_stale`], [`Zone::begin_refresh`], [`Zone::join`].
+    Stale(Arc<StoredResponse>, StaleInfo),
+    /// The key has responses, but none for these request fields.
+    VaryMiss,
+    /// Nothing stored.
+    Miss,
+    /// Nothing stored, and the last response could not be shared: do not wait for anybody, use
+    /// [`Zone::detached`].
+    NotShareable(NoStore),
+}
+
+impl NotFresh {
+    /// Why the request is forwarded (RFC 9211 §2.2).
+    #[must_use]
+    pub fn forward(&self) -> Forward {
+        match self.kind {
+            NotFreshKind::Stale(..) => Forward::Stale,
+            NotFreshKind::VaryMiss => Forward::VaryMiss,
+            NotFreshKind::Miss => Forward::UriMiss,
+            NotFreshKind::NotShareable(_) => Forward::Miss,
+        }
+    }
+
+    /// The stale response there is, and what is to be known before it is served.
+    #[must_use]
+    pub fn stale(&self) -> Option<(&Arc<StoredResponse>, &StaleInfo)> {
+        match &self.kind {
+            NotFreshKind::Stale(response, info) => Some((response, info)),
+            _ => None,
+        }
+    }
+
+    /// What the key's stored responses vary on, if any does.
+    #[must_use]
+    pub fn varies_on(&self) -> Option<&Arc<VarySpec>> {
+        match &self.kind {
+            NotFreshKind::Stale(response, _) => Some(response.vary.as_ref()?.spec()),
+            _ => self.varies_on.as_ref(),
+        }
+    }
+}
+
+/// What a stored response is worth now.
+pub(crate) enum Worth {
+    Fresh,
+    Stale(StaleInfo),
+    /// It was purged.
+    Nothing,
+}
+
+impl Zone {
+    /// Finds what is stored for a request and counts that. A fresh answer costs one shared lock and
+    /// no allocation.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Found {
+        let cell = self.cell(key.hash());
+        let found = self.find_in(cell, key, request, now, Some(now));
+        match &found {
+            Found::Fresh(_) => cell.hits.fetch_add(1, Relaxed),
+            Found::NotFresh(not_fresh) => match not_fresh.kind {
+                NotFreshKind::Stale(..) => cell.stale_hits.fetch_add(1, Relaxed),
+                _ => cell.misses.fetch_add(1, Relaxed),
+            },
+        };
+        found
+    }
+
+    /// As [`Zone::find`], but counts nowhere: for another round of a request that was counted.
+    #[must_use]
+    pub fn find_again(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Found {
+        self.find_in(self.cell(key.hash()), key, request, now, None)
+    }
+
+    #[inline]
+    fn find_in(
+        &self,
+        cell: &ShardCell,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+        touch: Option<Millis>,
+    ) -> Found {
+        let shard = cell.shard.read();
+        let (kind, varies_on) = match shard.select(key, request, touch) {
+            Selected::Found(response) => {
+                response.fetch_lines();
+                match self.worth(response, now) {
+                    Worth::Fresh => return Found::Fresh(Arc::clone(response)),
+                    Worth::Stale(info) => (NotFreshKind::Stale(Arc::clone(response), info), None),
+                    Worth::Nothing => {
+                        let vary = response.vary.as_ref();
+                        (NotFreshKind::Miss, vary.map(|vary| Arc::clone(vary.spec())))
+                    }
+                }
+            }
+            Selected::VaryMiss(spec) => (NotFreshKind::VaryMiss, Some(Arc::clone(spec))),
+            Selected::Miss => (NotFreshKind::Miss, None),
+        };
+        // Read while nothing can be stored, and before the notes: what comes later is seen later.
+        let generation = cell.generation.load(Acquire);
+        drop(shard);
+        let refused = match kind {
+            NotFreshKind::Stale(..) => None,
+            _ => self.refused(key, now),
+        };
+        Found::NotFresh(NotFresh {
+            kind: refused.map_or(kind, NotFreshKind::NotShareable),
+            varies_on,
+            generation,
+        })
+    }
+
+    /// Looks again where something was stored, purged or noted since `found` was found; none where
+    /// not.
+    pub(crate) fn find_newer(
+        &self,
+        found: &NotFresh,
+        key: &KeyRef<'_>,
+        request: &dyn RequestFields,
+        now: Millis,
+    ) -> Option<Found> {
+        let generation = self.cell(key.hash()).generation.load(Acquire);
+        (generation != found.generation).then(|| self.find_again(key, request, now))
+    }
+
+    /// What a stored response is worth now.
+    pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> Worth {
+        let expires_at = match self.purges.standing(response.stamp, response.head.status) {
+            Standing::Removed => return Worth::Nothing,
+            Standing::ExpiredAt(at) => response.expires_at.min(at),
+            Standing::Good => response.expires_at,
+        };
+        if now < expires_at {
+            return Worth::Fresh;
+        }
+        Worth::Stale(StaleInfo {
+            past_expiry: now.since(expires_at),
+            stale_while_revalidate: response.stale_while_revalidate,
+            stale_if_error: response.stale_if_error,
+            must_revalidate: response.must_revalidate,
+            last_failure: response.last_failure.at().map(|at| now.since(at)),
+        })
+    }
+
+    /// What is to be known of a response before it is served stale; none where it is fresh or
+    /// was purged.
+    #[must_use]
+    pub fn stale_info(&self, response: &StoredResponse, now: Millis) -> Option<StaleInfo> {
+        match self.worth(response, now) {
+            Worth::Stale(info) => Some(info),
+            Worth::Fresh | Worth::Nothing => None,
+        }
+    }
+
+    /// What the key's stored responses vary on.
+    #[must_use]
+    pub fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
+        self.cell(key.hash()).shard.read().vary_spec(key)
+    }
+
+    /// As [`Zone::find`]. What it finds does not travel: for callers that have not changed yet.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Lookup {
+        match self.find(key, request, now) {
+            Found::Fresh(response) => Lookup::Fresh(response),
+            Found::NotFresh(not_fresh) => match not_fresh.kind {
+                NotFreshKind::Stale(response, info) => Lookup::Stale(response, info),
+                NotFreshKind::VaryMiss => Lookup::VaryMiss,
+                NotFreshKind::Miss => Lookup::Miss,
+                NotFreshKind::NotShareable(why) => Lookup::NotShareable(why),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::ZoneConfig;
+    use crate::testing::{NO_FIELDS, T0, key, response};
+    use std::time::Duration;
+
+    #[test]
+    fn a_lookup_is_good_until_something_is_stored_or_noted() {
+        let zone = Zone::new(ZoneConfig {
+            shards: 1,
+            ..ZoneConfig::default()
+        });
+        let (a, b) = (key("a"), key("b"));
+        let find = || match zone.find(&a.as_ref(), NO_FIELDS, T0) {
+            Found::NotFresh(found) => found,
+            Found::Fresh(_) => panic!("nothing is stored"),
+        };
+        let newer = |found: &NotFresh| zone.find_newer(found, &a.as_ref(), NO_FIELDS, T0);
+        let found = find();
+        assert!(matches!(find().kind, NotFreshKind::Miss));
+        assert!(newer(&found).is_none());
+
+        let until = T0.plus(Duration::from_secs(5));
+        zone.remember_not_shareable(&a.as_ref(), NoStore::Private, until);
+        let refused = match newer(&found) {
+            Some(Found::NotFresh(newer)) => newer.kind,
+            other => panic!("looked again, and refused: {other:?}"),
+        };
+        assert!(matches!(
+            refused,
+            NotFreshKind::NotShareable(NoStore::Private)
+        ));
+
+        // The whole shard counts: another key's response makes for another look.
+        let found = find();
+        let other = response(60, 10, T0, zone.stamp());
+        zone.insert(&b.as_ref(), other, T0).expect("stored");
+        assert!(matches!(newer(&found), Some(Found::NotFresh(_))));
+        assert!(newer(&find()).is_none());
+    }
+}

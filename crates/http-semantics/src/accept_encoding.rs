@@ -1,0 +1,133 @@
+//! Whether a client takes a content coding, by nginx's rules: the coding must
+//! be named and its weight above zero. `*` and `identity` promise nothing, and
+//! a value that cannot be read is a no: uncompressed is always right.
+
+use crate::field_name::same_name;
+use crate::request::RequestView;
+
+/// Whether the client takes gzip.
+pub fn accepts_gzip<'r>(head: impl Into<RequestView<'r>>) -> bool {
+    accepts(head, b"gzip")
+}
+
+/// Whether the client takes `coding` (`gzip`, `br`, `zstd`). Like nginx, only
+/// the first Accept-Encoding field counts.
+pub fn accepts<'r>(head: impl Into<RequestView<'r>>, coding: &[u8]) -> bool {
+    head.into()
+        .field("accept-encoding")
+        .is_some_and(|value| value_accepts(value, coding))
+}
+
+/// The same for a field value. Of a coding named twice, the first counts.
+pub fn value_accepts(value: &[u8], coding: &[u8]) -> bool {
+    value_weight(value, coding) > 0
+}
+
+/// The highest weight, and that of a coding named without one.
+pub const MOST: u16 = 1000;
+
+/// The weight that a field value gives to `coding` (RFC 9110 §12.4.2), in
+/// thousandths; 0 where it is not taken.
+pub fn value_weight(value: &[u8], coding: &[u8]) -> u16 {
+    value
+        .split(|&byte| byte == b',')
+        .find_map(|element| weight_of(coding, element.trim_ascii_start()))
+        .unwrap_or(0)
+}
+
+/// The weight that one element of the list gives to `coding`, if it is about that.
+#[inline]
+fn weight_of(coding: &[u8], element: &[u8]) -> Option<u16> {
+    let (name, rest) = element.split_at_checked(coding.len())?;
+    if !same_name(name, coding) {
+        return None;
+    }
+    match rest.trim_ascii_start() {
+        [] => Some(MOST),
+        [b';', weight @ ..] => Some(thousandths(weight)),
+        _ => None,
+    }
+}
+
+/// `q=0.5` and the like, without its semicolon; 0 for what cannot be read.
+fn thousandths(weight: &[u8]) -> u16 {
+    let weight = weight.trim_ascii();
+    let Some((b'q' | b'Q', value)) = weight.split_first() else {
+        return 0;
+    };
+    match value.strip_prefix(b"=") {
+        Some(b"1" | b"1.") => MOST,
+        Some([b'1', b'.', zeros @ ..])
+            if zeros.len() <= 3 && zeros.iter().all(|&byte| byte == b'0') =>
+        {
+            MOST
+        }
+        Some([b'0', b'.', digits @ ..])
+            if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) =>
+        {
+            let places = digits.iter().chain(b"000").take(3);
+            places.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'))
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_must_be_named_and_above_zero() {
+        for (value, expected) in [
+            ("gzip", true),
+            ("gzip, deflate, br", true),
+            ("deflate, GZIP", true),
+            ("deflate,gzip ;q=0.5", true),
+            ("gzip;q=1", true),
+            ("gzip;q=1.000", true),
+            ("gzip;Q=0.001", true),
+            ("gzip; q=0.1", true),
+            ("br;q=1.0, gzip;q=0.8, *;q=0.1", true),
+            ("gzip;q=0", false),
+            ("gzip;q=0.", false),
+            ("gzip;q=0.000", false),
+            ("gzip;q=0.0001", false),
+            ("gzip;q=2", false),
+            ("gzip;q=1.001", false),
+            ("gzip;q=", false),
+            ("gzip;q", false),
+            ("gzip;x=1", false),
+            ("gzip;q=abc", false),
+            ("x-gzip", false),
+            ("gzipx", false),
+            ("gzip br", false),
+            ("*", false),
+            ("identity", false),
+            ("br", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                value_accepts(value.as_bytes(), b"gzip"),
+                expected,
+                "{value}"
+            );
+        }
+        assert!(value_accepts(b"gzip, br", b"br"));
+    }
+
+    #[test]
+    fn weights_are_read_to_the_thousandth() {
+        for (value, expected) in [
+            ("br", 1000),
+            ("br;q=1.0", 1000),
+            ("gzip, br;q=0.5", 500),
+            ("br;q=0.05", 50),
+            ("br;q=0.123", 123),
+            ("br;q=0", 0),
+            ("br;q=0.1234", 0),
+            ("gzip", 0),
+        ] {
+            assert_eq!(value_weight(value.as_bytes(), b"br"), expected, "{value}");
+        }
+    }
+}

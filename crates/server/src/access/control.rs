@@ -1,0 +1,147 @@
+//! Access control: `allow` and `deny`, `auth_basic`, `auth_request`, in this
+//! order, together as `satisfy` says.
+//!
+//! With `satisfy all` the first refusal counts; with `any` the first consent,
+//! and where nobody consents a 401 is told rather than a 403: the client may
+//! still find a password. Each check may also have no opinion.
+
+use bytes::Bytes;
+use http1::Fields;
+use site::{AuthRequest, LogLevel, Satisfy};
+
+use crate::access::{allow_deny, auth_basic};
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::exchange::subrequest;
+use crate::exchange::variable;
+use crate::log::error_log;
+use crate::route::rewrite;
+use crate::transport::client::{ClientSide, unless_gone};
+
+/// What one check says.
+enum Verdict {
+    NoOpinion,
+    Agreed,
+    /// 401 or 403, and the fields that go along.
+    Refused(u16, Fields),
+    /// The check itself failed: that ends the request whatever others say.
+    Failed(Handled),
+}
+
+/// Asks the checks; `None`: the client may come in.
+pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled> {
+    let settings = request.settings_held();
+    let is_any = settings.satisfy == Satisfy::Any;
+    let mut refusal: Option<(u16, Fields)> = None;
+    for stage in 0..3 {
+        let verdict = match stage {
+            0 => by_address(request),
+            1 => by_password(request),
+            _ => match &settings.auth_request {
+                Some(auth) => by_subrequest(request, auth, client).await,
+                None => Verdict::NoOpinion,
+            },
+        };
+        match verdict {
+            Verdict::NoOpinion => {}
+            Verdict::Agreed if is_any => return None,
+            Verdict::Agreed => {}
+            Verdict::Failed(handled) => return Some(handled),
+            Verdict::Refused(status, fields) => {
+                if refusal.as_ref().is_none_or(|(before, _)| *before != 401) {
+                    refusal = Some((status, fields));
+                }
+                if !is_any {
+                    break;
+                }
+            }
+        }
+    }
+    let (status, fields) = refusal?;
+    match status {
+        401 if !settings.limits.auth_delay.is_zero() => {
+            tokio::time::sleep(settings.limits.auth_delay).await;
+        }
+        403 if !allow_deny::is_allowed(request) => {
+            let (separator, why) = match &*settings.deny_reason {
+                "" => ("", ""),
+                why => (": ", why),
+            };
+            let message = format_args!("access forbidden by rule{separator}{why}");
+            error_log::refusal(request, LogLevel::Error, message);
+        }
+        _ => {}
+    }
+    Some(Handled::StatusWith(status, fields))
+}
+
+fn by_address(request: &Request) -> Verdict {
+    match allow_deny::decision(request) {
+        None => Verdict::NoOpinion,
+        Some(true) => Verdict::Agreed,
+        Some(false) => Verdict::Refused(403, Fields::new()),
+    }
+}
+
+fn by_password(request: &mut Request) -> Verdict {
+    if request.settings().auth.is_none() {
+        return Verdict::NoOpinion;
+    }
+    match auth_basic::check(request) {
+        auth_basic::Verdict::Pass => Verdict::Agreed,
+        auth_basic::Verdict::Challenge { realm } => {
+            let mut value = b"Basic realm=\"".to_vec();
+            value.extend_from_slice(&realm);
+            value.push(b'"');
+            let mut fields = Fields::new();
+            fields.append("WWW-Authenticate", Bytes::from(value));
+            Verdict::Refused(401, fields)
+        }
+        auth_basic::Verdict::Forbidden => Verdict::Refused(403, Fields::new()),
+        auth_basic::Verdict::Failed(status) => Verdict::Failed(Handled::Status(status)),
+    }
+}
+
+/// Asks the path that `auth_request` names
+/// (<https://nginx.org/en/docs/http/ngx_http_auth_request_module.html>).
+async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &ClientSide) -> Verdict {
+    let mut asked = subrequest::to(request, &auth.target, b"");
+    subrequest::make_get(&mut asked);
+    let asking = subrequest::run(&mut asked);
+    if unless_gone(client.gone(true), asking).await.is_none() {
+        return Verdict::Failed(Handled::ClientGone);
+    }
+    // nginx's subrequests share their variables with the request, so that what
+    // the asked location `set` can be used here.
+    request.extras.slots.clone_from(&asked.extras.slots);
+    for (target, value) in &auth.set {
+        let value = variable::evaluate(&mut asked, value);
+        rewrite::assign(&mut asked, target, value.clone());
+        rewrite::assign(request, target, value);
+    }
+    match asked.status {
+        200..=299 => Verdict::Agreed,
+        401 => {
+            let mut fields = Fields::new();
+            let head = asked
+                .reply
+                .iter()
+                .flat_map(|reply| reply.head.fields.as_slice());
+            for (name, value) in head.chain(asked.extras.carried_error.as_slice()) {
+                if name.eq_ignore_ascii_case(b"www-authenticate") {
+                    fields.append(name.clone(), value.clone());
+                }
+            }
+            Verdict::Refused(401, fields)
+        }
+        403 => Verdict::Refused(403, Fields::new()),
+        status => {
+            error_log::request(
+                request,
+                LogLevel::Error,
+                format_args!("auth request unexpected status: {status}"),
+            );
+            Verdict::Failed(Handled::Status(500))
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `limit_conn`: at most so many requests under way for each key
+//! (<https://nginx.org/en/docs/http/ngx_http_limit_conn_module.html>).
+
+use std::sync::Arc;
+
+use site::{Builtin as B, LogLevel};
+
+use crate::exchange::request::Request;
+use crate::exchange::value::put;
+use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::live::limit_conn::{Refused, Zone};
+use crate::log::error_log;
+
+pub const VARIABLES: Variables = &[(
+    B::LimitConnStatus,
+    Of(|request, out| {
+        let status = Some(request.extras.limit_conn_status.as_bytes());
+        put(status.filter(|status| !status.is_empty()), out)
+    }),
+)];
+
+/// Longest key that is counted; nginx's bound.
+const MAX_KEY_BYTES: usize = 255;
+
+/// Counts the request against the limits of its location, once in its life.
+///
+/// # Errors
+/// The status to refuse it with.
+pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
+    if !request.extras.limit_conn_status.is_empty() {
+        return Ok(());
+    }
+    let settings = request.settings_held();
+    let reaction = settings.limits.on_connections;
+    for limit in &settings.limits.connections {
+        let Some(zone) = zones.get(limit.zone.0) else {
+            continue;
+        };
+        let key = variable::evaluate(request, &zone.key);
+        if key.is_empty() {
+            continue;
+        }
+        if key.len() > MAX_KEY_BYTES {
+            error_log::request(
+                request,
+                LogLevel::Error,
+                format_args!(
+                    "the value of the key of zone \"{}\" is more than {MAX_KEY_BYTES} bytes",
+                    zone.name
+                ),
+            );
+            continue;
+        }
+        request.extras.limit_conn_status = "PASSED";
+        match zone.enter(key, limit.connections) {
+            Ok(guard) => request.extras.limit_guards.push(guard),
+            Err(refused) => {
+                if refused == Refused::Limit {
+                    let dry_run = if reaction.dry_run { ", dry run," } else { "" };
+                    error_log::request(
+                        request,
+                        reaction.log_level,
+                        format_args!("limiting connections{dry_run} by zone \"{}\"", zone.name),
+                    );
+                }
+                request.extras.limit_guards.clear();
+                if reaction.dry_run {
+                    request.extras.limit_conn_status = "REJECTED_DRY_RUN";
+                    return Ok(());
+                }
+                request.extras.limit_conn_status = "REJECTED";
+                return Err(reaction.status);
+            }
+        }
+    }
+    Ok(())
+}

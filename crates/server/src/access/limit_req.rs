@@ -1,0 +1,133 @@
+//! `limit_req`: at most so many requests in a time
+//! (<https://nginx.org/en/docs/http/ngx_http_limit_req_module.html>).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use site::{Builtin as B, LogLevel};
+
+use crate::exchange::request::Request;
+use crate::exchange::value::put;
+use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::live::limit_req::{Applied, Outcome, Zone, judge};
+use crate::log::error_log;
+
+pub const VARIABLES: Variables = &[(
+    B::LimitReqStatus,
+    Of(|request, out| {
+        let status = Some(request.extras.limit_req_status.as_bytes());
+        put(status.filter(|status| !status.is_empty()), out)
+    }),
+)];
+
+/// Longest key that is counted; nginx's bound.
+const MAX_KEY_BYTES: usize = 65_535;
+
+/// What the limits say about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    /// Go on after so long.
+    Delay(Duration),
+    Reject(u16),
+}
+
+/// Asks the limits of the request's location, once in a request's life.
+pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
+    if !request.extras.limit_req_status.is_empty() {
+        return Verdict::Pass;
+    }
+    let settings = request.settings_held();
+    let reaction = settings.limits.on_requests;
+    let mut applied = Vec::with_capacity(settings.limits.requests.len());
+    for limit in &settings.limits.requests {
+        let Some(zone) = zones.get(limit.zone.0) else {
+            continue;
+        };
+        let key = variable::evaluate(request, &zone.key);
+        if key.len() > MAX_KEY_BYTES {
+            error_log::request(
+                request,
+                LogLevel::Error,
+                format_args!(
+                    "the value of the key of zone \"{}\" is more than {MAX_KEY_BYTES} bytes",
+                    zone.name
+                ),
+            );
+        } else if !key.is_empty() {
+            applied.push(Applied { limit, zone, key });
+        }
+    }
+    if applied.is_empty() {
+        return Verdict::Pass;
+    }
+    let dry_run = if reaction.dry_run { ", dry run" } else { "" };
+    match judge(&applied, crate::base::clock::now()) {
+        Outcome::Rejected { by, excess } => {
+            let name = applied.get(by).map_or("", |applied| &applied.zone.name);
+            match excess {
+                Some(excess) => error_log::request(
+                    request,
+                    reaction.log_level,
+                    format_args!(
+                        "limiting requests{dry_run}, excess: {}.{:03} by zone \"{name}\"",
+                        excess / 1000,
+                        excess % 1000
+                    ),
+                ),
+                None => error_log::request(
+                    request,
+                    LogLevel::Alert,
+                    format_args!("could not allocate node in limit_req zone \"{name}\""),
+                ),
+            }
+            if reaction.dry_run {
+                request.extras.limit_req_status = "REJECTED_DRY_RUN";
+                return Verdict::Pass;
+            }
+            request.extras.limit_req_status = "REJECTED";
+            Verdict::Reject(reaction.status)
+        }
+        Outcome::Passed { delay_ms: 0, .. } => {
+            request.extras.limit_req_status = "PASSED";
+            Verdict::Pass
+        }
+        Outcome::Passed {
+            delay_ms,
+            excess,
+            by,
+        } => {
+            let name = applied.get(by).map_or("", |applied| &applied.zone.name);
+            error_log::request(
+                request,
+                less_severe(reaction.log_level),
+                format_args!(
+                    "delaying request{dry_run}, excess: {}.{:03}, by zone \"{name}\"",
+                    excess / 1000,
+                    excess % 1000
+                ),
+            );
+            if reaction.dry_run {
+                request.extras.limit_req_status = "DELAYED_DRY_RUN";
+                return Verdict::Pass;
+            }
+            request.extras.limit_req_status = "DELAYED";
+            Verdict::Delay(Duration::from_millis(delay_ms))
+        }
+    }
+}
+
+/// Delays are logged one level below rejections.
+fn less_severe(level: LogLevel) -> LogLevel {
+    match level {
+        LogLevel::Emerg => LogLevel::Alert,
+        LogLevel::Alert => LogLevel::Crit,
+        LogLevel::Crit => LogLevel::Error,
+        LogLevel::Error => LogLevel::Warn,
+        LogLevel::Warn => LogLevel::Notice,
+        LogLevel::Notice | LogLevel::Info => LogLevel::Info,
+        LogLevel::Debug => LogLevel::Debug,
+    }
+}

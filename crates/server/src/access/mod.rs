@@ -1,0 +1,10 @@
+//! What may end a request before its content: addresses, passwords, other servers' word,
+//! limits.
+
+pub mod allow_deny;
+pub mod auth_basic;
+pub mod control;
+pub mod limit_conn;
+pub mod limit_req;
+pub mod real_ip;
+pub mod referer;

@@ -1,0 +1,68 @@
+//! The client as trusted proxies tell it: its address (`set_real_ip_from`,
+//! <https://nginx.org/en/docs/http/ngx_http_realip_module.html>), scheme and host
+//! (`trusted_proxy`).
+
+use site::RealIpHeader;
+
+use crate::exchange::forwarded_for::{is_trusted, walk};
+use crate::exchange::request::Request;
+
+/// Takes the client's address from what a trusted proxy says. Does nothing
+/// once that has happened, so it may be called again in the final location.
+pub fn apply_real_ip(request: &mut Request) {
+    let rules = &request.settings().real_ip;
+    if rules.from.is_empty() {
+        return;
+    }
+    let peer = request.connection.peer;
+    if request.client != peer {
+        return;
+    }
+    let client = match &rules.header {
+        RealIpHeader::ProxyProtocol => match &request.connection.proxy {
+            Some(proxy) if is_trusted(peer.map(|peer| peer.ip()), &rules.from) => {
+                Some(proxy.client)
+            }
+            _ => None,
+        },
+        RealIpHeader::Field(name) if name.eq_ignore_ascii_case(b"x-forwarded-for") => {
+            let chain: Vec<&[u8]> = request.head.field_all(name).collect();
+            walk(peer, &chain, &rules.from, rules.recursive)
+        }
+        RealIpHeader::Field(name) => match request.head.field(name) {
+            Some(value) => walk(peer, &[value], &rules.from, rules.recursive),
+            None => None,
+        },
+    };
+    if client.is_some() {
+        request.client = client;
+    }
+}
+
+/// What a trusted proxy says of the request that it forwards (`trusted_proxy`).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Forwarded {
+    pub scheme: &'static str,
+    /// Host and perhaps port, as the proxy wrote them.
+    pub host: Option<Vec<u8>>,
+}
+
+/// The same for `request`; `None` where its peer is not trusted. Of several values the last
+/// counts: the proxy itself has added it.
+pub fn forwarded(request: &Request) -> Option<Forwarded> {
+    let rules = &request.settings().real_ip;
+    let peer = request.connection.peer.map(|peer| peer.ip());
+    if !rules.believes_forwarded || !is_trusted(peer, &rules.from) {
+        return None;
+    }
+    let last = |name: &'static [u8]| {
+        let value = request.head.field_all(name).last()?;
+        let value = value.rsplit(|&byte| byte == b',').next()?.trim_ascii();
+        (!value.is_empty()).then_some(value)
+    };
+    let is_https = last(b"x-forwarded-proto").is_some_and(|it| it.eq_ignore_ascii_case(b"https"));
+    Some(Forwarded {
+        scheme: if is_https { "https" } else { "http" },
+        host: last(b"x-forwarded-host").map(<[u8]>::to_vec),
+    })
+}

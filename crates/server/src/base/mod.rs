@@ -1,0 +1,14 @@
+//! What everything else stands on and what knows nothing of requests.
+
+pub mod address;
+pub mod clock;
+pub mod deadline;
+pub mod decimal;
+pub mod field_list;
+pub mod lru;
+pub mod memory_limit;
+pub mod open_file;
+pub mod random;
+pub mod ready_or_pending;
+pub mod request_body;
+pub mod spool;

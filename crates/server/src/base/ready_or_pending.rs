@@ -1,0 +1,26 @@
+//! What is usually done at once and sometimes has to wait.
+
+use std::pin::Pin;
+
+/// How far something has come without waiting.
+pub enum ReadyOrPending<'a, T> {
+    Ready(T),
+    /// Something has to be waited for. Whoever waits pays for a future of its own: kept in that
+    /// of its connection it would cost each of them, the idle ones too, a kilobyte.
+    Pending(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+}
+
+impl<'a, T> ReadyOrPending<'a, T> {
+    pub fn pending(rest: impl Future<Output = T> + Send + 'a) -> ReadyOrPending<'a, T> {
+        ReadyOrPending::Pending(Box::pin(rest))
+    }
+
+    /// What it comes to, for as long as it takes.
+    #[inline]
+    pub async fn end(self) -> T {
+        match self {
+            ReadyOrPending::Ready(done) => done,
+            ReadyOrPending::Pending(rest) => rest.await,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A request's body as a value: not there, not read yet, in memory or in a file; and what
+//! can be wrong with it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// Where a request's body is.
+pub enum RequestBody {
+    None,
+    /// Not read yet: it is still on the connection.
+    Unread,
+    Memory(Bytes),
+    Spooled(Arc<Spooled>),
+    /// Handed on to the upstream while it arrives.
+    Streamed,
+}
+
+/// A body in a temporary file, which goes when the last user does: the system sees to that
+/// where the file has no name, however this process ends.
+pub struct Spooled {
+    file: File,
+    /// Where `client_body_in_file_only` gives it one.
+    name: Option<FileName>,
+    length: u64,
+}
+
+impl Spooled {
+    /// An empty one in `file`, which no name leads to.
+    pub fn unnamed(file: File) -> Spooled {
+        Spooled {
+            file,
+            name: None,
+            length: 0,
+        }
+    }
+
+    /// An empty one in the file at `path`. `keep`: the file stays when the last user is gone.
+    pub fn named(file: File, path: PathBuf, keep: bool) -> Spooled {
+        Spooled {
+            file,
+            name: Some(FileName { path, keep }),
+            length: 0,
+        }
+    }
+
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Appends the next bytes.
+    ///
+    /// # Errors
+    /// When the file takes no more.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.length)?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Fills `piece` with the bytes from `offset` on.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or ends before that.
+    pub fn read_exact_at(&self, piece: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(piece, offset)
+    }
+}
+
+/// A file's name, removed with the last user of the file unless it is to stay.
+struct FileName {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Drop for FileName {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl RequestBody {
+    /// The same body once more; nothing where it cannot be read twice.
+    pub fn share(&self) -> RequestBody {
+        match self {
+            RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
+            RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
+            RequestBody::None | RequestBody::Unread | RequestBody::Streamed => RequestBody::None,
+        }
+    }
+
+    /// The bytes, where they are in memory: `$request_body`.
+    pub fn in_memory(&self) -> Option<&[u8]> {
+        match self {
+            RequestBody::Memory(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// `$request_body_file`: only a file that somebody asked for has a name.
+    pub fn file_name(&self) -> Option<&[u8]> {
+        match self {
+            RequestBody::Spooled(spooled) => {
+                let path = &spooled.name.as_ref()?.path;
+                Some(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes in it, where that is known.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            RequestBody::None => Some(0),
+            RequestBody::Memory(bytes) => Some(bytes.len() as u64),
+            RequestBody::Spooled(spooled) => Some(spooled.length),
+            RequestBody::Unread | RequestBody::Streamed => None,
+        }
+    }
+}
+
+/// What is wrong with a body, and what the client is told.
+#[derive(Debug)]
+pub enum BodyError {
+    /// Longer than `client_max_body_size`.
+    TooLarge,
+    /// The chunked coding is broken.
+    Malformed,
+    /// The client closed or the connection failed.
+    Gone(io::Error),
+    /// Nothing came within `client_body_timeout`.
+    TimedOut,
+    /// The temporary file could not be written.
+    Spool(PathBuf, io::Error),
+}
+
+impl BodyError {
+    pub fn status(&self) -> u16 {
+        match self {
+            BodyError::TooLarge => 413,
+            BodyError::Malformed | BodyError::Gone(_) => 400,
+            BodyError::TimedOut => 408,
+            BodyError::Spool(..) => 500,
+        }
+    }
+}
+
+impl std::fmt::Display for BodyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BodyError::TooLarge => f.write_str("client intended to send too large chunked body"),
+            BodyError::Malformed => f.write_str("client sent invalid chunked body"),
+            BodyError::Gone(error) => write!(f, "client prematurely closed connection ({error})"),
+            BodyError::TimedOut => f.write_str("client timed out"),
+            BodyError::Spool(path, error) => {
+                write!(
+                    f,
+                    "request body could not be kept in {}: {error}",
+                    path.display()
+                )
+            }
+        }
+    }
+}
+
+/// A client's fault that came up while its body was handed on.
+#[derive(Debug)]
+pub struct ClientFault(pub BodyError);
+
+impl std::fmt::Display for ClientFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for ClientFault {}

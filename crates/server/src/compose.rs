@@ -1,0 +1,75 @@
+//! Where the floors are put together: the tables of functions that lower floors call
+//! without knowing who is behind them.
+
+use std::sync::Arc;
+
+use site::Site;
+
+use crate::access::{auth_basic, limit_conn, limit_req, referer};
+use crate::content::{empty_gif, fastcgi, files, proxy, slice, stub_status, through_cache};
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::functions::Functions;
+use crate::exchange::variable_table::VariableTable;
+use crate::exchange::variables;
+use crate::live::{BuildError, Resources};
+use crate::log::{access_log, times};
+use crate::pipeline;
+use crate::route::tables;
+use crate::upstreams::fetch::trace;
+
+static FUNCTIONS: Functions = Functions {
+    variables: VariableTable::new(
+        &[
+            variables::connection::VARIABLES,
+            variables::files::VARIABLES,
+            variables::process::VARIABLES,
+            variables::received::VARIABLES,
+            variables::sent::VARIABLES,
+            times::VARIABLES,
+            auth_basic::VARIABLES,
+            limit_conn::VARIABLES,
+            limit_req::VARIABLES,
+            referer::VARIABLES,
+            fastcgi::VARIABLES,
+            files::VARIABLES,
+            proxy::VARIABLES,
+            slice::range::VARIABLES,
+            through_cache::VARIABLES,
+        ],
+        trace::VARIABLES,
+        tables::TABLES,
+    ),
+    content_handlers: &[
+        ("empty_gif", empty_gif::handle),
+        ("stub_status", stub_status::handle),
+    ],
+    serve: |request| Box::pin(pipeline::serve_internal(request)),
+    log_access: access_log::log,
+};
+
+/// Makes a site ready to serve, carrying over from `previous` what stays the same.
+///
+/// # Errors
+/// The site cannot be served.
+pub fn configuration(
+    site: Site,
+    resources: Resources,
+    previous: Option<&ActiveConfiguration>,
+) -> Result<Arc<ActiveConfiguration>, BuildError> {
+    ActiveConfiguration::build(site, resources, &FUNCTIONS, previous)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FUNCTIONS;
+
+    #[test]
+    fn every_content_handler_of_the_directive_table_has_a_function() {
+        let handlers = FUNCTIONS.content_handlers.iter();
+        let mut names: Vec<&str> = handlers.map(|(name, _)| *name).collect();
+        let mut declared: Vec<&str> = site::directives::content_handlers().collect();
+        names.sort_unstable();
+        declared.sort_unstable();
+        assert_eq!(names, declared);
+    }
+}

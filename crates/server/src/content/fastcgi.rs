@@ -1,0 +1,135 @@
+//! Requests in FastCGI's terms: the params that PHP finds in `$_SERVER`.
+
+use ::fastcgi::{Error, Params, ParamsEncoder};
+use site::{Builtin as B, Content, Exchange, FastCgi};
+
+use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
+use crate::exchange::extras::PathInfo;
+use crate::exchange::request::Request;
+use crate::exchange::value::put;
+use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::route::pattern;
+
+pub const VARIABLES: Variables = &[
+    (B::FastcgiPathInfo, Of(put_path_info)),
+    (B::FastcgiScriptName, Of(put_script_name)),
+];
+
+/// The params of `fastcgi_param` and of the client's own fields.
+pub fn params(
+    request: &mut Request,
+    fastcgi: &FastCgi,
+    exchange: &Exchange,
+    purpose: &FetchPurpose<'_>,
+) -> Result<Params, Error> {
+    let mut values: Vec<(&[u8], Vec<u8>)> = Vec::with_capacity(fastcgi.params.len());
+    for param in &fastcgi.params {
+        let value = variable::evaluate(request, &param.value);
+        values.push((&param.name, value));
+    }
+    let validators = purpose.validating.map(|stored| {
+        (
+            stored.last_modified().map(<[u8]>::to_vec),
+            stored.etag().map(<[u8]>::to_vec),
+        )
+    });
+    let mut encoder = ParamsEncoder::new();
+    for ((name, value), param) in values.iter().zip(&fastcgi.params) {
+        if param.if_not_empty && value.is_empty() {
+            encoder.replace_http_field(name);
+        } else {
+            encoder.push(name, value);
+        }
+    }
+    if let Some((last_modified, etag)) = &validators {
+        if let Some(value) = last_modified {
+            encoder.push(b"HTTP_IF_MODIFIED_SINCE", value);
+        }
+        if let Some(value) = etag {
+            encoder.push(b"HTTP_IF_NONE_MATCH", value);
+        }
+    }
+    if exchange.pass_request_headers {
+        for (name, value) in request.head.fields() {
+            let left_out = purpose.for_cache
+                && NOT_FOR_CACHE
+                    .iter()
+                    .any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
+            if !left_out {
+                encoder.push_http_field(name, value);
+            }
+        }
+    }
+    encoder.finish()
+}
+
+fn put_script_name(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    split_path_info(request);
+    if let Some(split) = &request.extras.path_info {
+        return put(Some(&split.script), out);
+    }
+    out.extend_from_slice(&request.path);
+    let settings = request.settings_held();
+    if request.path.last() == Some(&b'/')
+        && let Content::Pass(pass) = &settings.content
+        && let Some(fastcgi) = pass.fastcgi()
+        && let Some(index) = &fastcgi.index
+    {
+        out.extend_from_slice(index);
+    }
+    true
+}
+
+fn put_path_info(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    split_path_info(request);
+    put(
+        request
+            .extras
+            .path_info
+            .as_ref()
+            .map(|split| split.info.as_slice())
+            .or(Some(b"")),
+        out,
+    )
+}
+
+/// Runs `fastcgi_split_path_info` once for the current path.
+fn split_path_info(request: &mut Request) {
+    let settings = request.settings_held();
+    let Content::Pass(pass) = &settings.content else {
+        return;
+    };
+    let Some(pattern) = pass
+        .fastcgi()
+        .and_then(|fastcgi| fastcgi.split_path_info.as_ref())
+    else {
+        return;
+    };
+    if request
+        .extras
+        .path_info
+        .as_ref()
+        .is_some_and(|split| split.for_path == request.path)
+    {
+        return;
+    }
+    let path = request.path.clone();
+    request.extras.forget_path_info();
+    if let Some(locations) = pattern::captures(request, pattern, &path) {
+        let group = |number| {
+            locations
+                .get(number)
+                .and_then(|(start, end)| path.get(start..end))
+                .unwrap_or_default()
+                .to_vec()
+        };
+        let (script, info) = (group(1), group(2));
+        request.extras.path_info = Some(PathInfo {
+            for_path: path,
+            script,
+            info,
+        });
+    }
+}

@@ -1,0 +1,442 @@
+//! Content from files: from the request's path to a path on disk, index files,
+//! precompressed files, `try_files`
+//! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#root>,
+//! `ngx_http_index_module`, `ngx_http_gzip_static_module`). Statuses and log
+//! lines are nginx's.
+//!
+//! Files are opened and looked at by blocking calls, as nginx does: the system
+//! has what is asked for often in memory.
+
+#[cfg(test)]
+mod on_disk;
+mod open;
+mod try_files;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use bytes::Bytes;
+use http1::escape::escape_uri;
+use site::{Builtin as B, Coding, LogLevel, Precompressed, Root};
+
+use crate::content::autoindex;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::{Body, Reply, ReplyHead};
+use crate::exchange::request::{Method, Request};
+use crate::exchange::value::put;
+use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::exchange::variables::files::document_root;
+use crate::log::error_log;
+use crate::log::error_log::Errno;
+use crate::respond;
+use crate::respond::recode;
+use open::{Failure, Found, Kind, Wanted};
+
+pub use try_files::{TryOutcome, try_files};
+
+pub const VARIABLES: Variables = &[(
+    B::RequestFilename,
+    Of(|request, out| put(Some(&request_path(request)), out)),
+)];
+
+/// The path on disk that the request's path stands for.
+pub fn request_path(request: &mut Request) -> Vec<u8> {
+    let (Root::Root(template) | Root::Alias(template)) = &request.settings().files.root;
+    if let Some(root) = template.as_constant() {
+        return [root, below_root(request)].concat();
+    }
+    let mut path = document_root(request);
+    path.extend_from_slice(below_root(request));
+    path
+}
+
+/// As [`request_path`]; `None` where an `alias` cannot say.
+pub fn mapped_path(request: &mut Request) -> Option<Vec<u8>> {
+    is_mapped(request).then(|| request_path(request))
+}
+
+/// An `alias` takes the place of its location's path, which a rewritten path may
+/// not begin with.
+fn is_mapped(request: &Request) -> bool {
+    if !matches!(request.settings().files.root, Root::Alias(_)) || !request.path_changed {
+        return true;
+    }
+    let name = request.location().name.clone();
+    error_log::request(
+        request,
+        LogLevel::Alert,
+        format_args!("\"alias\" cannot be used in location \"{name}\" where URI was rewritten"),
+    );
+    false
+}
+
+/// What of the request's path goes behind `root` or `alias`.
+fn below_root(request: &Request) -> &[u8] {
+    let place = request.location();
+    match request.settings().files.root {
+        Root::Root(_) => &request.path,
+        // The value of an alias in a location given by a pattern is a whole path.
+        Root::Alias(_) if place.is_pattern && !request.adds_path_to_alias => b"",
+        Root::Alias(_) if place.is_pattern => &request.path,
+        Root::Alias(_) => request
+            .path
+            .get(place.prefix_bytes.unwrap_or(0)..)
+            .unwrap_or_default(),
+    }
+}
+
+/// Media type of `path` by the part behind its last dot.
+pub fn media_type<'a>(request: &'a Request, path: &[u8]) -> &'a [u8] {
+    let files = &request.settings().files;
+    let known = extension(path).and_then(|extension| {
+        // Most are written in the lower case of the table.
+        let known = files.types.get(extension);
+        known.or_else(|| files.types.get(extension.to_ascii_lowercase().as_slice()))
+    });
+    known.unwrap_or(&files.default_type)
+}
+
+/// The extension of the last part of a path. A name that begins with its only dot
+/// has none.
+fn extension(path: &[u8]) -> Option<&[u8]> {
+    let name_start = path
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1);
+    let name = path.get(name_start..)?;
+    let dot = name
+        .iter()
+        .rposition(|&byte| byte == b'.')
+        .filter(|&dot| dot > 0)?;
+    name.get(dot + 1..)
+}
+
+/// Answers with what is at the request's path.
+pub fn serve(request: &mut Request) -> Handled {
+    if !is_mapped(request) {
+        return Handled::Status(500);
+    }
+    if request.path.last() == Some(&b'/') {
+        directory(request)
+    } else {
+        file(request)
+    }
+}
+
+/// A path with a slash at its end: an index file, a listing, or nothing.
+fn directory(request: &mut Request) -> Handled {
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    if !is_read && request.method != Method::Post {
+        return Handled::Status(405);
+    }
+    if let Some(handled) = index(request) {
+        return handled;
+    }
+    let directory = request_path(request);
+    if is_read && request.settings().files.autoindex.enabled {
+        return autoindex::listing(request, Path::new(OsStr::from_bytes(&directory)));
+    }
+    error_log::refusal(
+        request,
+        LogLevel::Error,
+        format_args!("directory index of \"{}\" is forbidden", text(&directory)),
+    );
+    Handled::Status(403)
+}
+
+/// The first of the `index` files that exists, by an internal redirect.
+fn index(request: &mut Request) -> Option<Handled> {
+    let settings = request.settings_held();
+    let directory = request_path(request);
+    let mut is_directory_tested = false;
+    for template in &settings.files.index {
+        let name = variable::evaluate(request, template);
+        if name.first() == Some(&b'/') {
+            return Some(Handled::Redirect {
+                path: name,
+                args: request.args.clone(),
+            });
+        }
+        let path = [directory.as_slice(), &name].concat();
+        let failure = match open::look(&path, Wanted::Facts, &settings.files) {
+            Ok(_) => {
+                let path = [request.path.as_slice(), &name].concat();
+                return Some(Handled::Redirect {
+                    path,
+                    args: request.args.clone(),
+                });
+            }
+            Err(failure) => failure,
+        };
+        match failure.errno {
+            rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => {
+                return Some(Handled::Status(403));
+            }
+            rustix::io::Errno::NOTDIR
+            | rustix::io::Errno::NAMETOOLONG
+            | rustix::io::Errno::ACCESS => {
+                return Some(index_error(request, &path, failure));
+            }
+            _ => {}
+        }
+        if !is_directory_tested {
+            if let Some(handled) = test_directory(request, &directory, &path) {
+                return Some(handled);
+            }
+            is_directory_tested = true;
+        }
+        if failure.errno != rustix::io::Errno::NOENT {
+            log_failure(request, LogLevel::Crit, &path, failure);
+            return Some(Handled::Status(500));
+        }
+    }
+    None
+}
+
+/// Is there a directory to look for index files in? An answer where there is none.
+fn test_directory(request: &mut Request, directory: &[u8], index: &[u8]) -> Option<Handled> {
+    let settings = request.settings_held();
+    let name = match directory.strip_suffix(b"/") {
+        Some(name) if !name.is_empty() => name,
+        _ => directory,
+    };
+    match open::look(name, Wanted::Facts, &settings.files) {
+        Ok(found) if found.kind == Kind::Directory => None,
+        Ok(_) => {
+            error_log::request(
+                request,
+                LogLevel::Alert,
+                format_args!("\"{}\" is not a directory", text(name)),
+            );
+            Some(Handled::Status(500))
+        }
+        Err(failure) => match failure.errno {
+            rustix::io::Errno::LOOP | rustix::io::Errno::MLINK => Some(Handled::Status(403)),
+            rustix::io::Errno::NOENT => Some(index_error(request, index, failure)),
+            // Its parent may be searched, since the index file's error was another.
+            rustix::io::Errno::ACCESS => None,
+            _ => {
+                log_failure(request, LogLevel::Crit, name, failure);
+                Some(Handled::Status(500))
+            }
+        },
+    }
+}
+
+fn index_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
+    let error = failure.error();
+    if failure.is_forbidden() {
+        let message = format_args!("\"{}\" is forbidden{}", text(path), Errno(&error));
+        error_log::request(request, LogLevel::Error, message);
+        return Handled::Status(403);
+    }
+    if request.settings().log_not_found {
+        let message = format_args!("\"{}\" is not found{}", text(path), Errno(&error));
+        error_log::request(request, LogLevel::Error, message);
+    }
+    Handled::Status(404)
+}
+
+/// A path without a slash at its end: a file, precompressed where there is one.
+fn file(request: &mut Request) -> Handled {
+    let settings = request.settings_held();
+    let path = request_path(request);
+    let mut varies = false;
+    if matches!(request.method, Method::Get | Method::Head)
+        && let Some(handled) = precompressed(request, &path, &mut varies)
+    {
+        return handled;
+    }
+    if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
+        return Handled::Status(405);
+    }
+    let found = match open::look(&path, Wanted::Contents, &settings.files) {
+        Ok(found) => found,
+        Err(failure) => return file_error(request, &path, failure),
+    };
+    match (found.kind, &found.file) {
+        (Kind::Directory, _) => add_slash(request),
+        (Kind::File, Some(_)) if request.method == Method::Post => Handled::Status(405),
+        (Kind::File, Some(_)) => {
+            let mut reply = file_reply(request, &found);
+            if varies {
+                reply.head.fields.append("Vary", "Accept-Encoding");
+            }
+            Handled::Reply(Box::new(reply))
+        }
+        _ => not_regular(request, &path),
+    }
+}
+
+fn add_slash(request: &mut Request) -> Handled {
+    let mut target = escape_uri(&request.path).into_owned();
+    target.push(b'/');
+    if !request.args.is_empty() {
+        target.push(b'?');
+        target.extend_from_slice(&request.args);
+    }
+    respond::local_redirect(request, target, 301)
+}
+
+/// `gzip_static` and its kin: the file with `.gz` (or `.br`, `.zst`) behind its
+/// name, in the coding that the client likes best of those that are there.
+/// `varies` is set where other clients get, or would get, another answer.
+fn precompressed(request: &mut Request, path: &[u8], varies: &mut bool) -> Option<Handled> {
+    let settings = request.settings_held();
+    let kept = |coding: &Coding| settings.compression.coding(*coding).precompressed;
+    if Coding::ALL
+        .iter()
+        .all(|coding| kept(coding) == Precompressed::Off)
+    {
+        return None;
+    }
+    let mut by_weight = Coding::ALL.map(|coding| {
+        (
+            recode::weight(request, &ReplyHead::default(), coding),
+            coding,
+        )
+    });
+    // Stable: among equals the server's own preference stays.
+    by_weight.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    by_weight
+        .into_iter()
+        .find_map(|(weight, coding)| match kept(&coding) {
+            Precompressed::Off => None,
+            Precompressed::On => precompressed_in(request, path, coding, weight > 0, Some(varies)),
+            Precompressed::Always => precompressed_in(request, path, coding, true, None),
+        })
+}
+
+/// The file in `coding`. Without `varies` everybody gets it.
+fn precompressed_in(
+    request: &mut Request,
+    path: &[u8],
+    coding: Coding,
+    is_taken: bool,
+    varies: Option<&mut bool>,
+) -> Option<Handled> {
+    let settings = request.settings_held();
+    let says_vary = varies.is_some() && settings.compression.gzip_vary;
+    if !is_taken && !says_vary {
+        return None;
+    }
+    let path = [path, coding.file_suffix().as_bytes()].concat();
+    let found = match open::look(&path, Wanted::Contents, &settings.files) {
+        Ok(found) => found,
+        Err(failure) if failure.is_missing() => return None,
+        Err(failure) => {
+            let level = if failure.is_forbidden() {
+                LogLevel::Error
+            } else {
+                LogLevel::Crit
+            };
+            log_failure(request, level, &path, failure);
+            return None;
+        }
+    };
+    if let Some(varies) = varies {
+        *varies |= says_vary;
+    }
+    if !is_taken || found.kind == Kind::Directory {
+        return None;
+    }
+    if found.file.is_none() {
+        return Some(not_regular(request, &path));
+    }
+    let mut reply = file_reply(request, &found);
+    // As in nginx, ranges are for the file itself.
+    reply.head.accepts_ranges = false;
+    reply.head.fields.append("Content-Encoding", coding.name());
+    if says_vary {
+        reply.head.fields.append("Vary", "Accept-Encoding");
+    }
+    Some(Handled::Reply(Box::new(reply)))
+}
+
+fn not_regular(request: &Request, path: &[u8]) -> Handled {
+    let message = format_args!("\"{}\" is not a regular file", text(path));
+    error_log::request(request, LogLevel::Crit, message);
+    Handled::Status(404)
+}
+
+fn file_error(request: &Request, path: &[u8], failure: Failure) -> Handled {
+    let (level, status) = if failure.is_missing() {
+        (LogLevel::Error, 404)
+    } else if failure.is_forbidden() {
+        (LogLevel::Error, 403)
+    } else {
+        (LogLevel::Crit, 500)
+    };
+    if status != 404 || request.settings().log_not_found {
+        log_failure(request, level, path, failure);
+    }
+    Handled::Status(status)
+}
+
+fn log_failure(request: &Request, level: LogLevel, path: &[u8], failure: Failure) {
+    let (call, error) = (failure.call, failure.error());
+    let log = match failure.is_forbidden() {
+        true => error_log::refusal,
+        false => error_log::request,
+    };
+    let path = text(path);
+    let message = format_args!("{call} \"{path}\" failed{}", Errno(&error));
+    log(request, level, message);
+}
+
+fn text(path: &[u8]) -> impl std::fmt::Display {
+    let mut out = String::with_capacity(path.len());
+    error_log::push_text(path, &mut out);
+    out
+}
+
+/// Head and body for an open file.
+fn file_reply(request: &Request, found: &Found) -> Reply {
+    let mut head = ReplyHead::new(200);
+    let media_type = media_type(request, &request.path);
+    if !media_type.is_empty() {
+        head.fields
+            .append("Content-Type", Bytes::copy_from_slice(media_type));
+    }
+    let validators = found.validators();
+    head.fields
+        .append("Last-Modified", validators.last_modified);
+    if request.settings().files.etag {
+        head.fields.append("ETag", validators.etag);
+    }
+    head.last_modified = Some(found.modified);
+    head.content_length = Some(found.length);
+    head.accepts_ranges = true;
+    let body = match &found.file {
+        Some(file) => Body::file(file.clone(), found.length),
+        None => Body::Empty,
+    };
+    Reply { head, body }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_those_of_the_last_part() {
+        for (path, wanted) in [
+            ("/a.html", Some("html")),
+            ("/a.tar.GZ", Some("GZ")),
+            ("/a.b/c", None),
+            ("/.htaccess", None),
+            ("/a/.htaccess", None),
+            ("/a/.ht.php", Some("php")),
+            ("/a.", Some("")),
+            ("/", None),
+            ("", None),
+            ("a.css", Some("css")),
+        ] {
+            let found = extension(path.as_bytes());
+            assert_eq!(found, wanted.map(str::as_bytes), "{path}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Whole requests against a small tree of files.
+
+use std::sync::Arc;
+
+use site::Content;
+
+use super::*;
+use crate::compose;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::live::Resources;
+use crate::route;
+use crate::route::Located;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+
+/// A configuration over a tree of files.
+struct Tree {
+    directory: tempfile::TempDir,
+    configuration: Arc<ActiveConfiguration>,
+}
+
+impl Tree {
+    /// `DIR` in `locations` is the tree's root.
+    fn new(locations: &str) -> Tree {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
+        for name in ["dir/sub", "idx"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        for name in [
+            "a.html",
+            "dir/b.html",
+            "idx/index.html",
+            "z.txt",
+            "z.txt.gz",
+        ] {
+            std::fs::write(root.join(name), name).unwrap();
+        }
+        let shown = root.display().to_string();
+        let locations = locations.replace("DIR", &shown);
+        let text = format!(
+            "events {{}} http {{ server {{ listen 127.0.0.1:8080; root {shown}; access_log off; {locations} }} }}"
+        );
+        let path = directory.path().join("site.conf");
+        std::fs::write(&path, text).unwrap();
+        let log = directory.path().join("error.log");
+        let reading = site::read(
+            &path,
+            directory.path(),
+            None,
+            Some(&log),
+            &nginx_conf::FileLoader,
+        );
+        assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
+        let resources = Resources::default();
+        let configuration = compose::configuration(reading.site.unwrap(), resources, None).unwrap();
+        Tree {
+            directory,
+            configuration,
+        }
+    }
+
+    /// A request in its location.
+    fn request(&self, line: &str) -> Box<Request> {
+        let text = format!("{line} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n");
+        let head = http1::parse_head(text, &http1::HeadLimits::default()).unwrap();
+        let connection = ConnectionFacts {
+            serial: 1,
+            peer: Some("127.0.0.1:1".parse().unwrap()),
+            local: LocalAddress::Tcp("127.0.0.1:80".parse().unwrap()),
+            scheme: "http",
+            accepted_at: 0,
+            proxy: None,
+        };
+        let target = line.split_once(' ').unwrap().1.to_owned();
+        let mut request = Request::new(
+            ConfigurationHandle::new(self.configuration.clone()),
+            Arc::new(connection),
+            head,
+            site::ServerId(0),
+            0,
+        );
+        let (path, args) = target.split_once('?').unwrap_or((&target, ""));
+        request.path = path.into();
+        request.args = args.into();
+        let server = &self.configuration.site.http.servers[request.server_id().0];
+        if let Located::Location(location) = route::locate(&mut request, server) {
+            request.enter(location);
+        }
+        request
+    }
+
+    /// What a request comes to, in short.
+    fn serve(&self, line: &str) -> String {
+        let mut request = self.request(line);
+        assert!(matches!(request.settings().content, Content::Files));
+        if let Some(rule) = request.settings().files.try_files.clone()
+            && try_files(&mut request, &rule) == TryOutcome::Fallback
+        {
+            return "fallback".into();
+        }
+        match serve(&mut request) {
+            Handled::Reply(reply) => {
+                let path = request_path(&mut request);
+                let file = path
+                    .strip_prefix(self.directory.path().as_os_str().as_bytes())
+                    .unwrap();
+                let coding = reply.head.field("content-encoding").unwrap_or_default();
+                let length = reply.head.content_length.unwrap();
+                let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                format!(
+                    "{} {} {length}{}",
+                    reply.head.status,
+                    shown(file),
+                    shown(coding)
+                )
+            }
+            Handled::Status(status) => status.to_string(),
+            Handled::StatusWith(status, fields) => {
+                let location = fields.get("location").unwrap_or_default();
+                format!("{status} {}", String::from_utf8_lossy(location))
+            }
+            Handled::Redirect { path, args } => {
+                format!(
+                    "-> {} {}",
+                    String::from_utf8_lossy(&path),
+                    String::from_utf8_lossy(&args)
+                )
+            }
+            _ => "other".into(),
+        }
+    }
+}
+
+#[test]
+fn paths_lead_to_files_as_in_nginx() {
+    let tree = Tree::new(
+        "absolute_redirect off;
+         location / { }
+         location /none/ { root /nonexistent; }
+         location /al/ { alias DIR/; }
+         location /als { alias DIR/dir; }
+         location = /exact { alias DIR/a.html; }
+         location ~ ^/re/(.*)$ { alias DIR/$1; }
+         location /gz/ { alias DIR/; gzip_static on; }
+         location /sym/ { alias DIR/; disable_symlinks on; }",
+    );
+    std::os::unix::fs::symlink("a.html", tree.directory.path().join("root/link.html")).unwrap();
+    for (line, wanted) in [
+        ("GET /a.html", "200 /root/a.html 6"),
+        ("HEAD /a.html", "200 /root/a.html 6"),
+        ("POST /a.html", "405"),
+        ("PUT /a.html", "405"),
+        ("POST /missing", "404"),
+        ("GET /missing", "404"),
+        ("GET /missing/", "404"),
+        ("GET /a.html/", "404"),
+        ("GET /a.html/x", "404"),
+        ("GET /dir", "301 /dir/"),
+        ("GET /dir?x=1", "301 /dir/?x=1"),
+        ("POST /dir", "301 /dir/"),
+        ("GET /dir/", "403"),
+        ("GET /idx/?q=1", "-> /idx/index.html q=1"),
+        ("POST /idx/", "-> /idx/index.html "),
+        ("PUT /idx/", "405"),
+        ("GET /none/", "404"),
+        ("GET /al/a.html", "200 /root/a.html 6"),
+        ("GET /al/dir", "301 /al/dir/"),
+        ("GET /als/b.html", "200 /root/dir/b.html 10"),
+        ("GET /exact", "200 /root/a.html 6"),
+        ("GET /re/dir/b.html", "200 /root/dir/b.html 10"),
+        ("GET /gz/z.txt", "200 /root/z.txt 8gzip"),
+        ("GET /gz/a.html", "200 /root/a.html 6"),
+        ("GET /link.html", "200 /root/link.html 6"),
+        ("GET /sym/link.html", "403"),
+        ("GET /sym/a.html", "200 /root/a.html 6"),
+    ] {
+        assert_eq!(tree.serve(line), wanted, "{line}");
+    }
+    let log = std::fs::read_to_string(tree.directory.path().join("error.log")).unwrap();
+    let root = tree.directory.path().join("root").display().to_string();
+    for line in [
+        format!(
+            "open() \"{root}/missing\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET /missing HTTP/1.1\", host: \"localhost\""
+        ),
+        format!("directory index of \"{root}/dir/\" is forbidden"),
+        format!("\"{root}/missing/index.html\" is not found (2: No such file or directory)"),
+    ] {
+        assert!(log.contains(&line), "{line} in {log}");
+    }
+}
+
+#[test]
+fn try_files_takes_the_first_that_exists() {
+    let tree = Tree::new(
+        "absolute_redirect off;
+         location / { try_files $uri $uri/ =404; }
+         location /fixed/ { try_files /a.html =404; }
+         location /al/ { alias DIR/; try_files $uri $uri/ =404; }
+         location /alf/ { alias DIR/; try_files a.html =404; }
+         location ~ ^/pat/ { alias DIR; try_files /dir /a.html =404; }",
+    );
+    for (line, wanted) in [
+        ("GET /a.html", "200 /root/a.html 6"),
+        ("GET /missing", "fallback"),
+        ("GET /dir", "301 /dir/"),
+        ("GET /idx/", "-> /idx/index.html "),
+        ("GET /fixed/x", "200 /root/a.html 6"),
+        ("GET /al/dir/b.html", "200 /root/dir/b.html 10"),
+        ("GET /al/missing", "fallback"),
+        ("GET /alf/x", "200 /root/a.html 6"),
+        ("GET /pat/x", "200 /root/a.html 6"),
+    ] {
+        assert_eq!(tree.serve(line), wanted, "{line}");
+    }
+}

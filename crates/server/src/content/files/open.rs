@@ -1,0 +1,455 @@
+//! Opening files, and `open_file_cache`: what was found at a path, kept for a
+//! while by each thread with or without the open file
+//! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#open_file_cache>).
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+use site::{FileSettings, OpenFileCache};
+
+use crate::base::clock;
+use crate::base::lru::Lru;
+use crate::base::open_file::{OpenFile, Stamp, Validators};
+
+/// What is at a path.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub kind: Kind,
+    pub length: u64,
+    /// Unix seconds.
+    pub modified: i64,
+    /// Open, where it was asked for and is a regular file.
+    pub file: Option<Arc<OpenFile>>,
+    /// Device and inode.
+    identity: (u64, u64),
+    stamp: Stamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Directory,
+    /// A FIFO, a socket, a device.
+    Other,
+}
+
+/// Why there is nothing to be had at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// The system call, as nginx names it.
+    pub call: &'static str,
+    pub errno: Errno,
+}
+
+impl Failure {
+    /// There is no such file.
+    pub fn is_missing(self) -> bool {
+        matches!(
+            self.errno,
+            Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG
+        )
+    }
+
+    /// It may not be read, or there is a symbolic link where none is allowed.
+    pub fn is_forbidden(self) -> bool {
+        matches!(self.errno, Errno::ACCESS | Errno::LOOP | Errno::MLINK)
+    }
+
+    pub fn error(self) -> io::Error {
+        self.errno.into()
+    }
+}
+
+/// What the caller will do with the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    Contents,
+    Facts,
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+/// Looks at `path`, and opens it where its contents are wanted.
+pub fn look(path: &[u8], wanted: Wanted, settings: &FileSettings) -> Result<Found, Failure> {
+    let may_keep = !settings.disable_symlinks;
+    match settings
+        .open_file_cache
+        .as_ref()
+        .filter(|cache| may_keep && cache.max > 0)
+    {
+        Some(rules) => {
+            CACHE.with_borrow_mut(|cache| cache.look(path, wanted, rules, clock::recent()))
+        }
+        None => look_now(path, wanted, settings.disable_symlinks),
+    }
+}
+
+fn look_now(path: &[u8], wanted: Wanted, no_symlinks: bool) -> Result<Found, Failure> {
+    if path.contains(&0) {
+        return Err(Failure {
+            call: "open()",
+            errno: Errno::NOENT,
+        });
+    }
+    if wanted == Wanted::Facts && !no_symlinks {
+        let stat = rustix::fs::statat(CWD, path, AtFlags::empty());
+        return stat
+            .map(|stat| found(&stat, None))
+            .map_err(|errno| Failure {
+                call: "stat()",
+                errno,
+            });
+    }
+    // Without NONBLOCK, opening a FIFO would wait for somebody to write to it.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = if no_symlinks {
+        let flags = if wanted == Wanted::Facts {
+            OFlags::PATH | OFlags::CLOEXEC
+        } else {
+            flags
+        };
+        rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    } else {
+        rustix::fs::open(path, flags, Mode::empty())
+    };
+    let call = if no_symlinks { "openat()" } else { "open()" };
+    let opened = opened.map_err(|errno| Failure { call, errno })?;
+    let stat = rustix::fs::fstat(&opened).map_err(|errno| Failure {
+        call: "fstat()",
+        errno,
+    })?;
+    let file = (wanted == Wanted::Contents).then(|| Arc::new(OpenFile::new(File::from(opened))));
+    Ok(found(&stat, file))
+}
+
+fn found(stat: &Stat, file: Option<Arc<OpenFile>>) -> Found {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        _ => Kind::Other,
+    };
+    Found {
+        kind,
+        length: u64::try_from(stat.st_size).unwrap_or(0),
+        modified: stat.st_mtime,
+        file: file.filter(|_| kind == Kind::File),
+        identity: (stat.st_dev, stat.st_ino),
+        stamp: Stamp::of(stat),
+    }
+}
+
+impl Found {
+    /// What tells this state of the file from others.
+    pub fn validators(&self) -> Validators {
+        let make = || Validators::new(self.modified, self.length);
+        match &self.file {
+            Some(file) => file.validators(make),
+            None => make(),
+        }
+    }
+
+    /// The open file's bytes are to stay with it.
+    fn keep_bytes(&self) {
+        if let Some(file) = &self.file {
+            file.keep(self.length, self.stamp);
+        }
+    }
+
+    /// The same file was looked at again: other times mean other bytes.
+    fn take_stamp(&mut self, stamp: Stamp) {
+        if self.stamp == stamp {
+            return;
+        }
+        self.stamp = stamp;
+        // Without a descriptor for it, the file is opened at its next use.
+        let file = self.file.take().and_then(|file| file.again().ok());
+        self.file = file.map(Arc::new);
+        self.keep_bytes();
+    }
+}
+
+/// `open_file_cache` of one thread.
+#[derive(Default)]
+struct Cache {
+    by_path: Lru<Kept>,
+}
+
+struct Kept {
+    result: Result<Found, Failure>,
+    uses: u32,
+    /// Unix milliseconds.
+    used_at: u64,
+    checked_at: u64,
+}
+
+impl Cache {
+    fn look(
+        &mut self,
+        path: &[u8],
+        wanted: Wanted,
+        rules: &OpenFileCache,
+        now: u64,
+    ) -> Result<Found, Failure> {
+        self.drop_idle(rules, now);
+        let mut uses = 1;
+        if let Some(kept) = self.by_path.touch(path) {
+            kept.uses = kept.uses.saturating_add(1);
+            kept.used_at = now;
+            uses = kept.uses;
+            if !kept.is_valid(path, rules, now) {
+                kept.result = Err(Failure {
+                    call: "open()",
+                    errno: Errno::NOENT,
+                });
+            } else if let Some(result) = kept.answer(wanted) {
+                return result;
+            }
+        }
+        let result = look_now(path, wanted, false);
+        if result.is_err() && !rules.errors {
+            self.by_path.remove(path);
+            return result;
+        }
+        let mut kept = Kept {
+            result: result.clone(),
+            uses,
+            used_at: now,
+            checked_at: now,
+        };
+        if let Ok(found) = &mut kept.result {
+            match uses < rules.min_uses {
+                true => found.file = None,
+                false => found.keep_bytes(),
+            }
+        }
+        self.by_path.insert(path, kept);
+        if self.by_path.len() > rules.max {
+            self.by_path.remove_oldest();
+        }
+        result
+    }
+
+    fn drop_idle(&mut self, rules: &OpenFileCache, now: u64) {
+        // One or two at a time are enough to keep up with what comes in.
+        for _ in 0..2 {
+            let is_idle = |kept: &Kept| now.saturating_sub(kept.used_at) > millis(rules.inactive);
+            if self.by_path.oldest().is_some_and(|(_, kept)| is_idle(kept)) {
+                self.by_path.remove_oldest();
+            }
+        }
+    }
+}
+
+impl Kept {
+    /// Looked at lately, or still what it was.
+    fn is_valid(&mut self, path: &[u8], rules: &OpenFileCache, now: u64) -> bool {
+        if now.saturating_sub(self.checked_at) < millis(rules.valid) {
+            return true;
+        }
+        let (Ok(old), Ok(new)) = (&self.result, look_now(path, Wanted::Facts, false)) else {
+            return false;
+        };
+        let facts = |found: &Found| (found.kind, found.length, found.modified, found.identity);
+        if facts(old) != facts(&new) {
+            return false;
+        }
+        self.checked_at = now;
+        if let Ok(old) = &mut self.result {
+            old.take_stamp(new.stamp);
+        }
+        true
+    }
+
+    /// What is known, if it is enough.
+    fn answer(&self, wanted: Wanted) -> Option<Result<Found, Failure>> {
+        match &self.result {
+            Err(failure) => Some(Err(*failure)),
+            Ok(found) => {
+                let is_enough =
+                    wanted == Wanted::Facts || found.kind != Kind::File || found.file.is_some();
+                is_enough.then(|| Ok(found.clone()))
+            }
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    fn rules(max: usize, min_uses: u32, errors: bool) -> OpenFileCache {
+        OpenFileCache {
+            max,
+            inactive: Duration::from_secs(10),
+            valid: Duration::from_secs(60),
+            min_uses,
+            errors,
+        }
+    }
+
+    fn bytes(path: &std::path::Path) -> &[u8] {
+        path.as_os_str().as_bytes()
+    }
+
+    struct Bench {
+        _directory: tempfile::TempDir,
+        path: PathBuf,
+        cache: Cache,
+        rules: OpenFileCache,
+    }
+
+    impl Bench {
+        fn new(rules: OpenFileCache) -> Bench {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("file");
+            Bench {
+                _directory: directory,
+                path,
+                cache: Cache::default(),
+                rules,
+            }
+        }
+
+        fn length(&mut self, now: u64) -> Result<u64, Errno> {
+            let found = self
+                .cache
+                .look(bytes(&self.path), Wanted::Contents, &self.rules, now);
+            found
+                .map(|found| {
+                    assert!(found.file.is_some());
+                    found.length
+                })
+                .map_err(|failure| failure.errno)
+        }
+
+        fn is_open(&mut self) -> bool {
+            let kept = self.cache.by_path.peek(bytes(&self.path));
+            kept.is_some_and(|kept| kept.result.as_ref().is_ok_and(|found| found.file.is_some()))
+        }
+    }
+
+    #[test]
+    fn what_was_found_counts_until_it_is_looked_at_again() {
+        let mut bench = Bench::new(rules(10, 1, false));
+        std::fs::write(&bench.path, "1").unwrap();
+        assert_eq!(bench.length(0), Ok(1));
+        std::fs::remove_file(&bench.path).unwrap();
+        std::fs::write(&bench.path, "123").unwrap();
+        assert_eq!(bench.length(9_000), Ok(1));
+        assert_eq!(bench.length(18_000), Ok(1));
+        assert_eq!(
+            bench.length(28_001),
+            Ok(3),
+            "left alone for longer than `inactive`"
+        );
+        bench.rules.valid = Duration::from_secs(1);
+        std::fs::write(&bench.path, "12345").unwrap();
+        assert_eq!(bench.length(29_000), Ok(3));
+        assert_eq!(bench.length(29_001), Ok(5), "`valid` is over");
+    }
+
+    #[test]
+    fn files_stay_open_once_they_are_used_often_enough() {
+        let mut bench = Bench::new(rules(10, 2, false));
+        std::fs::write(&bench.path, "1").unwrap();
+        assert_eq!(bench.length(0), Ok(1));
+        assert!(!bench.is_open());
+        assert_eq!(bench.length(1), Ok(1));
+        assert!(bench.is_open());
+    }
+
+    #[test]
+    fn errors_are_kept_where_that_is_asked_for() {
+        for (errors, wanted) in [(false, Ok(1)), (true, Err(Errno::NOENT))] {
+            let mut bench = Bench::new(rules(10, 1, errors));
+            assert_eq!(bench.length(0), Err(Errno::NOENT));
+            std::fs::write(&bench.path, "1").unwrap();
+            assert_eq!(bench.length(1), wanted);
+            assert_eq!(bench.length(60_001), Ok(1));
+        }
+    }
+
+    #[test]
+    fn kept_bytes_go_when_the_file_was_written_to_within_the_second() {
+        let mut bench = Bench::new(rules(10, 1, false));
+        bench.rules.valid = Duration::from_secs(1);
+        let write = |path: &PathBuf, text: &str, nanoseconds: u64| {
+            std::fs::write(path, text).unwrap();
+            let time = std::time::UNIX_EPOCH + Duration::new(1_000_000_000, 0);
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(time + Duration::from_nanos(nanoseconds))
+                .unwrap();
+        };
+        let mut open_at = |path: &PathBuf, now: u64| {
+            let found = bench
+                .cache
+                .look(bytes(path), Wanted::Contents, &bench.rules, now);
+            found.unwrap().file.unwrap()
+        };
+        let path = bench.path.clone();
+        write(&path, "old", 1);
+        let first = open_at(&path, 0);
+        assert!(Arc::ptr_eq(&first, &open_at(&path, 1000)), "as it was");
+        write(&path, "new", 2);
+        assert!(
+            Arc::ptr_eq(&first, &open_at(&path, 1999)),
+            "taken for granted"
+        );
+        assert!(!Arc::ptr_eq(&first, &open_at(&path, 2000)), "looked at");
+    }
+
+    #[test]
+    fn the_cache_holds_no_more_than_it_may() {
+        let mut bench = Bench::new(rules(2, 1, true));
+        for name in ["a", "b", "c", "a"] {
+            bench.path.set_file_name(name);
+            let _ = bench.length(0);
+        }
+        assert_eq!(bench.cache.by_path.len(), 2);
+    }
+
+    #[test]
+    fn things_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("file"), "text").unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        rustix::fs::mkfifoat(CWD, path("fifo"), Mode::RWXU).unwrap();
+        for (name, no_symlinks, wanted) in [
+            ("file", false, Ok((Kind::File, true))),
+            ("file", true, Ok((Kind::File, true))),
+            ("link", false, Ok((Kind::File, true))),
+            ("link", true, Err(Errno::LOOP)),
+            ("fifo", false, Ok((Kind::Other, false))),
+            (".", false, Ok((Kind::Directory, false))),
+            ("none", false, Err(Errno::NOENT)),
+            ("file/none", false, Err(Errno::NOTDIR)),
+            ("socket", false, Err(Errno::NXIO)),
+            ("file\0", false, Err(Errno::NOENT)),
+        ] {
+            let found = look_now(bytes(&path(name)), Wanted::Contents, no_symlinks);
+            let told = found.map(|found| (found.kind, found.file.is_some()));
+            assert_eq!(
+                told.map_err(|failure| failure.errno),
+                wanted,
+                "{name} {no_symlinks}"
+            );
+        }
+        let facts = look_now(bytes(&path("fifo")), Wanted::Facts, false).unwrap();
+        assert_eq!((facts.kind, facts.file.is_some()), (Kind::Other, false));
+    }
+}

@@ -1,0 +1,87 @@
+//! `try_files`: the first candidate that exists becomes the request's path
+//! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#try_files>).
+
+use site::{LogLevel, Part, Root, TryFile, TryFiles};
+
+use super::open::{self, Kind, Wanted};
+use super::{document_root, log_failure};
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+
+/// What `try_files` came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryOutcome {
+    /// The request's path is that of the candidate now.
+    Found,
+    /// Nothing exists: the last argument counts.
+    Fallback,
+}
+
+/// Looks for the candidates in turn.
+pub fn try_files(request: &mut Request, try_files: &TryFiles) -> TryOutcome {
+    let settings = request.settings_held();
+    let root = document_root(request);
+    for candidate in &try_files.candidates {
+        let name = candidate_name(request, candidate);
+        let path = [root.as_slice(), &name].concat();
+        match open::look(&path, Wanted::Facts, &settings.files) {
+            // A FIFO is as good as a file here; who serves it will refuse it.
+            Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
+                take_path(request, &name, candidate.is_directory);
+                return TryOutcome::Found;
+            }
+            Err(failure) if !failure.is_missing() => {
+                log_failure(request, LogLevel::Crit, &path, failure);
+            }
+            _ => {}
+        }
+    }
+    TryOutcome::Fallback
+}
+
+/// A candidate, as it goes behind `root` or `alias`.
+fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
+    let mut name = variable::evaluate(request, &candidate.path);
+    let has_variables = candidate
+        .path
+        .parts
+        .iter()
+        .any(|part| matches!(part, Part::Variable(_)));
+    let prefix = replaced_prefix(request);
+    if has_variables
+        && prefix > 0
+        && request
+            .path
+            .get(..prefix)
+            .is_some_and(|prefix| name.starts_with(prefix))
+    {
+        // `$uri` begins with what the alias takes the place of.
+        name.drain(..prefix);
+    }
+    name
+}
+
+/// How much of the request's path an alias takes the place of.
+fn replaced_prefix(request: &Request) -> usize {
+    let place = request.location();
+    match request.settings().files.root {
+        Root::Alias(_) if !place.is_pattern => place.prefix_bytes.unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn take_path(request: &mut Request, name: &[u8], is_directory: bool) {
+    let place = request.location();
+    let is_whole_path = matches!(request.settings().files.root, Root::Alias(_)) && place.is_pattern;
+    if is_whole_path {
+        // The alias is the directory for such a candidate, not the file.
+        if !is_directory {
+            request.path = name.to_vec();
+            request.adds_path_to_alias = true;
+        }
+        return;
+    }
+    let prefix = replaced_prefix(request);
+    request.path.truncate(prefix);
+    request.path.extend_from_slice(name);
+}

@@ -1,0 +1,101 @@
+//! `mirror`: copies of a request for other paths, made in the background
+//! (<https://nginx.org/en/docs/http/ngx_http_mirror_module.html>). No client
+//! waits for a copy or sees its response; how many are under way is bounded.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use site::{LogLevel, Mirror};
+use upstream::Class;
+
+use crate::content::request_body;
+use crate::exchange::request::Request;
+use crate::exchange::subrequest;
+use crate::log::error_log;
+use crate::transport::body::RequestBody;
+use crate::transport::client::ClientSide;
+
+/// Copies under way in the whole process. With bodies of
+/// `client_body_buffer_size` each this is some 16 MB; a target slower than that
+/// could not follow anyway.
+const MAX_IN_FLIGHT: usize = 1024;
+
+static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
+
+/// Copies that have not ended.
+pub fn in_flight() -> usize {
+    IN_FLIGHT.load(Ordering::Acquire)
+}
+
+/// Starts the copies of `request`. Reads its body first where they are to have
+/// it; the error is the status of a body that could not be read.
+pub async fn begin(
+    request: &mut Request,
+    mirror: &Mirror,
+    client: &mut ClientSide,
+) -> Result<(), u16> {
+    if mirror.with_body && matches!(request.body, RequestBody::Unread) {
+        request_body::read(request, client).await?;
+    }
+    for target in &mirror.targets {
+        let Some(slot) = MirrorSlot::take() else {
+            error_log::request(
+                request,
+                LogLevel::Warn,
+                format_args!(
+                    "request not mirrored: {MAX_IN_FLIGHT} mirrored requests have not ended yet"
+                ),
+            );
+            return Ok(());
+        };
+        let args = request.args.clone();
+        let mut copy = subrequest::to(request, target, &args);
+        copy.extras.class = Class::Mirror;
+        if mirror.with_body {
+            copy.body = request.body.share();
+        }
+        launch(copy, slot);
+    }
+    Ok(())
+}
+
+fn launch(mut copy: Box<Request>, slot: MirrorSlot) {
+    tokio::spawn(async move {
+        subrequest::run(&mut copy).await;
+        drop(slot);
+    });
+}
+
+/// One of the copies that may be under way; given back when dropped.
+struct MirrorSlot(());
+
+impl MirrorSlot {
+    fn take() -> Option<MirrorSlot> {
+        let more = |taken: usize| (taken < MAX_IN_FLIGHT).then_some(taken + 1);
+        IN_FLIGHT
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
+            .ok()
+            .map(|_| MirrorSlot(()))
+    }
+}
+
+impl Drop for MirrorSlot {
+    fn drop(&mut self) {
+        IN_FLIGHT.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_under_way_are_bounded() {
+        let slots: Vec<MirrorSlot> = std::iter::from_fn(MirrorSlot::take)
+            .take(MAX_IN_FLIGHT + 1)
+            .collect();
+        assert_eq!(slots.len(), MAX_IN_FLIGHT);
+        assert!(MirrorSlot::take().is_none());
+        drop(slots);
+        assert_eq!(in_flight(), 0);
+    }
+}

@@ -1,0 +1,135 @@
+//! Requests that an upstream answers, whatever is spoken to it: `fastcgi_pass`, `proxy_pass`,
+//! `memcached_pass`; through the cache where there is one.
+//!
+//! ```text
+//! pass ─► through_cache ─► storing ─┐
+//!   └───► direct ───────────────────┴► fetch_spec ─► fastcgi, proxy, memcached
+//!                                    └► response
+//! ```
+
+pub mod direct;
+pub mod early_hints;
+pub mod fetch_log;
+pub mod fetch_purpose;
+pub mod fetch_spec;
+mod file_copy;
+pub mod response;
+mod tunnel;
+
+use std::sync::Arc;
+
+use http_cache::Millis;
+use site::{LogLevel, Pass, Protocol};
+
+use crate::base::clock;
+use crate::content::through_cache::CacheMiss;
+use crate::content::through_cache::policy;
+use crate::content::through_cache::policy::CachePlan;
+use crate::content::through_cache::purge::{Invalidation, purge};
+use crate::content::{proxy, through_cache};
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::{Method, Request};
+use crate::log::error_log;
+use crate::route::pattern;
+use crate::transport::client::ClientSide;
+
+use direct::direct;
+use response::of_cache;
+
+pub use fetch_spec::take_body;
+
+/// What can be said of a request without waiting.
+pub enum PassDecision<'a> {
+    Handled(Handled),
+    UpstreamNeeded(UpstreamPlan<'a>),
+}
+
+/// How the upstream is asked.
+pub enum UpstreamPlan<'a> {
+    /// The cache has no part in it.
+    Direct,
+    /// The request changes something: what is stored for the same target goes once the
+    /// upstream has agreed to it.
+    Invalidate(Invalidation<'a>),
+    ThroughCache(CacheMiss<'a>),
+}
+
+/// Decides what the cache may do, and answers if memory has a fresh answer.
+pub fn decide<'a>(
+    request: &mut Request,
+    configuration: &'a ActiveConfiguration,
+    pass: &'a Pass,
+) -> PassDecision<'a> {
+    match &pass.protocol {
+        Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
+        Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
+            return PassDecision::Handled(Handled::Status(405));
+        }
+        Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
+    }
+    let plan = policy::plan(request, configuration, pass);
+    if pattern::has_failed(request) {
+        return PassDecision::Handled(Handled::Status(500));
+    }
+    let plan = match plan {
+        CachePlan::Use(plan) => plan,
+        CachePlan::Off => return PassDecision::UpstreamNeeded(UpstreamPlan::Direct),
+        CachePlan::Invalidate(invalidation) => {
+            return PassDecision::UpstreamNeeded(UpstreamPlan::Invalidate(invalidation));
+        }
+        CachePlan::Purge { zone, keys } => {
+            return PassDecision::Handled(purge(request, zone, &keys));
+        }
+        CachePlan::UnknownZone(name) => {
+            let message = format_args!("cache \"{name}\" not found");
+            error_log::request(request, LogLevel::Error, message);
+            return PassDecision::Handled(Handled::Status(500));
+        }
+    };
+    match through_cache::look_up(request, &plan) {
+        Ok(reply) => {
+            request.cache.key = plan.key.into_bytes();
+            PassDecision::Handled(of_cache(request, pass, reply))
+        }
+        Err(found) => {
+            let miss = CacheMiss { plan, found };
+            PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss))
+        }
+    }
+}
+
+/// Answers with what the upstream says, through the cache where there is one.
+pub async fn serve(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: UpstreamPlan<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    let miss = match plan {
+        UpstreamPlan::ThroughCache(miss) => miss,
+        UpstreamPlan::Direct => return direct(request, pass, client).await,
+        UpstreamPlan::Invalidate(invalidation) => {
+            let handled = direct(request, pass, client).await;
+            if let Handled::Reply(reply) = &handled
+                && (200..400).contains(&reply.head.status)
+            {
+                invalidation.carry_out(Millis(clock::now()));
+            }
+            return handled;
+        }
+    };
+    let key = &mut request.cache.key;
+    key.clear();
+    key.extend_from_slice(miss.plan.key.as_ref().bytes());
+    let began = clock::now();
+    let handled = Box::pin(through_cache::serve(request, pass, miss, client)).await;
+    if let Some(reason) = request.cache.reason {
+        let took = clock::now().saturating_sub(began);
+        error_log::not_stored(request, reason, took);
+    }
+    match handled {
+        Handled::Reply(reply) => of_cache(request, pass, reply),
+        handled => handled,
+    }
+}

@@ -1,0 +1,79 @@
+//! A fetch for one client alone.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use site::Pass;
+
+use super::early_hints::EarlyHints;
+use super::fetch_log::Visitor;
+use super::fetch_purpose::FetchPurpose;
+use super::fetch_spec::{spec, take_body, wants_body};
+use super::file_copy;
+use super::response::{failed, into_handled};
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Body;
+use crate::exchange::request::Request;
+use crate::transport::body::RequestBody;
+use crate::transport::client::{ClientSide, unless_gone};
+use crate::upstreams::fetch;
+use crate::upstreams::fetch::StreamedBody;
+
+/// Fetches for this client alone.
+pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut ClientSide) -> Handled {
+    if wants_body(request, pass)
+        && let Err(status) = Box::pin(take_body(request, pass, client)).await
+    {
+        return Handled::Status(status);
+    }
+    let purpose = FetchPurpose {
+        deadline: Some(client.deadline()),
+        ..FetchPurpose::default()
+    };
+    let visitor = Visitor::of(request);
+    let mut spec = match spec(request, pass, &purpose, visitor) {
+        Ok(spec) => spec,
+        Err(status) => return Handled::Status(status),
+    };
+    if matches!(request.body, RequestBody::Streamed) {
+        spec.streaming = client
+            .lend_input()
+            .map(|input| Box::new(input) as StreamedBody);
+    }
+    let exchange = &pass.exchange;
+    let is_for_more = exchange.ignore_client_abort || exchange.file_copy.is_some();
+    let watch = !is_for_more && spec.streaming.is_none();
+    let hints = EarlyHints::of(request, client, &mut spec);
+    let fetched = {
+        // It is large, and stays where it is.
+        let fetching = pin!(fetch::fetch(&mut spec));
+        let fetching = unless_gone(client.gone(watch), fetching);
+        match hints {
+            None => fetching.await,
+            Some(hints) => Box::pin(hints.while_waiting(request, exchange, fetching))
+                .await
+                .flatten(),
+        }
+    };
+    let fetched = match fetched {
+        Some(Ok(fetched)) => fetched,
+        Some(Err(error)) => return failed(error),
+        None => {
+            spec.context.trace.lock().end_try(Some(499));
+            return Handled::ClientGone;
+        }
+    };
+    let file_copy = match spec.is_head {
+        true => None,
+        false => file_copy::plan(request, pass, &fetched),
+    };
+    let mut handled = into_handled(request, pass, fetched);
+    // Without buffering the response is the client's alone, as in nginx.
+    if let (Some(file_copy), Handled::Reply(reply)) = (file_copy, &mut handled)
+        && let Body::Upstream(body) = &mut reply.body
+        && request.accel_buffering.unwrap_or(pass.exchange.buffering)
+    {
+        body.copy_to(file_copy);
+    }
+    handled
+}

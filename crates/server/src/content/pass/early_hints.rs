@@ -1,0 +1,98 @@
+//! `early_hints`: a 103 of an HTTP upstream (RFC 8297) goes on to the client that
+//! waits for the response.
+//!
+//! A fetch puts what the upstream says into a channel; whoever waits for the fetch
+//! in the client's own task writes it. So a fetch that belongs to the cache knows
+//! nothing of clients: the one that caused it gets its hints, its followers do not.
+
+use std::pin::pin;
+
+use bytes::Bytes;
+use site::{Exchange, Protocol};
+use tokio::sync::mpsc;
+
+use super::response::is_sent;
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::transport::client::{ClientSide, Informational};
+use crate::upstreams::fetch::{FetchSpec, HintFields, HintSender};
+
+/// The status of early hints (RFC 8297 §2).
+const EARLY_HINTS: u16 = 103;
+
+/// The client's end, where hints come out.
+pub struct EarlyHints {
+    hints: mpsc::Receiver<HintFields>,
+    client: Informational,
+}
+
+impl EarlyHints {
+    /// Listens to the fetch of `spec`, where its hints may go on to this client.
+    pub fn of(request: &Request, client: &ClientSide, spec: &mut FetchSpec) -> Option<EarlyHints> {
+        let settings = request.settings();
+        let is_wanted = !settings.early_hints.is_empty()
+            && matches!(spec.context.pass.protocol, Protocol::Http(_))
+            && !request.is_subrequest();
+        let client = client.informational().filter(|_| is_wanted)?;
+        let (sender, hints) = HintSender::channel();
+        spec.hints = Some(sender);
+        Some(EarlyHints { hints, client })
+    }
+
+    /// What `waited` comes to; meanwhile and before that, hints are passed on. `None`
+    /// when the client did not take one.
+    pub async fn while_waiting<T>(
+        mut self,
+        request: &mut Request,
+        exchange: &Exchange,
+        waited: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut waited = pin!(waited);
+        loop {
+            tokio::select! {
+                biased;
+                Some(fields) = self.hints.recv() => {
+                    self.pass_on(request, exchange, &fields).await?;
+                }
+                done = &mut waited => {
+                    while let Ok(fields) = self.hints.try_recv() {
+                        self.pass_on(request, exchange, &fields).await?;
+                    }
+                    return Some(done);
+                }
+            }
+        }
+    }
+
+    async fn pass_on(
+        &self,
+        request: &mut Request,
+        exchange: &Exchange,
+        fields: &HintFields,
+    ) -> Option<()> {
+        let settings = request.settings_held();
+        let fields = passed_on(fields, exchange);
+        if fields.is_empty() {
+            return Some(());
+        }
+        if !variable::is_any_true(request, &settings.early_hints) {
+            return Some(());
+        }
+        let timeout = settings.connection.send_timeout;
+        let sent = self.client.send(EARLY_HINTS, &fields, timeout).await.ok()?;
+        request.bytes_sent += sent;
+        request.head_bytes_sent += sent;
+        Some(())
+    }
+}
+
+/// The fields that go on to clients.
+fn passed_on(fields: &HintFields, exchange: &Exchange) -> HintFields {
+    let is = |name: &[u8], field: &str| name.eq_ignore_ascii_case(field.as_bytes());
+    let is_passed_on = |(name, _): &&(Bytes, Bytes)| {
+        is_sent(name, exchange)
+            && (exchange.passes_date || !is(name, "date"))
+            && (exchange.passes_server || !is(name, "server"))
+    };
+    fields.iter().filter(is_passed_on).cloned().collect()
+}

@@ -1,0 +1,107 @@
+//! Error log lines about fetches: what they say of the visitor's request and of the upstream.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use site::{LogLevel, Settings};
+use upstream::Group;
+
+use crate::base::clock;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::request::Request;
+use crate::log::error_log;
+use crate::log::error_log::Origin;
+use crate::upstreams::fetch::{FetchLog, Trace};
+
+/// The request that log lines and `$upstream_*` tell of, which is not always the one that the
+/// upstream is sent.
+pub struct Visitor {
+    pub origin: Origin,
+    pub trace: Arc<Mutex<Trace>>,
+}
+
+impl Visitor {
+    pub fn of(request: &mut Request) -> Visitor {
+        Visitor {
+            origin: error_log::origin(request),
+            trace: request.trace().clone(),
+        }
+    }
+}
+
+/// Writes the lines of one fetch.
+pub struct RequestFetchLog {
+    pub configuration: ConfigurationHandle,
+    pub settings: Arc<Settings>,
+    pub connection: u64,
+    pub origin: Origin,
+    /// What stands before and behind an upstream's address.
+    pub scheme: &'static str,
+    pub target: Bytes,
+}
+
+impl FetchLog for RequestFetchLog {
+    fn write(&self, level: LogLevel, upstream: Option<&str>, message: fmt::Arguments<'_>) {
+        let logs = &self.settings.error_logs;
+        if !error_log::are_told(logs, level) {
+            return;
+        }
+        let mut context = self.origin.text();
+        if let Some(address) = upstream {
+            let colon = match address.starts_with("unix:") && !self.target.is_empty() {
+                true => ":",
+                false => "",
+            };
+            let target = String::from_utf8_lossy(&self.target);
+            context = format!(
+                "{context}, upstream: \"{}://{address}{colon}{target}\"",
+                self.scheme
+            );
+        }
+        let error_logs = &self.configuration.live.error_logs;
+        error_logs.write(logs, level, self.connection, message, &context);
+    }
+
+    fn pool_is_busy(&self, group: &Group) {
+        let now = clock::now();
+        let error_logs = &self.configuration.live.error_logs;
+        if error_logs.busy_workers.take(now).is_none() {
+            return;
+        }
+        let servers = group.snapshot(now);
+        let workers: usize = servers.iter().filter_map(|server| server.max_conns).sum();
+        let waiting = group.queue_length();
+        self.write(
+            LogLevel::Warn,
+            None,
+            format_args!(
+                "all {workers} PHP workers of \"{}\" are busy and {waiting} requests wait: raise \
+                 \"workers\" if memory allows, or find slow scripts with \"slow_log\" of the pool",
+                group.name()
+            ),
+        );
+    }
+
+    fn left_out(&self, group: &Group) {
+        count_left_out(&self.configuration, &self.settings, group);
+    }
+}
+
+/// Counts a request that nobody waits for and that was not sent, and says now and then how
+/// many there were.
+pub fn count_left_out(configuration: &ActiveConfiguration, settings: &Settings, group: &Group) {
+    let error_logs = &configuration.live.error_logs;
+    let Some(count) = error_logs.left_out.count(clock::now()) else {
+        return;
+    };
+    let message = format_args!(
+        "upstream \"{}\" is busy: {count} refreshes and mirrored requests were not sent since the \
+         last such line (stored pages are shown as long as cache_stale allows, more workers would help)",
+        group.name()
+    );
+    let logs = &settings.error_logs;
+    error_logs.write(logs, LogLevel::Warn, 0, message, "");
+}

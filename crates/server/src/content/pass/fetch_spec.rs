@@ -1,0 +1,249 @@
+//! What an upstream is asked for a request: the group and how to reach it, the request in the
+//! terms of its protocol, the body.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use site::{Bind, LogLevel, Pass, PassTarget, Protocol, ProxyVersion};
+use upstream::LocalEnd;
+
+use super::fetch_log::{RequestFetchLog, Visitor};
+use super::fetch_purpose::FetchPurpose;
+use crate::content::{fastcgi, memcached, proxy, request_body};
+use crate::exchange::request::{Method, Request};
+use crate::exchange::variable;
+use crate::live::upstream_groups::GroupHandle;
+use crate::log::error_log;
+use crate::route::pattern;
+use crate::transport::body::RequestBody;
+use crate::transport::client::ClientSide;
+use crate::upstreams::fetch::{FetchContext, FetchSpec, UpstreamRequest};
+use crate::upstreams::naming;
+use crate::upstreams::naming::{Lookup, NameError};
+
+/// Is there a body to be seen to?
+pub fn wants_body(request: &Request, pass: &Pass) -> bool {
+    matches!(request.body, RequestBody::Unread) && pass.exchange.pass_request_body
+}
+
+/// Sees to the request's body: reads all of it, or leaves it to be streamed.
+pub async fn take_body(
+    request: &mut Request,
+    pass: &Pass,
+    client: &mut ClientSide,
+) -> Result<(), u16> {
+    if !wants_body(request, pass) {
+        return Ok(());
+    }
+    let body = &request.settings().body;
+    // HTTP/1.0 has no way to send a body whose length is not known yet.
+    let needs_length = pass
+        .proxy()
+        .is_some_and(|proxy| proxy.version == ProxyVersion::Http10)
+        && request.head.field("content-length").is_none();
+    if !pass.exchange.request_buffering
+        && !needs_length
+        && !request.is_subrequest()
+        // One that is here already can be sent again and read by `$request_body`.
+        && !client.input().is_some_and(|input| input.is_at_hand(body))
+    {
+        let settings = request.settings_held();
+        client.begin_body(&settings.body).await;
+        request.body = RequestBody::Streamed;
+        return Ok(());
+    }
+    request_body::read(request, client).await
+}
+
+/// Puts everything together that a fetch needs; the error is a status.
+pub fn spec(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    purpose: &FetchPurpose<'_>,
+    visitor: Visitor,
+) -> Result<FetchSpec, u16> {
+    let (group, lookup) = group(request, pass)?;
+    let method = (request.method, request.method_override);
+    if purpose.as_get && request.method == Method::Head {
+        request.method = Method::Get;
+        request.method_override = Some("GET");
+    }
+    let is_idempotent = request.method.is_idempotent();
+    let rendered = render(request, pass, purpose, &group);
+    (request.method, request.method_override) = method;
+    if pattern::has_failed(request) {
+        return Err(500);
+    }
+    let Rendered {
+        request: upstream_request,
+        body,
+        is_head,
+        tls,
+    } = rendered?;
+    let target = match &upstream_request {
+        UpstreamRequest::FastCgi { .. } | UpstreamRequest::Memcached(_) => Bytes::new(),
+        UpstreamRequest::Http(http) => http.head.slice(http.target.clone()),
+    };
+    let hash_key = group.hash_key.as_ref();
+    let hash_key = hash_key.map(|key| variable::evaluate(request, key));
+    Ok(FetchSpec {
+        rate: match pass.exchange.limit_rate.as_constant() {
+            Some(_) => rate(request, pass),
+            // It may depend on the response.
+            None => 0,
+        },
+        own_pool: group.is_own_pool,
+        group: group.group.clone(),
+        lookup,
+        request: upstream_request,
+        is_head,
+        is_idempotent,
+        body,
+        streaming: None,
+        hash_key,
+        class: request.extras.class,
+        tls,
+        client: request.client_ip(),
+        local: local_end(request, pass),
+        deadline: purpose.deadline.cloned().unwrap_or_default(),
+        context: Arc::new(FetchContext {
+            pass: pass.clone(),
+            trace: visitor.trace,
+            keeps_fields: request.configuration.site.http.uses_upstream_fields,
+            log: Box::new(RequestFetchLog {
+                configuration: request.configuration.clone(),
+                settings: request.settings_held(),
+                connection: request.connection.serial,
+                origin: visitor.origin,
+                scheme: pass.scheme(),
+                target,
+            }),
+        }),
+        hints: None,
+        progress: None,
+    })
+}
+
+/// A request in the terms of its protocol.
+struct Rendered {
+    request: UpstreamRequest,
+    body: RequestBody,
+    is_head: bool,
+    /// Where the upstream is asked over TLS: how, and the name that its certificate must have.
+    tls: Option<(tls_client::Connector, String)>,
+}
+
+fn render(
+    request: &mut Request,
+    pass: &Pass,
+    purpose: &FetchPurpose<'_>,
+    group: &GroupHandle,
+) -> Result<Rendered, u16> {
+    let mut body = match &request.body {
+        _ if !pass.exchange.pass_request_body => RequestBody::None,
+        body => body.share(),
+    };
+    let mut is_head = request.method == Method::Head;
+    let mut tls = None;
+    let upstream_request = match &pass.protocol {
+        Protocol::FastCgi(fastcgi) => {
+            let params = fastcgi::params(request, fastcgi, &pass.exchange, purpose);
+            let params = params.map_err(|error| {
+                error_log::request(request, LogLevel::Error, format_args!("{error}"));
+                500u16
+            })?;
+            let keep_conn = fastcgi.keep_conn;
+            UpstreamRequest::FastCgi { params, keep_conn }
+        }
+        Protocol::Memcached(memcached) => {
+            UpstreamRequest::Memcached(memcached::upstream_request(request, memcached)?)
+        }
+        Protocol::Http(proxy) => {
+            let mut rendered = proxy::render(request, proxy, &pass.exchange, purpose);
+            tls = proxy.tls.map(|id| {
+                let name = variable::evaluate(request, &proxy.tls_name);
+                let name = String::from_utf8_lossy(&name).into_owned();
+                (request.configuration.connectors[id.0].clone(), name)
+            });
+            rendered.request.keep_alive &= match &pass.target {
+                PassTarget::Group(_) => !group.is_mixed,
+                // Who else speaks to it, and how, is not known.
+                PassTarget::Variable(_) => tls.is_none(),
+            };
+            if let Some(bytes) = rendered.body {
+                body = RequestBody::Memory(bytes);
+            }
+            is_head = rendered.is_head;
+            UpstreamRequest::Http(rendered.request)
+        }
+    };
+    Ok(Rendered {
+        request: upstream_request,
+        body,
+        is_head,
+        tls,
+    })
+}
+
+/// `*_bind` and `*_socket_keepalive`. As with nginx, what turns out to be no
+/// address is logged, and the system chooses.
+fn local_end(request: &mut Request, pass: &Pass) -> LocalEnd {
+    let address = match &pass.exchange.bind {
+        None => None,
+        Some(Bind::To(address)) => Some(*address),
+        Some(Bind::Named(template)) => {
+            let value = variable::evaluate(request, template);
+            let address = std::str::from_utf8(&value).ok().and_then(Bind::parse);
+            if address.is_none() && !value.is_empty() {
+                let value = String::from_utf8_lossy(&value);
+                let message = format_args!("invalid local address \"{value}\"");
+                error_log::request(request, LogLevel::Error, message);
+            }
+            address
+        }
+    };
+    LocalEnd {
+        address,
+        probes: pass.exchange.socket_keepalive,
+    }
+}
+
+/// `*_limit_rate`, in bytes per second; 0: no limit.
+pub fn rate(request: &mut Request, pass: &Pass) -> u64 {
+    let exchange = &pass.exchange;
+    if exchange.limit_rate.is_empty() || !exchange.buffering {
+        return 0;
+    }
+    let rate = variable::evaluate(request, &exchange.limit_rate);
+    crate::route::rewrite::parse_rate(&rate).unwrap_or(0)
+}
+
+/// The group to ask, and how to find its servers if they are not known.
+fn group(request: &mut Request, pass: &Pass) -> Result<(Arc<GroupHandle>, Option<Lookup>), u16> {
+    match &pass.target {
+        PassTarget::Group(id) => Ok((request.configuration.live.groups[id.0].clone(), None)),
+        PassTarget::Variable(template) => {
+            let name = match (&pass.protocol, &request.extras.proxy_url) {
+                (Protocol::Http(_), Some(url)) => url.group.clone(),
+                // The URL was none; that is in the log already.
+                (Protocol::Http(_), None) => return Err(500),
+                (Protocol::FastCgi(_) | Protocol::Memcached(_), _) => {
+                    let name = variable::evaluate(request, template);
+                    String::from_utf8_lossy(&name).into_owned()
+                }
+            };
+            let live = &request.configuration.live;
+            let found = naming::group_named(live, &name, &request.settings().names);
+            found.map_err(|error| {
+                let status = error.status();
+                let directive = pass.directive();
+                let message = match error {
+                    NameError::NoResolver(error) => error.to_string(),
+                    error => format!("invalid upstream \"{name}\" in \"{directive}\": {error}"),
+                };
+                error_log::request(request, LogLevel::Error, format_args!("{message}"));
+                status
+            })
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What an upstream said, as the directives want it sent to a client: X-Accel fields, error
+//! pages in its place, fields that are hidden or written anew.
+
+use bytes::Bytes;
+use http1::{Fields, same_name};
+use site::{Pass, Protocol};
+
+use super::fetch_spec::rate;
+use super::tunnel::UpgradedUpstream;
+use crate::content::proxy;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::{Body, Reply, ReplyHead};
+use crate::exchange::request::Request;
+use crate::upstreams::fetch::{FetchError, Fetched};
+
+/// What the cache gave, with the fields that are written anew for each client.
+#[inline]
+pub fn of_cache(request: &mut Request, pass: &Pass, mut reply: Box<Reply>) -> Handled {
+    let head = &mut reply.head;
+    if head.stored.is_none() {
+        return Handled::Reply(reply);
+    }
+    if intercepts(request, pass, head.status) {
+        head.unpack();
+        return intercepted(head.status, head.fields.as_slice());
+    }
+    head.passes_date = pass.exchange.passes_date;
+    head.passes_server = pass.exchange.passes_server;
+    rewrite_fields(request, pass, head);
+    Handled::Reply(reply)
+}
+
+/// `*_intercept_errors`: does an error page take the response's place?
+fn intercepts(request: &Request, pass: &Pass, status: u16) -> bool {
+    pass.exchange.intercept_errors && status >= 300 && request.may_intercept(status)
+}
+
+fn intercepted(status: u16, fields: &[(Bytes, Bytes)]) -> Handled {
+    let is_challenge = |name: &Bytes| name.eq_ignore_ascii_case(b"www-authenticate");
+    let kept = fields
+        .iter()
+        .filter(|(name, _)| status == 401 && is_challenge(name))
+        .cloned()
+        .collect();
+    Handled::StatusWith(status, kept)
+}
+
+/// No response: what the client is told.
+pub fn failed(error: FetchError) -> Handled {
+    match error {
+        FetchError::Overloaded => {
+            let mut fields = Fields::new();
+            fields.append("Retry-After", "1");
+            Handled::StatusWith(503, fields)
+        }
+        error => Handled::Status(error.status()),
+    }
+}
+
+/// A response for this client alone, as the directives want it sent.
+pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) -> Handled {
+    let exchange = &pass.exchange;
+    if let Some(target) = accel_redirect(&fetched.fields, exchange) {
+        let target = target.to_vec();
+        // What it says of rate and charset holds for the response in its place.
+        apply_accel(request, &mut ReplyHead::new(0), &fetched.fields, exchange);
+        return redirect_internally(request, fetched, &target);
+    }
+    if intercepts(request, pass, fetched.status) {
+        return intercepted(fetched.status, &fetched.fields);
+    }
+    if fetched.status == 404 && matches!(pass.protocol, Protocol::Memcached(_)) {
+        return Handled::Status(404);
+    }
+    fetched.body.set_rate(rate(request, pass));
+    let mut head = ReplyHead::new(fetched.status);
+    head.is_of_upstream = true;
+    head.passes_date = exchange.passes_date;
+    head.passes_server = exchange.passes_server;
+    head.reason = Some(std::mem::take(&mut fetched.reason)).filter(|reason| !reason.is_empty());
+    head.content_length = fetched.content_length;
+    apply_accel(request, &mut head, &fetched.fields, exchange);
+    let fields = fetched.fields.into_iter();
+    head.fields = fields.filter(|(name, _)| is_sent(name, exchange)).collect();
+    head.last_modified = head
+        .fields
+        .get("last-modified")
+        .and_then(http1::date::parse);
+    head.accepts_ranges = exchange.force_ranges;
+    rewrite_fields(request, pass, &mut head);
+    let body = fetched.body;
+    Handled::Reply(Box::new(Reply {
+        head,
+        body: match fetched.is_upgrade {
+            true => Body::Tunnel(Box::new(UpgradedUpstream(body))),
+            false => Body::Upstream(body),
+        },
+    }))
+}
+
+/// What the protocol changes in a response's fields for this client.
+pub fn rewrite_fields(request: &mut Request, pass: &Pass, head: &mut ReplyHead) {
+    if let Protocol::Http(proxy) = &pass.protocol {
+        proxy::rewrite_fields(request, proxy, head);
+    }
+}
+
+/// X-Accel-Redirect, unless it is to be ignored.
+pub fn accel_redirect<'f>(
+    fields: &'f [(Bytes, Bytes)],
+    exchange: &site::Exchange,
+) -> Option<&'f [u8]> {
+    if exchange.ignored_fields.x_accel_redirect {
+        return None;
+    }
+    let (_, value) = fields
+        .iter()
+        .find(|(name, _)| same_name(name, b"x-accel-redirect"))?;
+    Some(value)
+}
+
+/// Fields that come along when the response's place is taken by another
+/// location's: nginx copies these.
+const KEPT_ON_REDIRECT: [&str; 6] = [
+    "content-type",
+    "content-disposition",
+    "accept-ranges",
+    "set-cookie",
+    "cache-control",
+    "expires",
+];
+
+fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -> Handled {
+    let mut kept = Fields::new();
+    for (name, value) in &fetched.fields {
+        if KEPT_ON_REDIRECT
+            .iter()
+            .any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
+        {
+            kept.append(name.clone(), value.clone());
+        }
+    }
+    request.extras.carried = kept;
+    request.become_get();
+    fetched.body.give_up(upstream::Outcome::Success);
+    if target.first() == Some(&b'@') {
+        return Handled::Named(target.to_vec());
+    }
+    let (path, args) = http1::split_query(target);
+    // Whoever wrote it does not mean to leave a folder that way: refused, as in nginx.
+    let leaves_folder = http1::escape::unescape(path)
+        .split(|&byte| byte == b'/')
+        .any(|segment| segment == b"..");
+    let path = match http1::Target::parse(path, true) {
+        Ok(target) if !leaves_folder => target.path.into_owned(),
+        _ => return Handled::Status(404),
+    };
+    Handled::Redirect {
+        path,
+        args: args.unwrap_or_default().to_vec(),
+    }
+}
+
+fn apply_accel(
+    request: &mut Request,
+    head: &mut ReplyHead,
+    fields: &[(Bytes, Bytes)],
+    exchange: &site::Exchange,
+) {
+    for (name, value) in fields {
+        if same_name(name, b"x-accel-limit-rate") && !exchange.ignored_fields.x_accel_limit_rate {
+            request.limit_rate = crate::route::rewrite::parse_rate(value);
+        } else if same_name(name, b"x-accel-charset") && !exchange.ignored_fields.x_accel_charset {
+            if value.eq_ignore_ascii_case(b"off") {
+                head.keeps_charset = true;
+            } else {
+                request.extras.accel_charset = Some(value.to_vec());
+            }
+        } else if same_name(name, b"x-accel-buffering")
+            && !exchange.ignored_fields.x_accel_buffering
+        {
+            request.accel_buffering = Some(value.eq_ignore_ascii_case(b"yes"));
+        }
+    }
+}
+
+/// Does a field of the upstream's response go on to clients?
+pub fn is_sent(name: &[u8], exchange: &site::Exchange) -> bool {
+    !is_of_connection(name) && !exchange.hidden_fields.has(name)
+}
+
+/// Fields that are written anew for each response, or that concern only the
+/// connection to the upstream.
+fn is_of_connection(name: &[u8]) -> bool {
+    let is = |field: &str| same_name(name, field.as_bytes());
+    match name.len() {
+        7 => is("trailer"),
+        10 => is("connection") || is("keep-alive"),
+        14 => is("content-length"),
+        17 => is("transfer-encoding"),
+        _ => false,
+    }
+}

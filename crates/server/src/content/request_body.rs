@@ -1,0 +1,32 @@
+//! The body of a client's request, read for a handler as the location's directives say.
+
+use site::LogLevel;
+
+use crate::exchange::request::Request;
+use crate::log::error_log;
+use crate::transport::body::RequestBody;
+use crate::transport::client::ClientSide;
+
+/// Reads the whole body into the request; the error is the status that the client gets.
+pub async fn read(request: &mut Request, client: &mut ClientSide) -> Result<(), u16> {
+    let settings = request.settings_held();
+    let (read, wire_bytes) = client.read_body(&settings.body).await;
+    request.received_bytes += wire_bytes;
+    match read {
+        Ok(body) => {
+            request.body = body;
+            Ok(())
+        }
+        Err(error) => {
+            let status = error.status();
+            let level = match status {
+                500 => LogLevel::Crit,
+                _ => LogLevel::Info,
+            };
+            // Nobody is given a part of it, an error page as little.
+            request.body = RequestBody::None;
+            error_log::request(request, level, format_args!("{error}"));
+            Err(status)
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `slice`: a long response fetched, and stored, in parts of equal size
+//! (<https://nginx.org/en/docs/http/ngx_http_slice_module.html>).
+//!
+//! ```text
+//! client's range            ······[==================]······
+//! slices       |        |       |         |         |        |
+//!                       └ first ┴── next ─┴── next ─┘
+//! ```
+//!
+//! `$slice_range` is the range of the slice being asked for; whoever names it
+//! in the request to the upstream gets 206, and what the client sees is made
+//! from one slice after the other. Each is an exchange of its own through the
+//! cache. A slice that does not fit the first (another ETag, another length,
+//! other bytes than asked for) breaks the response off: parts of two versions
+//! are never put together.
+
+pub mod range;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use http_cache::{Millis, PurgeMode, PurgeTarget};
+use site::{Content, LogLevel};
+
+use crate::base::clock;
+use crate::content::through_cache::policy;
+use crate::content::through_cache::policy::CachePlan;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
+use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
+use crate::log::error_log;
+use crate::pipeline;
+use crate::transport::client::ClientSide;
+use crate::upstreams::fetch::Truncated;
+
+use range::ContentRange;
+
+/// How many slices of a changed response are let go at once; those beyond are
+/// met, and let go, by later requests. So many keys take some milliseconds.
+const MAX_FORGOTTEN: usize = 4096;
+
+/// Makes a whole response of one whose first slice is here.
+pub fn gather(request: &mut Request, handled: Handled) -> Handled {
+    let Slicing::First(start) = request.slicing else {
+        return handled;
+    };
+    let Handled::Reply(mut reply) = handled else {
+        return handled;
+    };
+    if reply.head.status != 206 {
+        return Handled::Reply(reply);
+    }
+    let size = request.settings().slice_bytes;
+    reply.head.unpack();
+    let found = match ContentRange::of(reply.head.field("content-range"), start, size) {
+        Ok(found) => found,
+        Err(why) => {
+            error_log::request(request, LogLevel::Error, format_args!("{why}"));
+            // As nginx does: no status would be true of a response in parts.
+            return Handled::Close;
+        }
+    };
+    let head = &mut reply.head;
+    let etag = validator(head);
+    head.status = 200;
+    head.reason = None;
+    head.content_length = Some(found.complete);
+    head.accepts_ranges = true;
+    for name in ["content-range", "accept-ranges"] {
+        head.fields.remove(name);
+    }
+    if head.last_modified.is_none() {
+        head.last_modified = head
+            .fields
+            .get("last-modified")
+            .and_then(http1::date::parse);
+    }
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    reply.body = Body::Sliced(Box::new(Slices {
+        asked: request.internal(),
+        size,
+        complete: found.complete,
+        validator: etag,
+        window: (0, found.complete),
+        at: start,
+        slice_end: found.end,
+        current: Some(Source::of(body)),
+    }));
+    Handled::Reply(reply)
+}
+
+/// A response made of slices, the first of which has been asked for.
+pub struct Slices {
+    /// What each slice is asked for with.
+    asked: Box<Request>,
+    size: u64,
+    /// Length of the whole response.
+    complete: u64,
+    validator: Option<Bytes>,
+    /// What the client gets: first byte, byte after the last.
+    window: (u64, u64),
+    /// Where the next byte of the current slice is in the response.
+    at: u64,
+    /// Where the current slice ends.
+    slice_end: u64,
+    current: Option<Source>,
+}
+
+impl Slices {
+    /// Cuts the response to one range; both lie within it.
+    pub fn cut(&mut self, start: u64, end: u64) {
+        self.window = (start, end);
+    }
+
+    /// The next bytes; `None` at the end of what the client asked for.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+        let (start, end) = self.window;
+        loop {
+            if self.at >= end {
+                self.current = None;
+                return Ok(None);
+            }
+            let is_elsewhere = start >= self.slice_end && self.at < start;
+            if is_elsewhere || self.at == self.slice_end {
+                self.fetch(start.max(self.at) / self.size * self.size)
+                    .await?;
+                continue;
+            }
+            let Some(current) = &mut self.current else {
+                return Err(Truncated);
+            };
+            let Some(bytes) = current.next().await? else {
+                self.report("the slice is shorter than its Content-Range says");
+                return Err(Truncated);
+            };
+            let (from, to) = (self.at, self.at.saturating_add(bytes.len() as u64));
+            if to > self.slice_end {
+                self.report("the slice is longer than its Content-Range says");
+                return Err(Truncated);
+            }
+            self.at = to;
+            let cut = |place: u64| usize::try_from(place - from).unwrap_or(usize::MAX);
+            let (first, last) = (start.clamp(from, to), end.clamp(from, to));
+            if first < last {
+                return Ok(Some(bytes.slice(cut(first)..cut(last))));
+            }
+        }
+    }
+
+    async fn fetch(&mut self, start: u64) -> Result<(), Truncated> {
+        self.current = None;
+        let mut part = self.asked.internal();
+        part.now = clock::now();
+        part.slicing = Slicing::Next(start);
+        let mut nobody = ClientSide::none();
+        let handled = pipeline::content(&mut part, &mut nobody);
+        let mut reply: Box<Reply> = match Box::pin(handled).await {
+            Handled::Reply(reply) if reply.head.status == 206 => reply,
+            other => {
+                let status = match &other {
+                    Handled::Reply(reply) => reply.head.status,
+                    Handled::Status(status) | Handled::StatusWith(status, _) => *status,
+                    _ => 0,
+                };
+                self.report(format_args!(
+                    "unexpected status code {status} in slice response"
+                ));
+                return Err(Truncated);
+            }
+        };
+        reply.head.unpack();
+        let found = match ContentRange::of(reply.head.field("content-range"), start, self.size) {
+            Ok(found) => found,
+            Err(why) => {
+                self.report(why);
+                return Err(Truncated);
+            }
+        };
+        if validator(&reply.head) != self.validator {
+            self.report("etag mismatch in slice response");
+            self.forget(found.complete);
+            return Err(Truncated);
+        }
+        if found.complete != self.complete {
+            self.report(format_args!(
+                "the response has {} bytes according to this slice and {} according to the first",
+                found.complete, self.complete
+            ));
+            self.forget(found.complete);
+            return Err(Truncated);
+        }
+        self.at = start;
+        self.slice_end = found.end;
+        self.current = Some(Source::of(reply.body));
+        Ok(())
+    }
+
+    /// Lets go of what is stored of a response that has changed meanwhile, so
+    /// that the next client gets the new one rather than the same error.
+    fn forget(&mut self, complete: u64) {
+        let (configuration, settings) =
+            (self.asked.configuration.clone(), self.asked.settings_held());
+        let Content::Pass(pass) = &settings.content else {
+            return;
+        };
+        let now = Millis(clock::now());
+        let end = complete.max(self.complete);
+        let mut start = 0;
+        for _ in 0..MAX_FORGOTTEN {
+            self.asked.slicing = Slicing::Next(start);
+            let CachePlan::Use(plan) = policy::plan(&mut self.asked, &configuration, pass) else {
+                return;
+            };
+            let target = PurgeTarget::Key(plan.key.as_ref());
+            plan.zone.purge(target, PurgeMode::Hard, now);
+            start = start.saturating_add(self.size);
+            if start >= end {
+                return;
+            }
+        }
+    }
+
+    fn report(&self, what: impl std::fmt::Display) {
+        error_log::request(&self.asked, LogLevel::Error, format_args!("{what}"));
+    }
+}
+
+/// What says that slices are of one version: the ETag, or failing that the
+/// date of the last change.
+fn validator(head: &ReplyHead) -> Option<Bytes> {
+    let value = head.field("etag").or_else(|| head.field("last-modified"));
+    value.map(Bytes::copy_from_slice)
+}
+
+/// Where the bytes of a slice come from.
+enum Source {
+    Pieces(VecDeque<Bytes>),
+    Body(Body),
+}
+
+impl Source {
+    fn of(body: Body) -> Source {
+        match body {
+            Body::Stored {
+                response,
+                start,
+                end,
+            } => Source::Pieces(response.body.slice(start..end).collect()),
+            Body::Segments(segments) => {
+                let memory = |segment| match segment {
+                    Segment::Memory(bytes) => Some(bytes),
+                    // No slice is a file; without it the slice is too short.
+                    Segment::File { .. } => None,
+                };
+                Source::Pieces(segments.into_iter().filter_map(memory).collect())
+            }
+            body => Source::Body(body),
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+        match self {
+            Source::Pieces(pieces) => Ok(pieces.pop_front()),
+            Source::Body(Body::Filling(reader)) => reader.next_chunk().await.map_err(|_| Truncated),
+            Source::Body(Body::Upstream(upstream)) => upstream.next().await,
+            Source::Body(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Which slice of a response a request is for, and what its `Content-Range` must say.
+
+use bytes::Bytes;
+use site::Builtin as B;
+
+use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
+use crate::exchange::value::put;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+
+pub const VARIABLES: Variables = &[(
+    B::SliceRange,
+    Of(|request, out| range(request).is_some_and(|range| put(Some(range.as_bytes()), out))),
+)];
+
+/// `$slice_range`; asking for it makes the request one for slices. `None`
+/// where `slice` is off.
+fn range(request: &mut Request) -> Option<String> {
+    let size = request.settings().slice_bytes;
+    if size == 0 {
+        return None;
+    }
+    let start = match request.slicing {
+        Slicing::First(start) | Slicing::Next(start) => start,
+        Slicing::None => {
+            let start = asked_start(request) / size * size;
+            request.slicing = Slicing::First(start);
+            start
+        }
+    };
+    let last = start.saturating_add(size).saturating_sub(1);
+    Some(format!("bytes={start}-{last}"))
+}
+
+/// The slice that a fetch is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    start: u64,
+    size: u64,
+}
+
+impl Wanted {
+    /// What `request` asks for, once it asked for `$slice_range`.
+    pub fn by(request: &Request) -> Option<Wanted> {
+        match request.slicing {
+            Slicing::First(start) | Slicing::Next(start) => Some(Wanted {
+                start,
+                size: request.settings().slice_bytes,
+            }),
+            Slicing::None => None,
+        }
+    }
+
+    /// How long the body of a 206 with these fields must be; `None` where it is
+    /// not this slice, which must not be stored in its place.
+    pub fn length(self, fields: &[(Bytes, Bytes)]) -> Option<u64> {
+        let (_, value) = fields
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(b"content-range"))?;
+        let found = ContentRange::of(Some(value), self.start, self.size).ok()?;
+        Some(found.end - found.start)
+    }
+}
+
+/// Where the client's single range begins. Zero where that is not known before
+/// the response: no range, several, the last bytes, or a condition on it.
+fn asked_start(request: &Request) -> u64 {
+    if request.head.field("if-range").is_some() {
+        return 0;
+    }
+    request.head.field("range").map_or(0, start_of)
+}
+
+fn start_of(range: &[u8]) -> u64 {
+    let Some((unit, ranges)) = range.split_at_checked(6) else {
+        return 0;
+    };
+    if !unit.eq_ignore_ascii_case(b"bytes=") || ranges.contains(&b',') {
+        return 0;
+    }
+    let ranges = ranges.trim_ascii_start();
+    let digits = ranges
+        .iter()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(ranges.len());
+    let text = ranges.get(..digits).unwrap_or_default();
+    number(text).unwrap_or(0)
+}
+
+/// What `Content-Range` says (RFC 9110 §14.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentRange {
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+    pub complete: u64,
+}
+
+impl ContentRange {
+    /// That of a response, if it is the slice that begins at `start`.
+    pub fn of(value: Option<&[u8]>, start: u64, size: u64) -> Result<ContentRange, String> {
+        let Some(found) = value.and_then(ContentRange::parse) else {
+            return Err("invalid range in slice response".to_owned());
+        };
+        let end = start.saturating_add(size).min(found.complete);
+        if found.start != start || found.end != end {
+            return Err(format!(
+                "unexpected range in slice response: {}-{}",
+                found.start, found.end
+            ));
+        }
+        Ok(found)
+    }
+
+    /// `bytes FIRST-LAST/COMPLETE`; a length that is not known makes it none.
+    fn parse(value: &[u8]) -> Option<ContentRange> {
+        let text = value.strip_prefix(b"bytes ")?.trim_ascii();
+        let dash = memchr::memchr(b'-', text)?;
+        let slash = memchr::memchr(b'/', text)?;
+        let start = number(text.get(..dash)?.trim_ascii())?;
+        let end = number(text.get(dash + 1..slash)?.trim_ascii())?.checked_add(1)?;
+        let complete = number(text.get(slash + 1..)?.trim_ascii())?;
+        (start < end && end <= complete).then_some(ContentRange {
+            start,
+            end,
+            complete,
+        })
+    }
+}
+
+/// Digits and nothing else, up to `i64::MAX` as in nginx.
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    text.parse::<i64>()
+        .ok()
+        .and_then(|number| u64::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_slice_is_where_a_single_range_begins() {
+        for (range, start) in [
+            ("bytes=0-", 0),
+            ("bytes=5-7", 5),
+            ("BYTES= 12-", 12),
+            ("bytes=-10", 0),
+            ("bytes=5-7,9-11", 0),
+            ("bytes=", 0),
+            ("bytes=99999999999999999999-", 0),
+            ("lines=5-7", 0),
+            ("by", 0),
+        ] {
+            assert_eq!(start_of(range.as_bytes()), start, "{range}");
+        }
+    }
+
+    #[test]
+    fn a_content_range_is_whole_or_none() {
+        let found = |start, end, complete| {
+            Some(ContentRange {
+                start,
+                end,
+                complete,
+            })
+        };
+        for (value, wanted) in [
+            ("bytes 0-1/100", found(0, 2, 100)),
+            ("bytes  2-3 / 4", found(2, 4, 4)),
+            ("bytes 0-1/*", None),
+            ("bytes */100", None),
+            ("bytes 0-100/100", None),
+            ("bytes 2-1/100", None),
+            ("bytes 0-1", None),
+            ("bytes", None),
+            ("bytes -1/100", None),
+            ("bytes 0-18446744073709551615/18446744073709551615", None),
+            ("", None),
+        ] {
+            assert_eq!(ContentRange::parse(value.as_bytes()), wanted, "{value}");
+        }
+    }
+}

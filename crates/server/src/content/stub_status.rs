@@ -1,0 +1,29 @@
+//! `stub_status`: what the server counts
+//! (<https://nginx.org/en/docs/http/ngx_http_stub_status_module.html>).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+
+/// A page of counters.
+pub fn handle(request: &mut Request) -> Handled {
+    if !request.method.is_read() {
+        return Handled::Status(405);
+    }
+    let stats = &request.configuration.live.stats;
+    let census = request.configuration.connections.census();
+    let page = format!(
+        "Active connections: {} \nserver accepts handled requests\n {} {} {} \n\
+         Reading: {} Writing: {} Waiting: {} \n",
+        census.active,
+        stats.accepted.load(Relaxed),
+        stats.handled.load(Relaxed),
+        stats.requests.sum(),
+        census.reading,
+        census.writing,
+        census.waiting,
+    );
+    Handled::Reply(Box::new(Reply::new(200, b"text/plain", page)))
+}

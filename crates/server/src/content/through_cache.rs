@@ -1,0 +1,220 @@
+//! Requests that the cache has a say in: answer from memory, lead a fetch that
+//! everybody reads, follow one, or go alone.
+//!
+//! ```text
+//! look_up ── fresh ────────────────────────────────► stored response
+//!    └ CacheMiss ─ stale, shown while refreshed ───► stored response (refreshing)
+//!         └ collapse ─ lead ── head may be shared ─► read along while it is stored (leading)
+//!                   │      └── may not be shared ──► the fetch is handed to this client
+//!                   ├ follow ─ head arrived ───────► read along (following)
+//!                   │        └ not shareable ──────► fetch alone
+//!                   └ alone ───────────────────────► fetch alone, store if it may be
+//! ```
+//!
+//! The fetch runs in a task of its own: it belongs to the cache and goes on
+//! when the client leaves (`storing`).
+
+pub mod cookies;
+mod following;
+mod from_memory;
+mod leading;
+pub mod policy;
+pub mod purge;
+mod refreshing;
+mod request_fields;
+mod shared;
+mod stale;
+mod storability;
+mod store_plan;
+mod storing;
+mod storing_policy;
+mod variables;
+
+use std::sync::Arc;
+
+use http_cache::{
+    Alone, Forward, Found, Join, JoinRequest, Millis, NoStore, NotFresh, NotFreshKind, Outcome,
+    Served, StaleReason,
+};
+use site::Pass;
+use tokio::time::Instant;
+
+pub use variables::VARIABLES;
+
+use crate::base::clock;
+use crate::content::pass::direct::direct;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::transport::client::ClientSide;
+
+use following::{answer_follower, wait_for_leader};
+use from_memory::{from_memory, hit, note_not_stored, reply_from_memory};
+use leading::{fetch_unshared, go_alone, lead_fetch};
+use policy::Plan;
+use refreshing::serve_while_refreshing;
+use stale::StandIn;
+
+/// How often a request starts over: a variant that did not fit, a leader that
+/// vanished. Past that it fetches for itself.
+const MAX_ROUNDS: usize = 4;
+
+/// Looks for a fresh stored response; a request does so once. What there is instead travels to
+/// the fetch; `None` where the cache is bypassed.
+#[inline]
+pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Option<NotFresh>> {
+    if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
+        return Err(None);
+    }
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    match plan.zone.find(&key, &plan.fields(request), now) {
+        Found::Fresh(stored) => Ok(reply_from_memory(request, stored, Served::Fresh)),
+        Found::NotFresh(found) => Err(Some(found)),
+    }
+}
+
+/// A request that the cache has no fresh answer for.
+pub struct CacheMiss<'a> {
+    pub plan: Plan<'a>,
+    /// What [`look_up`] found.
+    pub found: Option<NotFresh>,
+}
+
+/// Answers through the cache, where it had no fresh answer.
+pub async fn serve(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    miss: CacheMiss<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    let CacheMiss { mut plan, found } = miss;
+    let Some(mut found) = found else {
+        return serve_bypassing(request, pass, &plan, client).await;
+    };
+    if plan.rules.min_uses > 1 {
+        let now = Millis(request.now);
+        plan.uses = plan.zone.count_use(&plan.key.as_ref(), now);
+        let is_unknown = matches!(found.kind, NotFreshKind::Miss | NotFreshKind::VaryMiss);
+        if plan.uses < plan.rules.min_uses && is_unknown {
+            // Not to be stored, so there is nothing for others in it.
+            request.cache.outcome = Some(forwarded(Forward::UriMiss));
+            request.cache.reason = Some(NoStore::MinUses.word());
+            return direct(request, pass, client).await;
+        }
+    }
+    let began = Instant::now();
+    for round in 1..=MAX_ROUNDS {
+        plan.varies_on = found.varies_on().cloned();
+        let handled = serve_round(request, pass, &plan, client, &found, began).await;
+        if let Some(handled) = handled {
+            return handled;
+        }
+        request.now = clock::now();
+        if round == MAX_ROUNDS {
+            break;
+        }
+        let (key, now) = (plan.key.as_ref(), Millis(request.now));
+        found = match plan.zone.find_again(&key, &plan.fields(request), now) {
+            Found::Fresh(stored) => return hit(request, stored),
+            Found::NotFresh(found) => found,
+        };
+    }
+    go_alone(request, pass, &plan, client).await
+}
+
+/// Fetches past what is stored; the response may be stored all the same.
+async fn serve_bypassing(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    request.cache.reason = plan.bypass;
+    request.cache.outcome = Some(forwarded(Forward::Bypass));
+    match plan.never_store || plan.bypass.is_none() {
+        true => direct(request, pass, client).await,
+        false => go_alone(request, pass, plan, client).await,
+    }
+}
+
+fn forwarded(reason: Forward) -> Outcome {
+    Outcome {
+        fwd: Some(reason),
+        ..Outcome::default()
+    }
+}
+
+fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
+    let Some(limit) = plan.rules.max_range_offset else {
+        return false;
+    };
+    let Some(range) = request.head.field("range") else {
+        return false;
+    };
+    let start = range.strip_prefix(b"bytes=").and_then(|spec| {
+        let digits = spec.split(|&byte| byte == b'-').next()?;
+        std::str::from_utf8(digits).ok()?.trim().parse::<u64>().ok()
+    });
+    start.is_none_or(|start| start >= limit)
+}
+
+/// One round after a lookup that `found` nothing fresh: a stale answer, a fetch, or waiting for
+/// another's. `None` where the request has to look again.
+async fn serve_round(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+    found: &NotFresh,
+    began: Instant,
+) -> Option<Handled> {
+    if let NotFreshKind::NotShareable(why) = found.kind {
+        request.cache.outcome = Some(forwarded(found.forward()));
+        note_not_stored(request, why);
+        return Some(fetch_unshared(request, pass, plan, client).await);
+    }
+    let now = Millis(request.now);
+    let stand_in = StandIn::of(found, plan.rules, now);
+    if let Some(handled) = serve_while_refreshing(request, pass, plan, found, &stand_in) {
+        return Some(handled);
+    }
+    request.cache.outcome = Some(forwarded(found.forward()));
+    if !plan.rules.lock && found.stale().is_none() {
+        return Some(go_alone(request, pass, plan, client).await);
+    }
+    let mut follower = match collapse(request, plan, found) {
+        Join::Fresh(stored) => return Some(hit(request, stored)),
+        Join::Alone(Alone::NotShareable(why)) => {
+            request.cache.reason = Some(why.word());
+            return Some(fetch_unshared(request, pass, plan, client).await);
+        }
+        Join::Alone(Alone::TooManyFlights) => {
+            return Some(go_alone(request, pass, plan, client).await);
+        }
+        Join::Lead(leader) => {
+            return Some(lead_fetch(request, pass, plan, client, leader, stand_in).await);
+        }
+        Join::Follow(follower) => follower,
+    };
+    if let Some(stored) = stand_in.response(StaleReason::Updating, now) {
+        return Some(from_memory(request, stored, Served::StaleUpdating));
+    }
+    let wait = wait_for_leader(request, plan, &mut follower, began).await;
+    drop(follower);
+    answer_follower(request, pass, plan, client, wait, &stand_in).await
+}
+
+/// The request's part: to lead a fetch, to follow one, or to go alone.
+fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
+    let join = JoinRequest {
+        key: plan.key.as_ref(),
+        fields: &plan.fields(request),
+        now: Millis(request.now),
+        lock_age: Some(plan.rules.lock_age),
+        group: plan.session,
+    };
+    plan.zone.collapse(&join, found)
+}
+
+#[cfg(test)]
+mod lookup_counts;

@@ -1,0 +1,100 @@
+//! A request that waits for the fetch of another.
+
+use std::sync::Arc;
+
+use http_cache::{Followed, Follower, Millis, Served, StaleReason};
+use site::Pass;
+use tokio::time::{Instant, timeout_at};
+
+use super::from_memory::{from_memory, hit, note_not_stored, reading};
+use super::leading::fetch_unshared;
+use super::policy::Plan;
+use super::stale::StandIn;
+use crate::base::clock;
+use crate::content::pass::direct::direct;
+use crate::content::pass::response::failed;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::transport::client::ClientSide;
+use crate::upstreams::fetch::FetchError;
+
+/// Why a follower waits no longer.
+pub enum WaitTimeout {
+    /// `*_cache_lock_age`: somebody else may lead; we look whether we may.
+    LockAge,
+    /// `*_cache_lock_timeout`
+    LockTimeout,
+}
+
+/// Waits for the leader. While it stands in line for the upstream both clocks stand
+/// still: to fetch for oneself would be to stand further back in the same line.
+pub async fn wait_for_leader(
+    request: &Request,
+    plan: &Plan<'_>,
+    follower: &mut Follower,
+    began: Instant,
+) -> Result<Followed, WaitTimeout> {
+    let fields = plan.fields(request);
+    let rules = plan.rules;
+    loop {
+        let progress = follower.last_progress();
+        let sent = progress.map_or_else(Instant::now, clock::instant_of);
+        let lock_timeout = began.max(sent) + rules.lock_timeout;
+        let lock_age = sent + rules.lock_age;
+        let deadline = lock_timeout.min(lock_age);
+        if let Ok(followed) = timeout_at(deadline, follower.wait(&fields)).await {
+            return Ok(followed);
+        }
+        if progress.is_none() || progress != follower.last_progress() {
+            continue;
+        }
+        return Err(match lock_timeout <= lock_age {
+            true => WaitTimeout::LockTimeout,
+            false => WaitTimeout::LockAge,
+        });
+    }
+}
+
+/// What a request gets that has waited for a leader; `None` where it has to look again.
+pub async fn answer_follower(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+    followed: Result<Followed, WaitTimeout>,
+    stand_in: &StandIn,
+) -> Option<Handled> {
+    request.now = clock::now();
+    let now = Millis(request.now);
+    if let Some(outcome) = &mut request.cache.outcome {
+        outcome.collapsed = true;
+    }
+    match followed {
+        Ok(Followed::Streaming(reader)) => {
+            if let Some(outcome) = &mut request.cache.outcome {
+                outcome.served = Served::Fresh;
+            }
+            Some(reading(request, reader))
+        }
+        Ok(Followed::Complete(stored)) => Some(hit(request, stored)),
+        Ok(Followed::NotShareable(why)) => {
+            note_not_stored(request, why);
+            Some(fetch_unshared(request, pass, plan, client).await)
+        }
+        Ok(Followed::VaryMismatch | Followed::LeftOut) => None,
+        Ok(Followed::Failed(status)) => {
+            Some(match stand_in.response(StaleReason::Error, now) {
+                Some(stored) => from_memory(request, stored, Served::StaleError),
+                // What the leader could not get, its followers do not ask for again.
+                None if status == 503 => failed(FetchError::Overloaded),
+                None => Handled::Status(status),
+            })
+        }
+        Err(WaitTimeout::LockAge) => None,
+        Err(WaitTimeout::LockTimeout) => Some(match stand_in.for_slow_upstream(now) {
+            Some(stored) => from_memory(request, stored, Served::StaleError),
+            // Fetch, but leave storing to the leader.
+            None => direct(request, pass, client).await,
+        }),
+    }
+}

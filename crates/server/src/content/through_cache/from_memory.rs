@@ -1,0 +1,71 @@
+//! Replies made of stored responses, and of responses that are arriving in the cache.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_cache::{Forward, Millis, NoStore, Outcome, Reader, Served, StoredHead, StoredResponse};
+
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
+use crate::exchange::request::Request;
+
+/// A fresh response.
+pub fn hit(request: &mut Request, stored: Arc<StoredResponse>) -> Handled {
+    from_memory(request, stored, Served::Fresh)
+}
+
+/// A stored response, fresh or stale.
+pub fn from_memory(request: &mut Request, stored: Arc<StoredResponse>, served: Served) -> Handled {
+    Handled::Reply(reply_from_memory(request, stored, served))
+}
+
+/// A stored response as a reply.
+pub fn reply_from_memory(
+    request: &mut Request,
+    stored: Arc<StoredResponse>,
+    served: Served,
+) -> Box<Reply> {
+    let now = Millis(request.now);
+    let collapsed = request
+        .cache
+        .outcome
+        .as_ref()
+        .is_some_and(|outcome| outcome.collapsed);
+    request.cache.outcome = Some(Outcome {
+        served,
+        collapsed,
+        fwd: (served == Served::Revalidated).then_some(Forward::Stale),
+        ttl_secs: Some(stored.head.ttl_secs(now)),
+        ..Outcome::default()
+    });
+    note_age(request, &stored.head, now);
+    Reply::of_stored(stored)
+}
+
+fn note_age(request: &mut Request, head: &StoredHead, now: Millis) {
+    request.cache.age = Some(head.current_age(now).as_secs());
+    if request.configuration.site.http.uses_cache_last_modified {
+        request.cache.last_modified = head.last_modified().map(Bytes::copy_from_slice);
+    }
+}
+
+/// A response that is arriving, read by this client like by all others.
+pub fn reading(request: &mut Request, reader: Reader) -> Handled {
+    let stored = reader.head().clone();
+    request.cache.age = Some(0);
+    Handled::Reply(Box::new(Reply {
+        head: ReplyHead {
+            content_length: stored.declared_length,
+            ..ReplyHead::of_stored(StoredFrom::Arriving(stored))
+        },
+        body: Body::Filling(Box::new(reader)),
+    }))
+}
+
+/// Notes why a response is for this client alone.
+pub fn note_not_stored(request: &mut Request, why: NoStore) {
+    request.cache.reason = Some(why.word());
+    if let Some(outcome) = &mut request.cache.outcome {
+        outcome.no_store = Some(why);
+    }
+}

@@ -1,0 +1,186 @@
+//! The client's side of a fetch that its request leads: it begins the fetch, waits for what
+//! becomes of it, and answers with that.
+
+use std::sync::Arc;
+
+use http_cache::{JoinRequest, Leader, Millis, NoStore, Served, StaleReason};
+use site::Pass;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use upstream::Class;
+
+use super::from_memory::{from_memory, note_not_stored, reading};
+use super::policy::Plan;
+use super::shared;
+use super::stale::{StandIn, stale_reason};
+use super::store_plan::prepare;
+use super::storing::{LeaderOutcome, fetch_and_store};
+use crate::base::clock;
+use crate::content::pass::direct::direct;
+use crate::content::pass::early_hints::EarlyHints;
+use crate::content::pass::response::{failed, into_handled};
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::transport::client::{ClientSide, unless_gone};
+use crate::upstreams::fetch::Fetched;
+
+/// Leads the fetch and answers with what becomes of it.
+pub async fn lead_fetch(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+    leader: Leader,
+    stand_in: StandIn,
+) -> Handled {
+    // Others may wait for this. There is nothing to wait for: who comes here has no body, or
+    // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
+    let (mut spec, store) = match prepare(request, pass, plan, &leader) {
+        Ok(prepared) => prepared,
+        Err(status) => return Handled::Status(status),
+    };
+    if stand_in.is_there() && spec.class == Class::Visitor {
+        spec.class = Class::StaleVisitor;
+    }
+    let hints = EarlyHints::of(request, client, &mut spec);
+    let (to_client, outcome) = oneshot::channel();
+    tokio::spawn(fetch_and_store(leader, spec, store, Some(to_client)));
+    let outcome = unless_gone(client.gone(!pass.exchange.ignore_client_abort), outcome);
+    let slow = stand_in.for_slow_upstream(Millis(request.now));
+    let outcome = async {
+        match hints {
+            None => outcome.await,
+            Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, outcome))
+                .await
+                .flatten(),
+        }
+    };
+    let outcome = match slow {
+        None => outcome.await,
+        Some(stored) => match timeout(plan.rules.lock_timeout, Box::pin(outcome)).await {
+            Ok(outcome) => outcome,
+            // The fetch goes on, for those who come next.
+            Err(_) => return from_memory(request, stored, Served::StaleError),
+        },
+    };
+    match outcome {
+        Some(Ok(outcome)) => answer_leader(request, pass, plan, client, outcome, &stand_in).await,
+        // The task was dropped: the server is stopping.
+        Some(Err(_)) => Handled::Status(502),
+        None => Handled::ClientGone,
+    }
+}
+
+/// What the client gets of the fetch that its request leads.
+async fn answer_leader(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+    outcome: LeaderOutcome,
+    stand_in: &StandIn,
+) -> Handled {
+    let now = Millis(clock::now());
+    match outcome {
+        LeaderOutcome::Reading(reader) => {
+            if let Some(outcome) = &mut request.cache.outcome {
+                // Of a body that still arrives nobody knows yet.
+                outcome.stored = reader.stored().is_some();
+            }
+            reading(request, reader)
+        }
+        LeaderOutcome::Freshened(stored) => {
+            request.cache.outcome = None;
+            from_memory(request, stored, Served::Revalidated)
+        }
+        LeaderOutcome::Private(fetched, why) => {
+            note_not_stored(request, why);
+            if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
+                // The worker that made it may be the only one.
+                fetched.body.give_up(upstream::Outcome::Success);
+                return direct(request, pass, client).await;
+            }
+            into_handled(request, pass, *fetched)
+        }
+        LeaderOutcome::BadStatus(fetched) => {
+            match stand_in.response(StaleReason::Status(fetched.status), now) {
+                Some(stored) => from_memory(request, stored, Served::StaleError),
+                None => into_handled(request, pass, *fetched),
+            }
+        }
+        LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
+            Some(stored) => from_memory(request, stored, Served::StaleError),
+            None => failed(error),
+        },
+    }
+}
+
+/// With `cache_shared`: was this response, which nobody else will be shown, made without
+/// something that the visitor sent? The page is then made again from the visitor's own
+/// request, as it is for all who ask while it is known that it cannot be shared. Not where the
+/// reason says nothing of the page itself, nor where the upstream failed.
+fn is_for_another_request(
+    request: &Request,
+    plan: &Plan<'_>,
+    fetched: &Fetched,
+    why: NoStore,
+) -> bool {
+    let is_for_one = match why {
+        NoStore::Condition
+        | NoStore::Status
+        | NoStore::CookieOutsideKey
+        | NoStore::Authorization
+        | NoStore::SetCookie
+        | NoStore::NoStoreDirective
+        | NoStore::NoCache
+        | NoStore::Private
+        | NoStore::VaryStar
+        | NoStore::VaryTooLong
+        | NoStore::ZeroLifetime
+        | NoStore::NoLifetime => true,
+        NoStore::Method
+        | NoStore::Partial
+        | NoStore::MinUses
+        | NoStore::TooLarge
+        | NoStore::NoRoom
+        | NoStore::Truncated
+        | NoStore::Surplus
+        | NoStore::Purged => false,
+    };
+    let shared = plan.rules.shared.as_ref();
+    is_for_one
+        // A flood for addresses that are not there is not to cost twice.
+        && fetched.status < 400
+        && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
+}
+
+/// Fetches what is known not to be shared. With `cache_shared` the visitor's own request is
+/// forwarded then, whole: what comes of it is stored for nobody.
+pub async fn fetch_unshared(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    match plan.shared {
+        None => go_alone(request, pass, plan, client).await,
+        Some(_) => direct(request, pass, client).await,
+    }
+}
+
+/// Fetches without waiting for others; what may be shared is stored.
+pub async fn go_alone(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    let leader = plan.zone.detached(&JoinRequest {
+        key: plan.key.as_ref(),
+        fields: &plan.fields(request),
+        now: Millis(request.now),
+        lock_age: None,
+        group: plan.session,
+    });
+    lead_fetch(request, pass, plan, client, leader, StandIn::NONE).await
+}

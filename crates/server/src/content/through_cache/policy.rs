@@ -1,0 +1,251 @@
+//! What the cache may do for a request: nothing, a purge, or a look-up by a
+//! key under rules. Reads conditions and variables; touches no store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_cache::{CacheKey, VarySpec, Zone};
+use shared_request::Class;
+use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
+
+use super::cookies::session_of;
+use super::purge::{Invalidation, PurgedKeys, invalidation, purged_keys};
+use super::request_fields::Fields;
+use super::shared;
+use crate::content::proxy;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::request::{Method, Request, WRITER_COOKIE};
+use crate::exchange::variable;
+use crate::exchange::view::View;
+use crate::transport::body::RequestBody;
+
+/// How a request and the cache deal with each other.
+pub enum CachePlan<'a> {
+    /// The cache has no part in it.
+    Off,
+    /// Remove what is stored under these keys.
+    Purge {
+        zone: &'a Arc<Zone>,
+        keys: Vec<PurgedKeys>,
+    },
+    /// It changes something: what is stored for the same target goes once the
+    /// origin server agreed to it (RFC 9111 §4.4).
+    Invalidate(Invalidation<'a>),
+    Use(Plan<'a>),
+    /// `*_cache` with variables came to the name of no zone.
+    UnknownZone(String),
+}
+
+/// Look up, and store what comes.
+pub struct Plan<'a> {
+    pub zone: &'a Arc<Zone>,
+    pub rules: &'a Arc<CacheRules>,
+    pub key: CacheKey,
+    /// Go past what is stored; a named reason.
+    pub bypass: Option<&'static str>,
+    /// Do not store, whatever the response says.
+    pub never_store: bool,
+    /// A copy for one session: the group it counts against.
+    pub session: Option<u64>,
+    /// How often the key was asked for; counted only where that matters.
+    pub uses: u32,
+    /// With `cache_shared`: the visitor's class. The request is written anew.
+    pub shared: Option<Class>,
+    /// What responses for the key vary on, as the lookup found it.
+    pub varies_on: Option<Arc<VarySpec>>,
+}
+
+impl Plan<'_> {
+    /// The fields of `request` by which the cache tells variants apart.
+    #[inline]
+    pub fn fields<'r>(&'r self, request: &'r Request) -> Fields<'r> {
+        match self.shared {
+            None => Fields::Counted(&request.head, &self.rules.ignored_cookies),
+            Some(_) => Fields::Shared(&request.head),
+        }
+    }
+}
+
+/// Decides what the cache may do. A purge condition needs no cacheable method.
+/// What the plan names is the configuration's own: a hit takes no share of anything
+/// that all threads have in common.
+#[inline]
+pub fn plan<'a>(
+    request: &mut Request,
+    configuration: &'a ActiveConfiguration,
+    pass: &'a Pass,
+) -> CachePlan<'a> {
+    let Some(rules) = &pass.cache else {
+        return CachePlan::Off;
+    };
+    if request.method.is_write()
+        && let Some(lifetime) = rules.read_your_writes
+    {
+        request.cache.marks_writer = Some(lifetime);
+    }
+    let zone = match zone(request, configuration, rules) {
+        Ok(Some(zone)) => zone,
+        Ok(None) => return CachePlan::Off,
+        Err(name) => return CachePlan::UnknownZone(name),
+    };
+    let overlooks_something = rules.overlooks_something();
+    if overlooks_something {
+        request.view = View::Cache(rules.clone());
+    }
+    let plan = plan_with(request, pass, rules, zone);
+    if overlooks_something {
+        request.view = View::Plain;
+    }
+    plan
+}
+
+/// Is it a question whose answer may be stored under a key that has its body in it?
+pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
+    request.method == Method::Post && pass.cache.as_ref().is_some_and(|rules| rules.methods.post)
+}
+
+/// Why a request is no page's, whatever is stored: its answer is for this client alone.
+/// A body that reaches the application may shape the answer and is not in the key (that of
+/// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
+/// would others wait for a body that may never come.
+fn why_alone(request: &mut Request, pass: &Pass, rules: &CacheRules) -> Option<&'static str> {
+    let is_read = matches!(request.method, Method::Get | Method::Head);
+    let is_body_outside_key = pass.exchange.pass_request_body || rules.shared.is_some();
+    if is_read && is_body_outside_key && request.body.length() != Some(0) {
+        return Some("body");
+    }
+    match pass.proxy() {
+        Some(proxy) if proxy::passes_upgrade(request, proxy) => Some("upgrade"),
+        _ => None,
+    }
+}
+
+fn plan_with<'a>(
+    request: &mut Request,
+    pass: &Pass,
+    rules: &'a Arc<CacheRules>,
+    zone: &'a Arc<Zone>,
+) -> CachePlan<'a> {
+    if variable::is_any_true(request, &rules.purge) {
+        let keys = purged_keys(request, rules);
+        return CachePlan::Purge { zone, keys };
+    }
+    if !is_cacheable(request.method, rules) {
+        request.cache.reason = Some("method");
+        if request.method.is_write() {
+            return CachePlan::Invalidate(invalidation(request, rules, zone));
+        }
+        return CachePlan::Off;
+    }
+    if request.method == Method::Post
+        && !matches!(request.body, RequestBody::None | RequestBody::Memory(_))
+    {
+        // `$request_body` is empty, and the key of all such questions the same.
+        request.cache.reason = Some("body");
+        return CachePlan::Off;
+    }
+    // Its memory is used again and again.
+    let mut key = std::mem::take(&mut request.cache.key);
+    key.clear();
+    let mut class = None;
+    let mut personal = None;
+    match &rules.shared {
+        None => variable::append(request, &rules.key, &mut key),
+        Some(shared) => match put_shared_key(request, shared, &mut key) {
+            Ok(of) => class = Some(of),
+            Err(why) => personal = Some(why),
+        },
+    }
+    let session = session_of(request, rules, &mut key);
+    let writer = rules
+        .read_your_writes
+        .is_some_and(|lifetime| is_writer(request, lifetime));
+    let alone = why_alone(request, pass, rules);
+    let bypass = if alone.is_some() {
+        alone
+    } else if personal.is_some() {
+        personal
+    } else if writer {
+        Some("own-write")
+    } else if variable::is_any_true(request, &rules.bypass) {
+        Some("bypass")
+    } else {
+        None
+    };
+    CachePlan::Use(Plan {
+        zone,
+        rules,
+        key: CacheKey::new(key),
+        bypass,
+        // What is forwarded whole was made for one visitor.
+        never_store: writer || alone.is_some() || rules.shared.is_some() && bypass.is_some(),
+        session,
+        uses: 1,
+        shared: class,
+        varies_on: None,
+    })
+}
+
+/// Appends the key of a request whose answer may be shared, or says in one word why it goes
+/// past the cache.
+fn put_shared_key(
+    request: &mut Request,
+    rules: &SharedRules,
+    key: &mut Vec<u8>,
+) -> Result<Class, &'static str> {
+    if !matches!(request.method, Method::Get | Method::Head) {
+        return Err("method");
+    }
+    let class = shared::put_key(request, rules, key).map_err(|why| why.word())?;
+    if let Some(own) = &rules.key {
+        key.push(0);
+        variable::append(request, own, key);
+    }
+    Ok(class)
+}
+
+/// The zone; none where variables came to `off` or nothing; the name of one that
+/// is not there.
+fn zone<'a>(
+    request: &mut Request,
+    configuration: &'a ActiveConfiguration,
+    rules: &CacheRules,
+) -> Result<Option<&'a Arc<Zone>>, String> {
+    match &rules.zone {
+        CacheZoneChoice::Zone(id) => Ok(Some(&configuration.live.zones[id.0])),
+        CacheZoneChoice::Variable(template) => {
+            let name = variable::evaluate(request, template);
+            let names = &configuration.site.http.cache_zones;
+            if name.is_empty() || name == b"off" {
+                return Ok(None);
+            }
+            match names.iter().position(|zone| zone.name.as_bytes() == name) {
+                Some(index) => Ok(Some(&configuration.live.zones[index])),
+                None => Err(String::from_utf8_lossy(&name).into_owned()),
+            }
+        }
+    }
+}
+
+fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
+    match method {
+        Method::Get => true,
+        // Without conversion a HEAD's answer has no body to store.
+        Method::Head => rules.convert_head,
+        Method::Post => rules.methods.post,
+        _ => false,
+    }
+}
+
+/// Is this the browser of somebody who wrote something a moment ago?
+fn is_writer(request: &Request, lifetime: Duration) -> bool {
+    let Some(value) = http1::cookie::find(&request.head, WRITER_COOKIE) else {
+        return false;
+    };
+    let until = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse::<u64>().ok());
+    let longest = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+    // A value further off than we ever write is not ours.
+    until.is_some_and(|until| request.now < until && until - request.now <= longest)
+}

@@ -1,0 +1,85 @@
+//! Stale responses that are shown while somebody refreshes them.
+
+use std::sync::Arc;
+
+use http_cache::{JoinRequest, Millis, NotFresh, Served, StaleReason};
+use site::Pass;
+
+use super::from_memory::from_memory;
+use super::policy::Plan;
+use super::stale::StandIn;
+use super::store_plan::prepare;
+use super::storing::fetch_and_store;
+use crate::content::pass::fetch_log::count_left_out;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+
+/// A stale response that may be shown while somebody refreshes it. Starts the
+/// refresh where nobody has.
+pub fn serve_while_refreshing(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    found: &NotFresh,
+    stand_in: &StandIn,
+) -> Option<Handled> {
+    let (_, info) = found.stale()?;
+    let now = Millis(request.now);
+    let is_full = plan
+        .rules
+        .queue_stale
+        .is_some_and(|bound| queue_length(request, pass) > bound);
+    if is_full && let Some(stored) = stand_in.response(StaleReason::QueueFull, now) {
+        return Some(from_memory(request, stored, Served::StaleError));
+    }
+    // The response's own stale-while-revalidate always refreshes in the background.
+    let in_background =
+        plan.rules.background_update || info.past_expiry < info.stale_while_revalidate;
+    if !in_background {
+        return None;
+    }
+    let stored = stand_in.response(StaleReason::Updating, now)?;
+    if leaves_out_refresh(request, pass) {
+        return Some(from_memory(request, stored, Served::StaleUpdating));
+    }
+    let join = JoinRequest {
+        key: plan.key.as_ref(),
+        fields: &plan.fields(request),
+        now,
+        lock_age: Some(plan.rules.lock_age),
+        group: plan.session,
+    };
+    let served = match plan.zone.refresh(&join, found) {
+        Some(leader) => {
+            if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
+                request.extras.refresh =
+                    Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
+            }
+            Served::StaleRefreshing
+        }
+        None => Served::StaleUpdating,
+    };
+    Some(from_memory(request, stored, served))
+}
+
+/// Has the upstream no room for another refresh? That is so in a crowd at a large store: the
+/// next visitor's request may find room. Nothing is put together for a refresh that would
+/// not be sent.
+fn leaves_out_refresh(request: &Request, pass: &Pass) -> bool {
+    let site::PassTarget::Group(id) = &pass.target else {
+        return false;
+    };
+    let group = &request.configuration.live.groups[id.0].group;
+    let leaves_out = group.leaves_out_refreshes();
+    if leaves_out {
+        count_left_out(&request.configuration, request.settings(), group);
+    }
+    leaves_out
+}
+
+fn queue_length(request: &Request, pass: &Pass) -> usize {
+    match &pass.target {
+        site::PassTarget::Group(id) => request.configuration.live.groups[id.0].group.queue_length(),
+        site::PassTarget::Variable(_) => 0,
+    }
+}

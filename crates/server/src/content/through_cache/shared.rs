@@ -1,0 +1,241 @@
+//! Fetches whose answers may be shared: the request that the application is sent in the
+//! place of a visitor's.
+//!
+//! With `cache_shared` it is written anew ([`shared_request`] says how and why); everything
+//! that the configuration makes of a request (params, fields, the URL of a `proxy_pass`)
+//! is then evaluated over the request made here, so that nothing of the visitor's own can
+//! get in between. What this file takes over from the visitor's request is listed in
+//! [`request_for`], and all of it is in the key that [`put_key`] makes, but for the client's
+//! address.
+//!
+//! Without `cache_shared` fields go as nginx sends them, less the arguments and cookies that
+//! do not count ([`without_what_does_not_count`]).
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use http1::{HeadLimits, parse_head};
+use shared_request::{Bypass, Class, Received, cookies};
+use site::{CacheRules, SharedRules};
+
+use crate::exchange::request::{Method, Request};
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+
+/// Stands before each value of a variable that is in a key; in no field and no target.
+const SEPARATOR: u8 = 0;
+
+/// A head that was written here holds what one that was received held, and no more.
+const LIMITS: HeadLimits = HeadLimits {
+    first_buffer_bytes: 1 << 24,
+    large_buffers: 4,
+    large_buffer_bytes: 1 << 24,
+    max_fields: 1 << 16,
+    ignore_invalid_fields: false,
+    underscores: true,
+};
+
+fn received(request: &Request) -> Received<'_> {
+    let rewritten = request.target_changed || request.path_changed;
+    Received {
+        head: request.head.view(),
+        scheme: request.scheme,
+        host: &request.host,
+        port: request.host.port(),
+        server_port: request.connection.local.port().unwrap_or(0),
+        target: request.received_target(),
+        rewritten: rewritten.then_some((&request.path, &request.args)),
+    }
+}
+
+/// Appends the key of a request, less what `*_cache_key` adds.
+///
+/// # Errors
+/// Why it goes past the cache.
+#[inline]
+pub fn put_key(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> Result<Class, Bypass> {
+    let class = shared_request::put_key(&received(request), &rules.request, key)?;
+    put_way(request, key);
+    Ok(class)
+}
+
+/// Appends what the way through the configuration has left, which may have been chosen by
+/// anything of the request: the location, where the URL alone does not lead to it, and the
+/// values of `set` and of captures.
+#[inline]
+fn put_way(request: &Request, key: &mut Vec<u8>) {
+    let location = &request.compiled_location().name_in_key;
+    if !location.is_empty() {
+        put_numbered(usize::MAX, location, key);
+    }
+    if !request.extras.slots.is_empty() || !request.extras.captures.is_empty() {
+        put_values(request, key);
+    }
+}
+
+fn put_values(request: &Request, key: &mut Vec<u8>) {
+    let slots = request.extras.slots.iter();
+    let values = slots.map(Option::as_deref).enumerate();
+    let groups = (1..10).map(|group| {
+        (
+            usize::from(u16::MAX) + group,
+            request.extras.captures.group(group),
+        )
+    });
+    for (number, value) in values.chain(groups) {
+        if let Some(value) = value {
+            put_numbered(number, value, key);
+        }
+    }
+}
+
+/// Appends a value with its number and its length.
+fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
+    key.push(SEPARATOR);
+    for part in [number, value.len()] {
+        key.extend_from_slice(&u32::try_from(part).unwrap_or(u32::MAX).to_be_bytes());
+    }
+    key.extend_from_slice(value);
+}
+
+/// Appends what all keys for the request's URL begin with, under this scheme.
+pub fn put_url(request: &Request, scheme: &str, rules: &SharedRules, key: &mut Vec<u8>) {
+    let received = Received {
+        scheme,
+        ..received(request)
+    };
+    shared_request::put_url(&received, &rules.request, key);
+}
+
+/// The keys that other visitors' requests for the same URL have: those without cookies, and
+/// those with the request's own, in each class.
+pub fn keys_of_classes(request: &Request, rules: &SharedRules) -> Vec<Vec<u8>> {
+    let cookies = match request.head.field("cookie") {
+        Some(_) => &[false, true][..],
+        None => &[false],
+    };
+    let received = received(request);
+    let mut keys = Vec::new();
+    for &with_cookies in cookies {
+        for class in Class::ALL {
+            let mut key = Vec::new();
+            let rules = &rules.request;
+            if shared_request::put_key_of(&received, rules, class, with_cookies, &mut key).is_ok() {
+                put_way(request, &mut key);
+                keys.push(key);
+            }
+        }
+    }
+    keys
+}
+
+/// The request that the application is sent for `request`, with the fields that responses
+/// for its key have named in `Vary`.
+pub fn request_for(
+    request: &Request,
+    rules: &SharedRules,
+    class: Class,
+    varied: &[String],
+) -> Option<Box<Request>> {
+    let mut head = Vec::with_capacity(512);
+    let names = varied.iter().map(String::as_str);
+    shared_request::write_head(&received(request), &rules.request, class, names, &mut head);
+    let mut made = made_for_cache(request, head)?;
+    made.args.clear();
+    let removed = &rules.request.removed_arguments;
+    shared_request::arguments::put_counted(&request.args, removed, &mut made.args);
+    made.method = Method::Get;
+    made.method_override = None;
+    made.scheme = request.scheme;
+    made.connection = without_connection(request);
+    made.extras.remote_user = None;
+    // What another upstream has said before (X-Accel-Redirect) is in no key.
+    made.trace = None;
+    Some(made)
+}
+
+/// Does [`request_for`] leave out something that the answer may have depended on?
+pub fn leaves_something_out(request: &Request, rules: &SharedRules) -> bool {
+    shared_request::leaves_something_out(&received(request), &rules.request)
+}
+
+/// A request of the server's own with another head. What is taken over: host, server,
+/// location and path (all made from host and target), the values of variables, the client's
+/// address, the slice that is wanted.
+fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
+    // What was read once is read again; if not, nothing is sent.
+    let head = parse_head(head, &LIMITS).ok()?;
+    let mut made = request.internal();
+    made.head = head;
+    made.slicing = request.slicing;
+    made.adds_path_to_alias = request.adds_path_to_alias;
+    made.trace = request.trace.clone();
+    // It is the request that is answered, not a part of another.
+    made.kind = request.kind;
+    // Both are made of the request; they are made again.
+    if let Some(extra) = made.extras.given() {
+        extra.path_info = None;
+        extra.proxy_url = None;
+    }
+    Some(made)
+}
+
+/// What the application may learn of the connection: the port it came in by, which is in the
+/// key, and the client's address.
+fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
+    let connection = &request.connection;
+    Arc::new(ConnectionFacts {
+        serial: connection.serial,
+        peer: request.client,
+        local: match &connection.local {
+            LocalAddress::Tcp(address) => {
+                let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+                LocalAddress::Tcp(SocketAddr::new(any, address.port()))
+            }
+            LocalAddress::Unix(path) => LocalAddress::Unix(path.clone()),
+        },
+        scheme: connection.scheme,
+        accepted_at: connection.accepted_at,
+        proxy: None,
+    })
+}
+
+/// The request without the arguments and cookies that `cache_ignore_args` and
+/// `cache_ignore_cookies` name.
+pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Option<Box<Request>> {
+    let mut head = Vec::with_capacity(request.head.bytes.len());
+    head.extend_from_slice(request.head.method());
+    head.push(b' ');
+    let removed = &rules.ignored_arguments;
+    shared_request::arguments::put_target(request.received_target(), removed, &mut head);
+    head.extend_from_slice(b" ");
+    head.extend_from_slice(request.head.version().as_str().as_bytes());
+    head.extend_from_slice(b"\r\n");
+    let mut cookies_are_sent = false;
+    for (name, value) in request.head.fields() {
+        let is_cookie = name.eq_ignore_ascii_case(b"cookie");
+        if is_cookie && std::mem::replace(&mut cookies_are_sent, true) {
+            continue;
+        }
+        let start = head.len();
+        head.extend_from_slice(name);
+        head.extend_from_slice(b": ");
+        let value_start = head.len();
+        match is_cookie {
+            true => {
+                cookies::put_others(request.head.view(), &rules.ignored_cookies, &mut head);
+            }
+            false => head.extend_from_slice(value),
+        }
+        match is_cookie && head.len() == value_start {
+            true => head.truncate(start),
+            false => head.extend_from_slice(b"\r\n"),
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    let mut made = made_for_cache(request, head)?;
+    made.scheme = request.scheme;
+    made.body = request.body.share();
+    made.args.clear();
+    shared_request::arguments::put_counted(&request.args, removed, &mut made.args);
+    Some(made)
+}

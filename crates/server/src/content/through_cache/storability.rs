@@ -1,0 +1,106 @@
+//! May a response be stored? What its request and its fields say, put before the rules of
+//! `http_cache`.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http_cache::{Millis, NoStore, RequestFacts, ResponseFacts, Storable};
+
+use super::request_fields::Fields;
+use super::store_plan::StorePlan;
+use crate::base::clock;
+use crate::content::pass::response::accel_redirect;
+use crate::exchange::variable;
+use crate::exchange::view::View;
+use crate::upstreams::fetch::Fetched;
+
+/// What the request says of storing.
+pub fn request_facts<'a>(
+    store: &'a StorePlan,
+    fields: &'a Fields<'a>,
+    no_store_condition: bool,
+) -> RequestFacts<'a> {
+    RequestFacts {
+        method: store.method,
+        fields,
+        no_store_condition,
+        uses: store.uses,
+    }
+}
+
+/// The length of a body: for a slice what its range says, whether or not there
+/// is a Content-Length.
+pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, NoStore> {
+    let declared = fetched.content_length;
+    let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
+        return Ok(declared);
+    };
+    match slice.length(&fetched.fields) {
+        Some(length) if declared.is_none_or(|declared| declared == length) => Ok(Some(length)),
+        _ => Err(NoStore::Partial),
+    }
+}
+
+/// Decides about a response whose head is there.
+pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, NoStore> {
+    if accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
+        return Err(NoStore::Condition);
+    }
+    if store.minds_private && is_for_one_visitor(&fetched.fields) {
+        return Err(NoStore::CookieOutsideKey);
+    }
+    let condition = match (&mut store.request, &store.pass.cache) {
+        (Some(request), Some(rules)) => {
+            let rules = rules.clone();
+            request.view = View::Cache(rules.clone());
+            variable::is_any_true(request, &rules.no_cache)
+        }
+        _ => false,
+    };
+    let mut fields = match store.is_private {
+        true => Cow::Owned(sharing_within_a_session(&fetched.fields)),
+        false => Cow::Borrowed(&fetched.fields[..]),
+    };
+    store.name_what_was_sent(&mut fields);
+    let facts = ResponseFacts {
+        status: fetched.status,
+        fields: &fields,
+        declared_length: fetched.content_length,
+    };
+    http_cache::decide(
+        &request_facts(store, &store.fields(), condition),
+        &facts,
+        &store.policy,
+        // Fields are dated by the wall clock, here and elsewhere.
+        clock::wall_millis(now),
+    )
+}
+
+/// Does Cache-Control say that the response is for one visitor?
+fn is_for_one_visitor(fields: &[(Bytes, Bytes)]) -> bool {
+    let values = fields
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(b"cache-control"))
+        .map(|(_, value)| &value[..]);
+    let said = http_cache::CacheControl::parse(values);
+    said.private || said.no_store
+}
+
+/// A copy for one session may be kept although it is `private`.
+fn sharing_within_a_session(fields: &[(Bytes, Bytes)]) -> Vec<(Bytes, Bytes)> {
+    fields
+        .iter()
+        .map(|(name, value)| {
+            if !name.eq_ignore_ascii_case(b"cache-control") {
+                return (name.clone(), value.clone());
+            }
+            let kept: Vec<&[u8]> = value
+                .split(|&byte| byte == b',')
+                .map(<[u8]>::trim_ascii)
+                .filter(|directive| !directive.eq_ignore_ascii_case(b"private"))
+                .collect();
+            (name.clone(), Bytes::from(kept.join(&b", "[..])))
+        })
+        .filter(|(name, value)| !(name.eq_ignore_ascii_case(b"cache-control") && value.is_empty()))
+        .collect()
+}

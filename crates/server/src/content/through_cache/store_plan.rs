@@ -1,0 +1,234 @@
+//! What a fetch for the cache asks the upstream, and what is to be known when its response is
+//! there. Both are put together while the visitor's request is at hand.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_cache::{CacheKey, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale};
+use site::{Pass, Protocol};
+
+use super::cookies::has_cookie_outside_key;
+use super::policy::Plan;
+use super::request_fields::Fields;
+use super::shared;
+use super::storing_policy::{storing_policy, use_stale};
+use crate::content::pass::fetch_log::Visitor;
+use crate::content::pass::fetch_purpose::FetchPurpose;
+use crate::content::pass::fetch_spec::spec;
+use crate::content::proxy;
+use crate::content::slice::range::Wanted;
+use crate::exchange::request::{Method, Request};
+use crate::upstreams::fetch::FetchSpec;
+
+/// How long it is remembered that a page may not be shared, so that private
+/// pages do not queue behind each other.
+const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
+
+/// What the storing side of a fetch needs to know; outlives the client.
+pub struct StorePlan {
+    pub zone: Arc<Zone>,
+    pub key: CacheKey,
+    pub policy: Policy,
+    /// The head that the upstream is sent, or that was received where fields go as they are.
+    pub head: http1::RequestHead,
+    /// With `cache_shared`: the fields in it that tell variants apart.
+    pub varied: Option<Vec<String>>,
+    /// `private` and `no-store` count although `Cache-Control` is to be ignored.
+    pub minds_private: bool,
+    pub method: &'static [u8],
+    pub uses: u32,
+    pub pass: Arc<Pass>,
+    pub allowed: http_cache::UseStale,
+    pub is_private: bool,
+    pub removes_set_cookie: bool,
+    pub is_validating: bool,
+    /// The request went past the cache: its response says nothing about others.
+    pub is_bypass: bool,
+    /// The slice that a 206 must be to be stored.
+    pub slice: Option<Wanted>,
+    /// For conditions that are read once the response is there.
+    pub request: Option<Box<Request>>,
+}
+
+impl StorePlan {
+    pub fn fields(&self) -> Fields<'_> {
+        match &self.varied {
+            None => Fields::Received(&self.head),
+            Some(varied) => Fields::Sent(&self.head, varied),
+        }
+    }
+
+    /// Was the application sent a preference that one visitor has and others have not? An
+    /// application that refuses the Origin of one says nothing of the others.
+    pub fn has_sent_preferences(&self) -> bool {
+        let mut varied = self.varied.iter().flatten();
+        varied.any(|name| self.head.field(name).is_some())
+    }
+
+    /// Adds the preferences that the application was sent to what the response varies on.
+    /// One response has named them; this one may say nothing of it (a redirect that the
+    /// language chose), and was shaped by them all the same.
+    pub fn name_what_was_sent(&self, fields: &mut Cow<'_, [(Bytes, Bytes)]>) {
+        let Some(varied) = self.varied.as_ref().filter(|varied| !varied.is_empty()) else {
+            return;
+        };
+        let names = Bytes::from(varied.join(","));
+        fields.to_mut().push((Bytes::from_static(b"vary"), names));
+    }
+
+    /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
+    /// need not wait to learn of it.
+    pub fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
+        let Some(stale) = leader.stale() else {
+            return false;
+        };
+        let info = self.zone.stale_info(stale, now);
+        let stands_in = info.is_some_and(|info| may_serve_stale(why, &self.allowed, &info));
+        if stands_in {
+            stale.note_failure(now);
+        }
+        stands_in
+    }
+
+    /// Does a response that may not be stored say that the stale copy is no longer
+    /// what this page is? A page that is gone, moved or private now must not be
+    /// shown for as long as somebody asks for it. Server errors say nothing of the
+    /// page, nor does what concerns one request; a cookie is often set for first
+    /// visits only.
+    pub fn outdates(&self, status: u16, why: NoStore) -> bool {
+        status < 500
+            && !self.is_bypass
+            && matches!(
+                why,
+                NoStore::Status
+                    | NoStore::NoStoreDirective
+                    | NoStore::NoCache
+                    | NoStore::Private
+                    | NoStore::VaryStar
+                    | NoStore::ZeroLifetime
+                    | NoStore::NoLifetime
+            )
+    }
+
+    /// How long a refusal counts for everybody's requests of the same key: not
+    /// at all where the reason is this very request. Otherwise one visitor who
+    /// is logged in would keep all others from a new copy.
+    pub fn remembered_for(&self, why: NoStore) -> Duration {
+        if self.is_bypass
+            || self.has_sent_preferences()
+            || matches!(
+                why,
+                NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
+            )
+        {
+            return Duration::ZERO;
+        }
+        REMEMBER_NOT_SHAREABLE
+    }
+}
+
+/// Puts together what a fetch for the cache asks, and what is to be done with its
+/// response.
+pub fn prepare(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    leader: &Leader,
+) -> Result<(FetchSpec, StorePlan), u16> {
+    let validating = leader
+        .stale()
+        .filter(|_| plan.rules.revalidate)
+        .filter(|stored| matches!(stored.head.status, 200 | 206))
+        .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
+    let purpose = FetchPurpose {
+        for_cache: true,
+        as_get: plan.rules.convert_head,
+        validating: validating.map(|stored| &**stored),
+        deadline: None,
+    };
+    let varied = plan.shared.map(|_| varied_fields(plan, leader));
+    let visitor = Visitor::of(request);
+    let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
+    let sent = made.as_deref_mut().unwrap_or(request);
+    let spec = spec(sent, pass, &purpose, visitor)?;
+    let head = sent.head.clone();
+    drop(made);
+    // What is asked once the response is there.
+    let asks_later = !plan.rules.no_cache.is_empty()
+        || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
+    let slice = Wanted::by(request);
+    let minds_private = pass.exchange.ignored_fields.cache_control
+        && plan.shared.is_none()
+        // A session's copies are told apart by its cookies.
+        && plan.session.is_none()
+        && has_cookie_outside_key(request, plan.rules);
+    let conditions = asks_later.then(|| {
+        let mut copy = request.internal();
+        copy.trace = Some(request.trace().clone());
+        copy
+    });
+    Ok((
+        spec,
+        StorePlan {
+            zone: plan.zone.clone(),
+            key: plan.key.clone(),
+            policy: Policy {
+                stores_partial: slice.is_some(),
+                ..storing_policy(plan, &pass.exchange)
+            },
+            head,
+            varied,
+            minds_private,
+            method: if request.method == Method::Post {
+                b"POST"
+            } else {
+                b"GET"
+            },
+            uses: plan.uses,
+            pass: pass.clone(),
+            allowed: use_stale(plan.rules),
+            is_private: plan.session.is_some(),
+            removes_set_cookie: plan.rules.stores_set_cookie,
+            is_validating: validating.is_some(),
+            is_bypass: plan.bypass.is_some(),
+            slice,
+            request: conditions,
+        },
+    ))
+}
+
+/// The fields that responses for the plan's key have named in `Vary`, as far as they may be
+/// sent: by those that are stored, or by one that is arriving.
+fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
+    let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
+    let names = spec.iter().flat_map(|spec| spec.names());
+    names
+        .filter(|name| shared_request::varied::may_be_sent(name))
+        .cloned()
+        .collect()
+}
+
+/// The request that is sent in the place of the visitor's, where it is another one.
+fn request_for_cache(
+    request: &Request,
+    pass: &Pass,
+    plan: &Plan<'_>,
+    varied: Option<&[String]>,
+) -> Result<Option<Box<Request>>, u16> {
+    let made = match (&plan.rules.shared, plan.shared, varied) {
+        (Some(rules), Some(class), Some(varied)) => {
+            shared::request_for(request, rules, class, varied)
+        }
+        _ if plan.rules.overlooks_something() => {
+            shared::without_what_does_not_count(request, plan.rules)
+        }
+        _ => return Ok(None),
+    };
+    let mut made = made.ok_or(500u16)?;
+    if let Protocol::Http(proxy) = &pass.protocol {
+        proxy::settle_url(&mut made, &pass.target, proxy);
+    }
+    Ok(Some(made))
+}

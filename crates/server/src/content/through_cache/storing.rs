@@ -1,0 +1,271 @@
+//! A fetch that the cache leads: it asks the upstream, and stores the response while others
+//! read. It runs in a task of its own, whether or not the client that began it still waits;
+//! what that client gets of it is [`LeaderOutcome`].
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_cache::{
+    Filling, Leader, Millis, NoStore, PurgeMode, PurgeTarget, Pushed, Reader, ResponseFacts,
+    ResponseHead, StaleReason, Storable, StoredResponse,
+};
+use site::LogLevel;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+use upstream::Class;
+
+use super::stale::stale_reason;
+use super::storability::{decide, request_facts, slice_length};
+use super::store_plan::StorePlan;
+use crate::base::clock;
+use crate::content::pass::fetch_spec::rate;
+use crate::content::pass::response::is_sent;
+use crate::upstreams::fetch;
+use crate::upstreams::fetch::{FetchError, FetchSpec, Fetched};
+
+/// How long after a failed refresh the next is tried; stale copies are shown
+/// meanwhile. Short, since it is how late we notice that PHP is back.
+const REFRESH_PAUSE: Duration = Duration::from_millis(100);
+/// How long, all in all, the readers of one response that is too large to store wait for the
+/// slowest of them: a client that does not read shall not keep others from reading.
+const WAIT_FOR_SLOWEST: Duration = Duration::from_secs(10);
+/// How often it is looked whether they still do, once that is over.
+const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
+
+/// What became of a fetch, for the client whose request leads it.
+pub enum LeaderOutcome {
+    Reading(Reader),
+    Freshened(Arc<StoredResponse>),
+    /// For this client alone.
+    Private(Box<Fetched>, NoStore),
+    /// The upstream answered with a status that stale copies stand in for.
+    BadStatus(Box<Fetched>),
+    Failed(FetchError),
+}
+
+/// Tells the client that began the fetch what became of it, if one did and still waits. The
+/// response is stored all the same.
+struct Report(Option<oneshot::Sender<LeaderOutcome>>);
+
+impl Report {
+    fn send(self, outcome: LeaderOutcome) {
+        if let Some(client) = self.0 {
+            let _ = client.send(outcome);
+        }
+    }
+}
+
+/// Fetches, decides what may be done with the response, and stores it while
+/// others read. Runs to its end whether or not anybody waits for it.
+pub async fn fetch_and_store(
+    leader: Leader,
+    mut spec: FetchSpec,
+    mut store: StorePlan,
+    client: Option<oneshot::Sender<LeaderOutcome>>,
+) {
+    let in_background = client.is_none();
+    let report = Report(client);
+    if in_background {
+        spec.class = Class::Refresh;
+    }
+    spec.progress = Some(leader.progress());
+    let mut fetched = match fetch::fetch(&mut spec).await {
+        Ok(fetched) => fetched,
+        Err(FetchError::LeftOut) => {
+            leader.left_out();
+            return report.send(LeaderOutcome::Failed(FetchError::LeftOut));
+        }
+        Err(error) => {
+            store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
+            if in_background {
+                // Until the flight ends nobody else begins a refresh.
+                tokio::time::sleep(REFRESH_PAUSE).await;
+            }
+            leader.failed_as(error.status());
+            return report.send(LeaderOutcome::Failed(error));
+        }
+    };
+    if let Some(request) = &mut store.request {
+        fetched.body.set_rate(rate(request, &store.pass));
+    }
+    let now = Millis(clock::now());
+    if fetched.status == 304 && store.is_validating {
+        return freshen(leader, fetched, &spec, &store, now, report);
+    }
+    if store.allowed.statuses.contains(&fetched.status)
+        && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
+    {
+        leader.failed();
+        return report.send(LeaderOutcome::BadStatus(Box::new(fetched)));
+    }
+    let decided = match slice_length(&store, &fetched) {
+        Ok(length) => {
+            fetched.content_length = length;
+            decide(&mut store, &fetched, now)
+        }
+        Err(why) => Err(why),
+    };
+    match decided {
+        Ok(storable) => {
+            let filling = publish(leader, &mut fetched, &store, &storable, now);
+            report.send(LeaderOutcome::Reading(filling.reader()));
+            fill(filling, fetched, &spec).await;
+        }
+        Err(why) => {
+            refuse(leader, fetched.status, &store, why, now);
+            report.send(LeaderOutcome::Private(Box::new(fetched), why));
+        }
+    }
+}
+
+/// Gives the head to those who wait, and begins to store the response.
+fn publish(
+    leader: Leader,
+    fetched: &mut Fetched,
+    store: &StorePlan,
+    storable: &Storable,
+    now: Millis,
+) -> Filling {
+    let fields: Vec<(Bytes, Bytes)> = std::mem::take(&mut fetched.fields)
+        .into_iter()
+        .filter(|(name, _)| is_kept(name, store))
+        .collect();
+    if http1::status::is_usual(fetched.status, &fetched.reason) {
+        // It is written anyway.
+        fetched.reason = Bytes::new();
+    }
+    leader.publish_head(
+        &ResponseHead {
+            status: fetched.status,
+            reason: &fetched.reason,
+            fields: &fields,
+            declared_length: fetched.content_length,
+        },
+        storable,
+        now,
+    )
+}
+
+/// The response is for one client alone: others do not wait for it, and a stale response that
+/// it proves out of date goes.
+fn refuse(leader: Leader, status: u16, store: &StorePlan, why: NoStore, now: Millis) {
+    let has_stale = leader.stale().is_some();
+    let remembered = match has_stale && status >= 500 {
+        // It says nothing of the page: the next request asks again.
+        true => Duration::ZERO,
+        false => store.remembered_for(why),
+    };
+    leader.not_shareable(why, remembered, now);
+    if has_stale && store.outdates(status, why) {
+        let target = PurgeTarget::Key(store.key.as_ref());
+        store.zone.purge(target, PurgeMode::Hard, now);
+    }
+}
+
+fn is_kept(name: &[u8], store: &StorePlan) -> bool {
+    is_sent(name, &store.pass.exchange)
+        && !(store.removes_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
+}
+
+/// The upstream answered 304: the stale response is fresh again.
+fn freshen(
+    leader: Leader,
+    fetched: Fetched,
+    spec: &FetchSpec,
+    store: &StorePlan,
+    now: Millis,
+    report: Report,
+) {
+    let Some(stale) = leader.stale().cloned() else {
+        leader.failed();
+        return report.send(LeaderOutcome::Failed(FetchError::InvalidHeader));
+    };
+    if fetched.body.has_excess_data() {
+        // Nothing that it says is kept, its fields as little as a body would be.
+        log_not_stored(spec, NoStore::Surplus);
+        leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
+        return report.send(LeaderOutcome::Freshened(stale));
+    }
+    // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
+    let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
+        .head
+        .fields
+        .freshened(&fetched.fields)
+        .pairs()
+        .collect();
+    store.name_what_was_sent(&mut merged);
+    let facts = ResponseFacts {
+        status: stale.head.status,
+        fields: &merged,
+        declared_length: None,
+    };
+    let decided = http_cache::decide(
+        &request_facts(store, &store.fields(), false),
+        &facts,
+        &store.policy,
+        // Fields are dated by the wall clock, here and elsewhere.
+        clock::wall_millis(now),
+    );
+    let fresher: Vec<(Bytes, Bytes)> = fetched
+        .fields
+        .iter()
+        .filter(|(name, _)| is_kept(name, store))
+        .cloned()
+        .collect();
+    fetched.body.give_up(upstream::Outcome::Success);
+    match decided {
+        Ok(storable) => match leader.freshen(&fresher, &storable, now) {
+            Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
+            Err(_) => report.send(LeaderOutcome::Freshened(stale)),
+        },
+        Err(why) => {
+            // Still what the upstream stands by, though not for keeping.
+            leader.not_shareable(why, Duration::ZERO, now);
+            report.send(LeaderOutcome::Freshened(stale));
+        }
+    }
+}
+
+/// Stores the body while it arrives.
+async fn fill(mut filling: Filling, mut fetched: Fetched, spec: &FetchSpec) {
+    let mut deadline = WAIT_FOR_SLOWEST;
+    loop {
+        match fetched.body.next().await {
+            Ok(Some(bytes)) => match filling.push(bytes, Millis(clock::now())) {
+                Pushed::Kept => {}
+                Pushed::TooLarge => {
+                    let began = Instant::now();
+                    let longest = deadline.max(LOOK_AT_SLOWEST);
+                    while timeout(longest, filling.room()).await.is_err() {
+                        filling.break_off_slowest();
+                    }
+                    deadline = deadline.saturating_sub(began.elapsed());
+                }
+                Pushed::Unwanted => return filling.fail(),
+            },
+            Ok(None) => {
+                if fetched.body.has_excess_data() {
+                    filling.share_only(NoStore::Surplus);
+                }
+                if let Err(why) = filling.complete(Millis(clock::now())) {
+                    log_not_stored(spec, why);
+                }
+                return;
+            }
+            Err(fetch::Truncated) => return filling.fail(),
+        }
+    }
+}
+
+fn log_not_stored(spec: &FetchSpec, why: NoStore) {
+    if why == NoStore::MinUses {
+        return;
+    }
+    spec.context.log.write(
+        LogLevel::Info,
+        None,
+        format_args!("response not stored: {}", why.sentence()),
+    );
+}

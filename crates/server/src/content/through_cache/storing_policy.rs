@@ -1,0 +1,74 @@
+//! The directives' rules for storing and for stale responses, in the cache's terms.
+
+use std::time::Duration;
+
+use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule};
+use shared_request::Class;
+use site::CacheRules;
+
+use super::policy::Plan;
+
+/// The storing policy that a plan's rules and the upstream's settings add up to.
+pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
+    let rules = plan.rules;
+    let ignored = exchange.ignored_fields;
+    let at_least = match (&rules.shared, plan.shared) {
+        (Some(shared), Some(Class::Crawler)) => shared.crawler_lifetime.unwrap_or_default(),
+        _ => Duration::ZERO,
+    };
+    Policy {
+        methods: Methods {
+            get_head: true,
+            post: rules.methods.post,
+        },
+        ignore: IgnoreFields {
+            accel_expires: ignored.x_accel_expires,
+            cache_control: ignored.cache_control,
+            expires: ignored.expires,
+            // Not what `*_ignore_headers` says: it would hand one visitor's session to all.
+            set_cookie: rules.stores_set_cookie,
+            vary: ignored.vary,
+        },
+        valid: rules
+            .valid
+            .iter()
+            .map(|rule| ValidRule {
+                statuses: match rule.statuses.as_slice() {
+                    [] => StatusSet::Any,
+                    statuses => StatusSet::Of(statuses.to_vec()),
+                },
+                lifetime: rule.lifetime.max(at_least),
+            })
+            .collect(),
+        not_found: plan
+            .shared
+            .and(rules.shared.as_ref())
+            .and_then(|shared| shared.not_found),
+        max_fresh: rules.max_valid.map(|most| most.max(at_least)),
+        store_authorized: rules.stores_authorized,
+        min_uses: rules.min_uses,
+        ..Policy::default()
+    }
+}
+
+/// `*_cache_use_stale` in the cache's terms.
+pub fn use_stale(rules: &CacheRules) -> UseStale {
+    let named = &rules.use_stale;
+    let statuses = [500, 502, 503, 504, 403, 404, 429];
+    UseStale {
+        updating: named.updating,
+        error: named.error,
+        timeout: named.timeout,
+        invalid_header: named.invalid_header,
+        statuses: statuses
+            .into_iter()
+            .filter(|&status| named.has_status(status))
+            .collect(),
+        // nginx's directive is the operator's word by name; it wins there too.
+        override_must_revalidate: true,
+        bounds: rules.stale.as_ref().map(|stale| StaleBounds {
+            while_renewed: stale.while_renewed,
+            while_failing: stale.while_failing,
+        }),
+    }
+}

@@ -1,0 +1,88 @@
+//! A site ready to serve: the configuration, and handles of the live state that it goes
+//! by. A reload builds a new one and swaps a pointer.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use site::{InFileOnly, Site};
+
+use crate::exchange::compiled_location::CompiledLocations;
+use crate::exchange::functions::Functions;
+use crate::live::connectors;
+use crate::live::{BuildError, LiveState, Resources};
+use crate::transport::body;
+use crate::transport::connections::Connections;
+use crate::upstreams::{health, naming};
+
+/// A configuration in force.
+pub struct ActiveConfiguration {
+    /// Another for each one built.
+    pub serial: u64,
+    pub site: Site,
+    pub locations: CompiledLocations,
+    pub live: LiveState,
+    /// What lower floors call of those above them.
+    pub functions: &'static Functions,
+    /// Made from the site's `charset_map` tables.
+    pub charsets: crate::exchange::charset_map::Conversions,
+    pub hostname: String,
+    /// By [`site::TlsId`].
+    pub connectors: Vec<tls_client::Connector>,
+    /// Those of clients, whatever configuration they began under.
+    pub connections: Arc<Connections>,
+}
+
+impl ActiveConfiguration {
+    /// Makes a site ready, carrying over from `previous` what stays the same.
+    ///
+    /// # Errors
+    /// The site cannot be served.
+    pub fn build(
+        site: Site,
+        resources: Resources,
+        functions: &'static Functions,
+        previous: Option<&ActiveConfiguration>,
+    ) -> Result<Arc<ActiveConfiguration>, BuildError> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let live = LiveState::build(&site, resources, previous.map(|previous| &previous.live))?;
+        let connectors = site.http.tls.iter().map(connectors::connector);
+        let connectors = connectors.collect::<Result<_, _>>()?;
+        // From here on nothing fails, and the groups may serve already.
+        let groups = live.groups.groups();
+        for followed in naming::followed(&site, groups, &live.names) {
+            followed.recall();
+        }
+        if previous.is_none() {
+            sweep_bodies(&site);
+        }
+        let former = previous.map_or(&[][..], |previous| previous.live.groups.groups());
+        health::watch(&site, groups, former);
+        Ok(Arc::new(ActiveConfiguration {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            locations: CompiledLocations::of(&site, functions),
+            live,
+            functions,
+            connectors,
+            connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
+            charsets: crate::exchange::charset_map::Conversions::new(&site.http.charset_maps),
+            hostname: rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .to_ascii_lowercase(),
+            site,
+        }))
+    }
+}
+
+/// Removes what an earlier process has left of clients' bodies.
+fn sweep_bodies(site: &Site) {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    let cleaned = locations
+        .map(|location| &location.settings.body)
+        .filter(|body| body.in_file_only == InFileOnly::Clean)
+        .map(|body| &body.temp_path);
+    for folder in cleaned.collect::<BTreeSet<_>>() {
+        body::sweep(folder);
+    }
+}

@@ -1,0 +1,48 @@
+//! What patterns leave with a request: the groups of the last one that matched, and whether
+//! one has given up.
+
+/// What became of patterns that gave up on a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Failures {
+    #[default]
+    None,
+    /// One has, and the request is to be refused for it.
+    Found,
+    /// The request was refused for one.
+    Refused,
+    /// Another has while an error page was looked for.
+    FoundAgain,
+}
+
+/// What `$1` to `$9` stand for: groups of the last pattern that matched.
+#[derive(Debug, Clone, Default)]
+pub struct Captures {
+    subject: Vec<u8>,
+    groups: Vec<Option<(usize, usize)>>,
+}
+
+impl Captures {
+    pub const fn new() -> Captures {
+        Captures {
+            subject: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    pub fn group(&self, number: usize) -> Option<&[u8]> {
+        let (start, end) = (*self.groups.get(number)?)?;
+        self.subject.get(start..end)
+    }
+
+    /// Makes them the groups of a match in `subject`.
+    pub fn set(&mut self, subject: &[u8], groups: impl Iterator<Item = Option<(usize, usize)>>) {
+        self.subject.clear();
+        self.subject.extend_from_slice(subject);
+        self.groups.clear();
+        self.groups.extend(groups);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+}

@@ -1,0 +1,172 @@
+//! What a request has only where the configuration, or what an upstream said, goes
+//! beyond the usual: captures, values that were set, limits, fields that are carried
+//! along. Most have nothing of it, and pay for a pointer.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use http1::Fields;
+use parking_lot::Mutex;
+
+use crate::exchange::captures::{Captures, Failures};
+use crate::live::limit_conn::Guard;
+
+/// Nothing until it is written to; reads like [`Extra`].
+#[derive(Default)]
+pub struct Extras(Option<Box<Extra>>);
+
+/// Values by the numbers of what they belong to; `None`: not set. As many as have been put.
+pub type Values = Vec<Option<Vec<u8>>>;
+
+#[derive(Default)]
+pub struct Extra {
+    /// What commands have set.
+    pub ssi: Option<SharedSsiValues>,
+    /// What a `proxy_pass` with variables leads to.
+    pub proxy_url: Option<Box<ProxyUrl>>,
+    pub captures: Captures,
+    /// Patterns that gave up on the request.
+    pub failures: Failures,
+    /// Values written by `set` and named captures; `None`: not set.
+    pub slots: Values,
+    /// Results of maps, remembered for the request.
+    pub map_values: Values,
+    /// Likewise of `geo` and `split_clients`.
+    pub geo_values: Values,
+    pub split_values: Values,
+    pub request_id: Option<[u8; 16]>,
+    pub remote_user: Option<Vec<u8>>,
+    pub limit_req_status: &'static str,
+    pub limit_conn_status: &'static str,
+    /// Connections counted by `limit_conn` until the request ends.
+    pub limit_guards: Vec<Guard>,
+    pub path_info: Option<PathInfo>,
+    /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
+    pub carried: http1::Fields,
+    /// Fields of an error that its page is to carry (`WWW-Authenticate`).
+    pub carried_error: http1::Fields,
+    /// Fields behind the body of the response.
+    pub trailers: http1::Fields,
+    /// Text of the `Server` field, where it is configured with variables.
+    pub server_text: Option<Vec<u8>>,
+    pub accel_charset: Option<Vec<u8>>,
+    /// Who waits for what upstreams are asked on its behalf.
+    pub class: upstream::Class,
+    /// A refresh that this request has begun.
+    pub refresh: Option<tokio::task::JoinHandle<()>>,
+}
+
+/// The two captures of `fastcgi_split_path_info`.
+#[derive(Debug, Clone)]
+pub struct PathInfo {
+    pub for_path: Vec<u8>,
+    pub script: Vec<u8>,
+    pub info: Vec<u8>,
+}
+
+/// What a `proxy_pass` with variables came to for one request.
+#[derive(Debug, Clone, Default)]
+pub struct ProxyUrl {
+    /// Name of a group or `HOST:PORT` or `unix:PATH`.
+    pub group: String,
+    /// `$proxy_host` and `$proxy_port`
+    pub host: Vec<u8>,
+    pub port: Vec<u8>,
+    pub uri: Option<Vec<u8>>,
+}
+
+/// What the commands of a page with server side includes set; parts share it with the page.
+#[derive(Debug, Default)]
+pub struct SsiValues {
+    pub variables: HashMap<Vec<u8>, Vec<u8>>,
+    /// Groups of the last pattern that matched.
+    pub groups: Vec<Option<Vec<u8>>>,
+}
+
+pub type SharedSsiValues = Arc<Mutex<SsiValues>>;
+
+static NOTHING: Extra = Extra {
+    ssi: None,
+    proxy_url: None,
+    captures: Captures::new(),
+    failures: Failures::None,
+    slots: Vec::new(),
+    map_values: Vec::new(),
+    geo_values: Vec::new(),
+    split_values: Vec::new(),
+    request_id: None,
+    remote_user: None,
+    limit_req_status: "",
+    limit_conn_status: "",
+    limit_guards: Vec::new(),
+    path_info: None,
+    carried: Fields::new(),
+    carried_error: Fields::new(),
+    trailers: Fields::new(),
+    server_text: None,
+    accel_charset: None,
+    class: upstream::Class::Visitor,
+    refresh: None,
+};
+
+impl Deref for Extras {
+    type Target = Extra;
+
+    fn deref(&self) -> &Extra {
+        self.0.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
+impl DerefMut for Extras {
+    fn deref_mut(&mut self) -> &mut Extra {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Extras {
+    /// The same, where there is something: for what may be taken away.
+    pub fn given(&mut self) -> Option<&mut Extra> {
+        self.0.as_deref_mut()
+    }
+
+    /// Is something of it carried to the head of the response?
+    #[inline]
+    pub fn reach_response(&self) -> bool {
+        self.0.as_ref().is_some_and(|extra| {
+            extra.accel_charset.is_some()
+                || !extra.carried.is_empty()
+                || !extra.carried_error.is_empty()
+        })
+    }
+
+    /// Another path has another script.
+    pub fn forget_path_info(&mut self) {
+        if let Some(extra) = self.given() {
+            extra.path_info = None;
+        }
+    }
+
+    /// What a request for the same resource made by the server itself begins with.
+    pub fn inherited(&self) -> Extras {
+        Extras(self.0.as_ref().map(|own| {
+            Box::new(Extra {
+                captures: own.captures.clone(),
+                slots: own.slots.clone(),
+                remote_user: own.remote_user.clone(),
+                path_info: own.path_info.clone(),
+                proxy_url: own.proxy_url.clone(),
+                class: own.class,
+                ..Extra::default()
+            })
+        }))
+    }
+}
+
+/// Puts a value among others.
+pub fn put_value(values: &mut Values, at: usize, value: Option<Vec<u8>>) {
+    if values.len() <= at {
+        values.resize(at + 1, None);
+    }
+    values[at] = value;
+}

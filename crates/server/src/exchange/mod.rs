@@ -1,0 +1,28 @@
+//! Requests, replies, templates and the configuration in force: values that all stages share.
+//!
+//! A request holds the configuration that it is served under, and the configuration holds
+//! functions that take requests. So `request`, `configuration_handle`,
+//! `active_configuration`, `compiled_location`, `functions` and `variable_table` import
+//! each other in a circle.
+
+pub mod active_configuration;
+pub mod captures;
+pub mod charset_map;
+pub mod compiled_location;
+pub mod configuration_handle;
+pub mod error_page;
+pub mod extras;
+pub mod forwarded_for;
+pub mod functions;
+pub mod handled;
+pub mod reply;
+pub mod request;
+pub mod request_fields;
+pub mod slicing;
+pub mod subrequest;
+pub mod value;
+pub mod variable;
+pub mod variable_table;
+pub mod variables;
+pub mod view;
+pub mod without_client;

@@ -1,0 +1,560 @@
+//! A request on its way through the server: what was received, where routing
+//! has brought it, and what has been found out for variables and logs.
+//!
+//! One value lives from the parsed head to the log line; internal redirects
+//! change its path and location in place. Subrequests are further values made
+//! by [`Request::internal`].
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http1::{FieldSpan, RequestHead};
+use parking_lot::Mutex;
+use site::{Location, LocationId, Server, ServerId, Settings};
+
+use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, CompiledLocations};
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::error_page::ErrorPage;
+use crate::exchange::extras::Extras;
+use crate::exchange::reply::Reply;
+use crate::exchange::slicing::Slicing;
+use crate::exchange::view::View;
+use crate::transport::body::RequestBody;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::upstreams::fetch::Trace;
+
+/// How often a request may be redirected internally (nginx: 10).
+const MAX_INTERNAL_REDIRECTS: u8 = 10;
+
+/// The host that a request is for. Most requests of a connection name the one that the
+/// request before them did: it is handed on, so that what it comes to need not be found
+/// out again. Reads as the name without port, in lower case.
+#[derive(Debug, Clone, Default)]
+pub struct HostName {
+    /// In lower case; empty where the client named none.
+    received: Vec<u8>,
+    name_len: usize,
+    port: Option<u16>,
+    /// The server it leads to, in the configuration of a serial number.
+    server: Option<(u64, ServerId)>,
+}
+
+/// As long as a name of the DNS may be (RFC 1035 §2.3.4).
+const MOST_KEPT_HOST_BYTES: usize = 255;
+
+impl HostName {
+    /// `host` is what `received` says.
+    pub fn set(&mut self, received: &[u8], host: &http1::Host<'_>) {
+        self.received.clear();
+        self.received.extend_from_slice(received);
+        self.received.make_ascii_lowercase();
+        self.name_len = host.name.len();
+        self.port = host.port;
+        self.server = None;
+    }
+
+    /// Is this what `field` says, by its very bytes?
+    pub fn is_named_by(&self, field: &[u8]) -> bool {
+        !field.is_empty() && self.received == field
+    }
+
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// For the next request of the connection; nothing that is longer than names are, so
+    /// that a connection at rest stays small.
+    pub fn hand_on(&mut self) -> HostName {
+        match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
+            true => std::mem::take(self),
+            false => HostName::default(),
+        }
+    }
+
+    /// The server in the configuration of this number, of which the connection has one
+    /// listener; found the first time that it is asked for.
+    pub fn server_in(&mut self, serial: u64, find: impl FnOnce(&[u8]) -> ServerId) -> ServerId {
+        match self.server {
+            Some((known, server)) if known == serial => server,
+            _ => {
+                let server = find(self);
+                self.server = Some((serial, server));
+                server
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for HostName {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.received.get(..self.name_len).unwrap_or_default()
+    }
+}
+
+/// Methods that the server itself tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Options,
+    Patch,
+    Trace,
+    Connect,
+    Purge,
+    Other,
+}
+
+impl Method {
+    pub fn parse(name: &[u8]) -> Method {
+        match name {
+            b"GET" => Method::Get,
+            b"HEAD" => Method::Head,
+            b"POST" => Method::Post,
+            b"PUT" => Method::Put,
+            b"DELETE" => Method::Delete,
+            b"OPTIONS" => Method::Options,
+            b"PATCH" => Method::Patch,
+            b"TRACE" => Method::Trace,
+            b"CONNECT" => Method::Connect,
+            b"PURGE" => Method::Purge,
+            _ => Method::Other,
+        }
+    }
+
+    /// May change something on the origin server (RFC 9110 §9.2.1).
+    pub fn is_write(self) -> bool {
+        matches!(
+            self,
+            Method::Post | Method::Put | Method::Patch | Method::Delete
+        )
+    }
+
+    /// Asks for what is there (RFC 9110 §9.2.1).
+    pub fn is_read(self) -> bool {
+        matches!(self, Method::Get | Method::Head)
+    }
+
+    /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
+    pub fn is_idempotent(self) -> bool {
+        !matches!(
+            self,
+            Method::Post | Method::Patch | Method::Connect | Method::Other
+        )
+    }
+}
+
+/// Whether a request is still the one that came from a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    Received,
+    /// Redirected internally.
+    Redirected,
+    /// Made by the server itself: a subrequest, a refresh in the background and the like.
+    Subrequest,
+}
+
+/// Where routing has brought a request.
+#[derive(Debug, Clone, Copy)]
+struct Routed {
+    server: ServerId,
+    /// One of the server's.
+    location: LocationId,
+    /// The same among those of all servers.
+    compiled: CompiledLocationId,
+}
+
+impl Routed {
+    fn new(locations: &CompiledLocations, server: ServerId, location: LocationId) -> Routed {
+        Routed {
+            server,
+            location,
+            compiled: locations.id(server, location),
+        }
+    }
+}
+
+/// A request and everything that variables, handlers and logs ask of it.
+pub struct Request {
+    pub configuration: ConfigurationHandle,
+    pub connection: Arc<ConnectionFacts>,
+    pub head: RequestHead,
+    pub method: Method,
+    /// `Some` where an internal redirect or `convert_head` changed it.
+    pub method_override: Option<&'static str>,
+    /// Current path, decoded and normalised: `$uri`.
+    pub path: Vec<u8>,
+    /// Query string without `?`: `$args`.
+    pub args: Vec<u8>,
+    /// Host without port, lower case; empty where the client named none.
+    pub host: HostName,
+    routed: Routed,
+    /// `http` or `https`: that of the connection, or what a trusted proxy says.
+    pub scheme: &'static str,
+    /// Client address: the peer's, or what a trusted proxy says.
+    pub client: Option<SocketAddr>,
+    /// Unix milliseconds of the first byte.
+    pub started_at: u64,
+    /// Unix milliseconds at which this request was last looked at.
+    pub now: u64,
+    pub nth_on_connection: u64,
+    pub pipelined: bool,
+    pub kind: RequestKind,
+    pub redirects_left: u8,
+    /// How many requests it is part of.
+    pub depth: u8,
+    /// Commands in the body are run.
+    pub runs_ssi: bool,
+    /// The path was changed by `rewrite` since the location was chosen.
+    pub path_changed: bool,
+    /// Path or arguments are no longer those of the target that was received.
+    pub target_changed: bool,
+    /// `try_files` found a file below an `alias` that stands for a whole path.
+    pub adds_path_to_alias: bool,
+    pub error_page: ErrorPage,
+    pub limit_rate: Option<u64>,
+    /// Set once `$slice_range` was asked for.
+    pub slicing: Slicing,
+    pub view: View,
+    /// X-Accel-Buffering, where it was sent.
+    pub accel_buffering: Option<bool>,
+    pub body: RequestBody,
+    /// Some location's `client_max_body_size` has let the body in.
+    pub is_body_let_in: bool,
+    /// Bytes of head and body received: `$request_length`.
+    pub received_bytes: u64,
+    /// What upstreams did; `None` while nobody was asked.
+    pub trace: Option<Arc<Mutex<Trace>>>,
+    pub cache: CacheFacts,
+    /// What most requests do without.
+    pub extras: Extras,
+    /// The response once its head is known: `$sent_http_*`, `$status`. Its body
+    /// is on its way.
+    pub reply: Option<Box<Reply>>,
+    pub status: u16,
+    pub bytes_sent: u64,
+    pub head_bytes_sent: u64,
+    pub is_complete: bool,
+}
+
+/// Carries until when (unix milliseconds) its browser sees past the cache.
+pub const WRITER_COOKIE: &[u8] = b"mayfly_writer";
+
+/// What the cache did with a request, for variables and logs.
+#[derive(Debug, Clone, Default)]
+pub struct CacheFacts {
+    /// Set where a cache zone was in play.
+    pub outcome: Option<http_cache::Outcome>,
+    pub key: Vec<u8>,
+    /// Age of the stored response in seconds.
+    pub age: Option<u64>,
+    pub last_modified: Option<Bytes>,
+    /// Why nothing was stored or looked up, in one word.
+    pub reason: Option<&'static str>,
+    /// The visitor is to get the read-your-writes cookie for so many seconds.
+    pub marks_writer: Option<std::time::Duration>,
+}
+
+impl Request {
+    pub fn server(&self) -> &Server {
+        &self.configuration.site.http.servers[self.routed.server.0]
+    }
+
+    pub fn server_id(&self) -> ServerId {
+        self.routed.server
+    }
+
+    /// The location that the request is in.
+    pub fn location(&self) -> &Location {
+        self.server().location(self.routed.location)
+    }
+
+    /// Where upstreams' doings are noted.
+    pub fn trace(&mut self) -> &Arc<Mutex<Trace>> {
+        self.trace.get_or_insert_default()
+    }
+
+    /// A request line was understood: without one there is nothing but its bytes.
+    pub fn has_line(&self) -> bool {
+        !self.head.method().is_empty()
+    }
+
+    pub fn method_name(&self) -> &[u8] {
+        match self.method_override {
+            Some(name) => name.as_bytes(),
+            None => self.head.method(),
+        }
+    }
+
+    /// Path and query as the client sent them: `$request_uri`. Of a target with
+    /// scheme and authority (RFC 9112 §3.2.2) what follows these, as in nginx.
+    pub fn received_target(&self) -> &[u8] {
+        self.head.target()
+    }
+
+    /// Was it made on this machine, by a client that speaks for itself? A proxy on this machine
+    /// says for whom it asks.
+    pub fn is_made_here(&self) -> bool {
+        const FORWARDED: [&str; 7] = [
+            "forwarded",
+            "via",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "x-forwarded-server",
+            "x-real-ip",
+        ];
+        let facts = &self.connection;
+        let is_peer_here = match (facts.peer, &facts.local) {
+            (None, _) => true,
+            (Some(peer), local) => {
+                let peer = peer.ip().to_canonical();
+                let is_own = |own: &SocketAddr| own.ip().to_canonical() == peer;
+                peer.is_loopback() || matches!(local, LocalAddress::Tcp(own) if is_own(own))
+            }
+        };
+        is_peer_here
+            && facts.proxy.is_none()
+            && !FORWARDED.iter().any(|name| self.head.field(name).is_some())
+    }
+
+    pub fn client_ip(&self) -> Option<IpAddr> {
+        self.client.map(|address| address.ip())
+    }
+
+    /// Makes it a GET from here on, as an error page's request is (HEAD stays).
+    pub fn become_get(&mut self) {
+        if self.method != Method::Head && self.method != Method::Get {
+            self.method = Method::Get;
+            self.method_override = Some("GET");
+        }
+    }
+
+    /// Goes on in `server`, at its own level.
+    pub fn enter_server(&mut self, server: ServerId) {
+        self.routed.server = server;
+        self.enter(Server::ROOT);
+    }
+
+    /// Goes on in `location`, with its settings.
+    pub fn enter(&mut self, location: LocationId) {
+        self.adds_path_to_alias = false;
+        let server = self.routed.server;
+        self.routed = Routed::new(&self.configuration.locations, server, location);
+    }
+
+    /// What holds in the location.
+    pub fn settings(&self) -> &Settings {
+        &self.compiled_location().settings
+    }
+
+    /// The same for keeps, where the request changes meanwhile. All threads count
+    /// their shares in one place: not for what every hit does.
+    pub fn settings_held(&self) -> Arc<Settings> {
+        self.compiled_location().settings.clone()
+    }
+
+    /// Where the location stands among all: for those who hold the configuration
+    /// themselves, while the request changes.
+    pub fn compiled_location_id(&self) -> CompiledLocationId {
+        self.routed.compiled
+    }
+
+    /// The location, with what is known of it ahead.
+    pub fn compiled_location(&self) -> &CompiledLocation {
+        self.configuration.locations.get(self.routed.compiled)
+    }
+
+    /// Would an `error_page` take this status?
+    pub fn may_intercept(&self, status: u16) -> bool {
+        let pages = &self.settings().error_pages;
+        (!self.error_page.is_tried() || self.settings().recursive_error_pages)
+            && pages.iter().any(|page| page.statuses.contains(&status))
+    }
+
+    /// Not the client's own: a subrequest, a refresh in the background and the like.
+    pub fn is_subrequest(&self) -> bool {
+        self.kind == RequestKind::Subrequest
+    }
+
+    /// Made by the server itself, or redirected internally: may enter `internal` locations.
+    pub fn is_internal(&self) -> bool {
+        self.kind != RequestKind::Received
+    }
+
+    /// It is redirected internally.
+    pub fn become_internal(&mut self) {
+        if self.kind == RequestKind::Received {
+            self.kind = RequestKind::Redirected;
+        }
+    }
+
+    /// Counts an internal redirect; false when there were too many.
+    pub fn may_redirect(&mut self) -> bool {
+        match self.redirects_left.checked_sub(1) {
+            Some(left) => {
+                self.redirects_left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A new request to be served by the server itself in the place of this
+    /// one's client: same head, same target, no body.
+    pub fn internal(&self) -> Box<Request> {
+        let mut copy = Request::new(
+            self.configuration.clone(),
+            self.connection.clone(),
+            self.head.clone(),
+            self.routed.server,
+            self.now,
+        );
+        copy.method = self.method;
+        copy.method_override = self.method_override;
+        copy.path = self.path.clone();
+        copy.args = self.args.clone();
+        copy.host = self.host.clone();
+        copy.scheme = self.scheme;
+        copy.client = self.client;
+        copy.enter(self.routed.location);
+        copy.extras = self.extras.inherited();
+        copy.kind = RequestKind::Subrequest;
+        copy.redirects_left = self.redirects_left;
+        copy.path_changed = self.path_changed;
+        copy.target_changed = self.target_changed;
+        copy
+    }
+
+    pub fn new(
+        configuration: ConfigurationHandle,
+        connection: Arc<ConnectionFacts>,
+        head: RequestHead,
+        server: ServerId,
+        now: u64,
+    ) -> Box<Request> {
+        let buffers = Buffers::take();
+        let method = Method::parse(head.method());
+        let routed = Routed::new(&configuration.locations, server, Server::ROOT);
+        let (client, scheme) = (connection.peer, connection.scheme);
+        // Made where it stays: it is large.
+        Box::write(
+            Box::new_uninit(),
+            Request {
+                configuration,
+                connection,
+                head,
+                method,
+                method_override: None,
+                path: buffers.path,
+                args: buffers.args,
+                host: HostName::default(),
+                routed,
+                scheme,
+                client,
+                started_at: now,
+                now,
+                nth_on_connection: 1,
+                pipelined: false,
+                kind: RequestKind::Received,
+                redirects_left: MAX_INTERNAL_REDIRECTS,
+                depth: 0,
+                runs_ssi: false,
+                path_changed: false,
+                target_changed: false,
+                adds_path_to_alias: false,
+                error_page: ErrorPage::Untried,
+                limit_rate: None,
+                slicing: Slicing::None,
+                view: View::Plain,
+                accel_buffering: None,
+                body: RequestBody::None,
+                is_body_let_in: false,
+                received_bytes: 0,
+                trace: None,
+                cache: CacheFacts {
+                    key: buffers.key,
+                    ..CacheFacts::default()
+                },
+                extras: Extras::default(),
+                reply: None,
+                status: 0,
+                bytes_sent: 0,
+                head_bytes_sent: 0,
+                is_complete: false,
+            },
+        )
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let _ = FIELDS.try_with(|kept| kept.set(std::mem::take(&mut self.head.fields)));
+        Buffers {
+            path: std::mem::take(&mut self.path),
+            args: std::mem::take(&mut self.args),
+            key: std::mem::take(&mut self.cache.key),
+        }
+        .give();
+    }
+}
+
+/// The memory that nearly every request needs, handed on from one to the next
+/// of a thread; empty.
+#[derive(Default)]
+struct Buffers {
+    path: Vec<u8>,
+    args: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// Kept per thread: requests that are answered at once need one set.
+const KEPT_BUFFERS: usize = 16;
+/// A buffer that grew beyond this is not kept.
+const KEPT_BUFFER_BYTES: usize = 4 * 1024;
+
+thread_local! {
+    static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
+}
+
+thread_local! {
+    static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };
+}
+
+/// Memory for the places of a head's fields, left by the thread's last request.
+pub fn spare_fields() -> Vec<FieldSpan> {
+    FIELDS.try_with(Cell::take).unwrap_or_default()
+}
+
+impl Buffers {
+    fn take() -> Buffers {
+        BUFFERS
+            .try_with(|kept| kept.borrow_mut().pop())
+            .ok()
+            .flatten()
+            .unwrap_or_default()
+    }
+
+    fn give(mut self) {
+        let all = [&mut self.path, &mut self.args, &mut self.key];
+        for buffer in all {
+            if buffer.capacity() > KEPT_BUFFER_BYTES {
+                return;
+            }
+            buffer.clear();
+        }
+        // Where the thread is ending, they go with it.
+        let _ = BUFFERS.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.len() < KEPT_BUFFERS {
+                kept.push(self);
+            }
+        });
+    }
+}

@@ -1,0 +1,66 @@
+//! Fields, cookies and arguments of a request, by the names that variables give them.
+
+use http1::is_spelt;
+use shared_request::cookies;
+
+use crate::exchange::request::Request;
+use crate::exchange::value::put;
+use crate::exchange::view::View;
+
+/// Appends a request field by the name a variable gives it: lower case, `_` for `-`.
+/// Several fields of the name are joined by `, ` (`; ` for Cookie). False where there is
+/// none.
+pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
+    if let View::Cache(rules) = &request.view
+        && !rules.ignored_cookies.is_empty()
+        && name == b"cookie"
+    {
+        return cookies::put_others(request.head.view(), &rules.ignored_cookies, out);
+    }
+    if !request.head.view().may_have_spelt(name) {
+        return false;
+    }
+    let mut fields = request.head.fields();
+    let Some((_, first)) = fields.find(|(field, _)| is_spelt(name, field)) else {
+        return false;
+    };
+    out.extend_from_slice(first);
+    // Fields that may stand only once, as nginx reads them.
+    if matches!(
+        name,
+        b"host" | b"content_length" | b"user_agent" | b"content_type"
+    ) {
+        return true;
+    }
+    let separator = if name == b"cookie" { b"; " } else { b", " };
+    for (_, value) in fields.filter(|(field, _)| is_spelt(name, field)) {
+        out.extend_from_slice(separator);
+        out.extend_from_slice(value);
+    }
+    true
+}
+
+/// The value of the first argument called `name` (no case), as sent. An argument
+/// without a name is none.
+pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    if name.is_empty() {
+        return None;
+    }
+    args.split(|&byte| byte == b'&').find_map(|pair| {
+        let (key, value) = pair.split_at_checked(name.len())?;
+        if !key.eq_ignore_ascii_case(name) {
+            return None;
+        }
+        value.strip_prefix(b"=")
+    })
+}
+
+/// Appends the cookie called `name`; false where none counts.
+pub fn put_cookie(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
+    if let View::Cache(rules) = &request.view
+        && cookies::is_named(name, &rules.ignored_cookies)
+    {
+        return false;
+    }
+    put(http1::cookie::find(&request.head, name), out)
+}

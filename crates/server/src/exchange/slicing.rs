@@ -1,0 +1,13 @@
+//! What a request has to do with slices (`slice`).
+
+/// What a request has to do with slices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Slicing {
+    /// Nothing: nobody asked for `$slice_range`.
+    #[default]
+    None,
+    /// The slice that begins here is the first of a response.
+    First(u64),
+    /// A further slice for a response that has begun.
+    Next(u64),
+}

@@ -1,0 +1,82 @@
+//! Requests that the server makes of its own paths in the name of a client's:
+//! `auth_request`, `mirror`, `add_before_body`. They walk through the same
+//! rounds as any request, without the access phase, and have no client: what
+//! comes back is a reply that nobody sends.
+
+use bytes::Bytes;
+use site::SubrequestTarget;
+
+use crate::base::random;
+use crate::exchange::reply::{Body, Reply};
+use crate::exchange::request::{Method, Request};
+
+/// How much of an unwanted body is read so that the connection to the upstream
+/// can be kept; past that, closing it is cheaper.
+const MAX_DISCARDED_BYTES: usize = 64 * 1024;
+
+/// A subrequest of `request` for `target`, with `args` where the target has
+/// none of its own. Method and head are the client's; there is no body.
+pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
+    // Both are the same request to whoever follows `$request_id` through logs.
+    let id = *request
+        .extras
+        .request_id
+        .get_or_insert_with(random::bytes16);
+    let mut made = request.internal();
+    made.extras.request_id = Some(id);
+    made.extras.forget_path_info();
+    made.path_changed = false;
+    made.target_changed = true;
+    made.path = target.path.to_vec();
+    made.args = target.args.as_deref().unwrap_or(args).to_vec();
+    made
+}
+
+/// Makes it a GET, whatever the client's request is.
+pub fn make_get(request: &mut Request) {
+    request.method = Method::Get;
+    request.method_override = Some("GET");
+}
+
+/// The response of a request that the server makes itself; `None` where there is none.
+pub async fn serve(request: &mut Request) -> Option<Box<Reply>> {
+    let serve = request.configuration.functions.serve;
+    serve(request).await
+}
+
+/// Serves a subrequest and throws its body away. The head is left in
+/// `request.reply` and its status in `request.status`, for variables and logs.
+pub async fn run(request: &mut Request) {
+    let reply = serve(request).await;
+    let Some(mut reply) = reply else {
+        return end(
+            request,
+            Box::new(Reply::new(request.status, b"", Bytes::new())),
+        );
+    };
+    if let Some(status) = request.error_page.forced_status() {
+        reply.head.status = status;
+    }
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    end(request, reply);
+    if let Body::Upstream(mut body) = body {
+        // A response that breaks off has been reported already.
+        tokio::spawn(async move {
+            let mut left = MAX_DISCARDED_BYTES;
+            while let Ok(Some(bytes)) = body.next().await {
+                match left.checked_sub(bytes.len()) {
+                    Some(rest) => left = rest,
+                    None => return,
+                }
+            }
+        });
+    }
+}
+
+fn end(request: &mut Request, mut reply: Box<Reply>) {
+    reply.head.unpack();
+    request.status = reply.head.status;
+    request.reply = Some(reply);
+    request.is_complete = true;
+    (request.configuration.functions.log_access)(request);
+}

@@ -1,0 +1,46 @@
+//! How values of variables are appended: each of these says whether there is a value.
+
+use std::net::SocketAddr;
+
+use crate::base::address::put_ip;
+use crate::base::decimal;
+
+#[inline]
+pub fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
+    match value {
+        Some(value) => {
+            out.extend_from_slice(value);
+            true
+        }
+        None => false,
+    }
+}
+
+pub fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
+    decimal::put(value.into(), out);
+    true
+}
+
+/// Seconds with milliseconds: `1.234`.
+pub fn put_seconds(milliseconds: u64, out: &mut Vec<u8>) -> bool {
+    decimal::put_seconds(milliseconds, out);
+    true
+}
+
+/// An address without its port; nginx writes `unix:` for unix sockets.
+pub fn put_address(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
+    match address {
+        None => out.extend_from_slice(b"unix:"),
+        Some(address) => put_ip(address.ip(), out),
+    }
+    true
+}
+
+/// The port of an address; 0, which says nothing, where a trusted proxy told the address
+/// without one.
+pub fn put_port(address: Option<SocketAddr>, out: &mut Vec<u8>) -> bool {
+    match address {
+        Some(address) if address.port() > 0 => put_number(address.port(), out),
+        _ => true,
+    }
+}

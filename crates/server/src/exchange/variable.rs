@@ -1,0 +1,231 @@
+//! Templates and variables: this file evaluates, and knows the value of none.
+//!
+//! ```text
+//! template ─► variable ─► table of the configuration ─► the module that owns the value
+//! ```
+//!
+//! Each function appends to the caller's buffer; those for one variable also say whether
+//! it has a value at all: logs show `-` for those without, everything else the empty text.
+//! Those that end in `_sent` see the head of a response: `$sent_http_*`.
+
+use site::{Part, Template, Variable};
+
+use crate::base::field_list::write_field_called;
+use crate::exchange::extras::{Extra, Values, put_value};
+use crate::exchange::reply::ReplyHead;
+use crate::exchange::request::Request;
+use crate::exchange::request_fields;
+use crate::exchange::value::put;
+use crate::exchange::variable_table::{Value, VariableTable};
+use crate::exchange::view::View;
+use crate::transport::proxy_protocol;
+use crate::upstreams::fetch::Trace;
+
+/// Room for most values: growing there in steps would cost more than the value.
+const USUAL_BYTES: usize = 64;
+
+/// The value of a template, in a buffer of its own.
+pub fn evaluate(request: &mut Request, template: &Template) -> Vec<u8> {
+    evaluate_sent(request, None, template)
+}
+
+/// The same where there is a response.
+pub fn evaluate_sent(
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    template: &Template,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(USUAL_BYTES);
+    append_sent(request, sent, template, &mut out);
+    out
+}
+
+/// The value of the variable called `name`; `None` where there is none, or it has
+/// no value.
+pub fn named(request: &mut Request, name: &str) -> Option<Vec<u8>> {
+    let variable = request.configuration.site.http.variable(name)?;
+    let mut value = Vec::new();
+    write(request, &variable, &mut value).then_some(value)
+}
+
+/// Appends the value of a template.
+pub fn append(request: &mut Request, template: &Template, out: &mut Vec<u8>) {
+    append_sent(request, None, template, out);
+}
+
+/// The same where there is a response.
+#[inline]
+pub fn append_sent(
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    template: &Template,
+    out: &mut Vec<u8>,
+) {
+    let table = &request.configuration.functions.variables;
+    for part in &template.parts {
+        match part {
+            Part::Literal(text) => out.extend_from_slice(text),
+            Part::Variable(variable) => {
+                write_by(table, request, sent, variable, out);
+            }
+        }
+    }
+}
+
+/// The value of a `map`.
+pub fn evaluate_map(request: &mut Request, id: site::MapId) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(request, &Variable::Map(id), &mut out);
+    out
+}
+
+/// Neither empty nor `0`: how nginx reads conditions.
+pub fn is_true(request: &mut Request, template: &Template) -> bool {
+    is_true_sent(request, None, template)
+}
+
+/// The same where there is a response.
+pub fn is_true_sent(request: &mut Request, sent: Option<&ReplyHead>, template: &Template) -> bool {
+    if let Some(text) = template.as_constant() {
+        return !text.is_empty() && text != b"0";
+    }
+    let value = evaluate_sent(request, sent, template);
+    !value.is_empty() && value != b"0"
+}
+
+/// Is one of the conditions true?
+pub fn is_any_true(request: &mut Request, conditions: &[Template]) -> bool {
+    conditions
+        .iter()
+        .any(|condition| is_true(request, condition))
+}
+
+/// Appends the value of `variable`; false where it has none.
+#[inline]
+pub fn write(request: &mut Request, variable: &Variable, out: &mut Vec<u8>) -> bool {
+    write_sent(request, None, variable, out)
+}
+
+/// The same where there is a response.
+#[inline]
+pub fn write_sent(
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    variable: &Variable,
+    out: &mut Vec<u8>,
+) -> bool {
+    let table = &request.configuration.functions.variables;
+    write_by(table, request, sent, variable, out)
+}
+
+#[inline]
+fn write_by(
+    table: &VariableTable,
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    variable: &Variable,
+    out: &mut Vec<u8>,
+) -> bool {
+    let Variable::Builtin(builtin) = variable else {
+        return write_of_name(request, sent, variable, out);
+    };
+    match table.value(*builtin) {
+        Value::Text(text, write) => match text(request) {
+            Some(text) => put(Some(text), out),
+            None => write(request, out),
+        },
+        Value::Request(write) => write(request, out),
+        Value::Reply(write) => write(request, sent, out),
+        Value::Upstream(write) => of_upstream(request, |trace| write(trace, out)),
+    }
+}
+
+/// A variable that has a part of its name, or a number, from the configuration.
+#[inline(never)]
+fn write_of_name(
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    variable: &Variable,
+    out: &mut Vec<u8>,
+) -> bool {
+    match variable {
+        Variable::Builtin(_) => write_sent(request, sent, variable, out),
+        Variable::Capture(group) => put(request.extras.captures.group(usize::from(*group)), out),
+        Variable::Slot(slot) => match request.extras.slots.get(slot.0) {
+            Some(Some(value)) => put(Some(value), out),
+            // As in nginx what `set` would have written is empty, what a pattern would have
+            // captured is not there.
+            _ => request.configuration.site.http.slots_of_set.contains(slot),
+        },
+        Variable::SetOver(slot, made) => match request.extras.slots.get(slot.0) {
+            Some(Some(value)) => put(Some(value), out),
+            _ => write_looked_up(request, sent, made, out),
+        },
+        Variable::WithoutTls => false,
+        Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
+            write_looked_up(request, sent, variable, out)
+        }
+        Variable::Argument(name) => put(request_fields::argument(&request.args, name), out),
+        Variable::RequestField(name) => request_fields::put_field(request, name, out),
+        Variable::SentField(name) => {
+            let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
+            sent.is_some_and(|head| head.write_sent_field(name, out))
+        }
+        Variable::SentTrailer(name) => {
+            write_field_called(name, request.extras.trailers.as_slice(), out)
+        }
+        Variable::UpstreamTrailer(name) => {
+            of_upstream(request, |trace| trace.write_trailer(name, out))
+        }
+        Variable::UpstreamField(name) => of_upstream(request, |trace| trace.write_field(name, out)),
+        Variable::UpstreamCookie(name) => {
+            of_upstream(request, |trace| trace.write_cookie(name, out))
+        }
+        Variable::Cookie(name) => request_fields::put_cookie(request, name, out),
+        Variable::ProxyProtocolExtra(wanted) => match &request.connection.proxy {
+            Some(proxy) => proxy_protocol::write_extra(&proxy.extras, *wanted, out),
+            None => false,
+        },
+    }
+}
+
+/// What the trace of upstreams has; nothing where nobody was asked.
+fn of_upstream(request: &Request, write: impl FnOnce(&Trace) -> bool) -> bool {
+    let trace = request.trace.as_ref();
+    trace.is_some_and(|trace| write(&trace.lock()))
+}
+
+/// Appends what a table gives: once for the request where it remembers that. What the
+/// cache sees is not what the rest of the request sees.
+#[inline(never)]
+fn write_looked_up(
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    variable: &Variable,
+    out: &mut Vec<u8>,
+) -> bool {
+    let configuration = request.configuration.clone();
+    let http = &configuration.site.http;
+    let (values, at, is_volatile): (fn(&mut Extra) -> &mut Values, usize, bool) = match variable {
+        Variable::Map(id) => (|own| &mut own.map_values, id.0, http.maps[id.0].volatile),
+        Variable::Geo(id) => (|own| &mut own.geo_values, id.0, http.geos[id.0].volatile),
+        Variable::SplitClients(id) => (|own| &mut own.split_values, id.0, false),
+        _ => return false,
+    };
+    let remembers = matches!(request.view, View::Plain) && !is_volatile;
+    if remembers && let Some(Some(value)) = values(&mut request.extras).get(at) {
+        return put(Some(value), out);
+    }
+    let start = out.len();
+    let tables = &configuration.functions.variables.tables;
+    match variable {
+        Variable::Map(_) => (tables.map)(request, sent, &http.maps[at], out),
+        Variable::Geo(_) => (tables.geo)(request, sent, &http.geos[at], out),
+        _ => (tables.split_clients)(request, sent, &http.split_clients[at], out),
+    };
+    if remembers {
+        let value = Some(out[start..].to_vec());
+        put_value(values(&mut request.extras), at, value);
+    }
+    true
+}

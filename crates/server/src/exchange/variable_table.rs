@@ -1,0 +1,131 @@
+//! Who answers for which variable. Each module declares those whose facts it owns, in a
+//! `VARIABLES` of its own; the table is put together at the top of the crate, where all
+//! modules are known. A variable without an owner, or with two, does not compile.
+
+use site::{Builtin, Geo, Map, SplitClients};
+
+use crate::exchange::reply::ReplyHead;
+use crate::exchange::request::Request;
+use crate::upstreams::fetch::Trace;
+
+/// Appends the value of one variable; false where it has none. What it is asked of says
+/// whose fact it is.
+#[derive(Clone, Copy)]
+pub enum Value {
+    /// Text that is there as it is, as it is for most keys; where it is not, the second
+    /// puts it together.
+    Text(fn(&Request) -> Option<&[u8]>, Write),
+    Request(Write),
+    /// Of the response where there is one.
+    Reply(fn(&mut Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
+    /// Of what upstreams did; there is none where nobody was asked.
+    Upstream(OfTrace),
+}
+
+/// Appends what has to be put together or looked for.
+pub type Write = fn(&mut Request, &mut Vec<u8>) -> bool;
+
+/// For a text that has no value where it is not there.
+pub const NO_VALUE: Write = |_, _| false;
+
+/// What the trace of upstreams answers by.
+pub type OfTrace = fn(&Trace, &mut Vec<u8>) -> bool;
+
+/// The variables of one module.
+pub type Variables = &'static [(Builtin, Value)];
+
+/// Values that are looked up by another variable's.
+pub struct Tables {
+    pub map: fn(&mut Request, Option<&ReplyHead>, &Map, &mut Vec<u8>),
+    pub geo: fn(&mut Request, Option<&ReplyHead>, &Geo, &mut Vec<u8>),
+    pub split_clients: fn(&mut Request, Option<&ReplyHead>, &SplitClients, &mut Vec<u8>),
+}
+
+/// All variables of the server.
+pub struct VariableTable {
+    builtins: [Value; Builtin::COUNT],
+    pub tables: Tables,
+}
+
+impl VariableTable {
+    /// Puts together what `owners` declare, and what the trace of upstreams does.
+    pub const fn new(
+        owners: &[Variables],
+        of_trace: &[(Builtin, OfTrace)],
+        tables: Tables,
+    ) -> VariableTable {
+        let mut found: [Option<Value>; Builtin::COUNT] = [None; Builtin::COUNT];
+        let mut owner = 0;
+        while owner < owners.len() {
+            let declared = owners[owner];
+            let mut at = 0;
+            while at < declared.len() {
+                own(&mut found, declared[at].0, declared[at].1);
+                at += 1;
+            }
+            owner += 1;
+        }
+        let mut at = 0;
+        while at < of_trace.len() {
+            own(&mut found, of_trace[at].0, Value::Upstream(of_trace[at].1));
+            at += 1;
+        }
+        let mut builtins = [Value::Request(|_, _| false); Builtin::COUNT];
+        let mut index = 0;
+        while index < Builtin::COUNT {
+            match found[index] {
+                Some(value) => builtins[index] = value,
+                None => panic!("a variable of site's table has no owner"),
+            }
+            index += 1;
+        }
+        VariableTable { builtins, tables }
+    }
+
+    #[inline]
+    pub fn value(&self, builtin: Builtin) -> Value {
+        self.builtins[builtin.index()]
+    }
+}
+
+const fn own(found: &mut [Option<Value>; Builtin::COUNT], builtin: Builtin, value: Value) {
+    let entry = &mut found[builtin.index()];
+    assert!(entry.is_none(), "a variable has two owners");
+    *entry = Some(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_TABLES: Tables = Tables {
+        map: |_, _, _, _| {},
+        geo: |_, _, _, _| {},
+        split_clients: |_, _, _, _| {},
+    };
+    const NOTHING: Value = Value::Request(|_, _| false);
+
+    fn all() -> Vec<(Builtin, Value)> {
+        let builtins = Builtin::ALL.iter();
+        builtins.map(|builtin| (*builtin, NOTHING)).collect()
+    }
+
+    #[test]
+    fn owners_come_in_any_order() {
+        let (one, two) = (all().split_off(7), all()[..7].to_vec());
+        VariableTable::new(&[one.leak(), two.leak()], &[], NO_TABLES);
+    }
+
+    #[test]
+    #[should_panic(expected = "no owner")]
+    fn a_variable_without_an_owner_is_refused() {
+        VariableTable::new(&[all().split_off(1).leak()], &[], NO_TABLES);
+    }
+
+    #[test]
+    #[should_panic(expected = "two owners")]
+    fn a_variable_with_two_owners_is_refused() {
+        let of_trace: OfTrace = |_, _| false;
+        VariableTable::new(&[all().leak()], &[(Builtin::Status, of_trace)], NO_TABLES);
+    }
+}

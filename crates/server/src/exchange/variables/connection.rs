@@ -1,0 +1,92 @@
+//! Facts of the connection that a request came on.
+
+use std::os::unix::ffi::OsStrExt;
+
+use site::Builtin as B;
+
+use crate::base::clock;
+use crate::exchange::request::Request;
+use crate::exchange::value::{put, put_address, put_number, put_port, put_seconds};
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::transport::facts::{LocalAddress, ProxyAddresses};
+
+pub const VARIABLES: Variables = &[
+    (
+        B::Connection,
+        Of(|request, out| put_number(request.connection.serial, out)),
+    ),
+    (
+        B::ConnectionRequests,
+        Of(|request, out| put_number(request.nth_on_connection, out)),
+    ),
+    (
+        B::ConnectionTime,
+        Of(|request, out| {
+            let accepted_at = request.connection.accepted_at;
+            put_seconds(clock::now().saturating_sub(accepted_at), out)
+        }),
+    ),
+    // No connection is of these yet.
+    (B::Http2, Of(|_, _| true)),
+    (B::Http3, Of(|_, _| true)),
+    (
+        B::Https,
+        Of(|request, out| {
+            let is_tls = request.scheme == "https";
+            put(Some(if is_tls { b"on" } else { b"" }), out)
+        }),
+    ),
+    (
+        B::Pipe,
+        Of(|request, out| put(Some(if request.pipelined { b"p" } else { b"." }), out)),
+    ),
+    (
+        B::ProxyProtocolAddr,
+        Of(|request, out| of_proxy(request).is_some_and(|it| put_address(Some(it.client), out))),
+    ),
+    (
+        B::ProxyProtocolPort,
+        Of(|request, out| of_proxy(request).is_some_and(|it| put_port(Some(it.client), out))),
+    ),
+    (
+        B::ProxyProtocolServerAddr,
+        Of(|request, out| of_proxy(request).is_some_and(|it| put_address(Some(it.server), out))),
+    ),
+    (
+        B::ProxyProtocolServerPort,
+        Of(|request, out| of_proxy(request).is_some_and(|it| put_port(Some(it.server), out))),
+    ),
+    (
+        B::RealipRemoteAddr,
+        Of(|request, out| put_address(request.connection.peer, out)),
+    ),
+    (
+        B::RealipRemotePort,
+        Of(|request, out| put_port(request.connection.peer, out)),
+    ),
+    (B::ServerAddr, Of(put_server_address)),
+    (B::ServerPort, Of(put_server_port)),
+];
+
+/// Nothing where the proxy spoke for itself.
+fn of_proxy(request: &Request) -> Option<&ProxyAddresses> {
+    request.connection.proxy.as_ref()
+}
+
+fn put_server_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    match &request.connection.local {
+        LocalAddress::Tcp(address) => put_address(Some(*address), out),
+        LocalAddress::Unix(path) => {
+            out.extend_from_slice(b"unix:");
+            put(Some(path.as_os_str().as_bytes()), out)
+        }
+    }
+}
+
+fn put_server_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    match request.connection.local.port() {
+        Some(port) => put_number(port, out),
+        None => true,
+    }
+}

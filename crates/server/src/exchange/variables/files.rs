@@ -1,0 +1,41 @@
+//! Where the files of a location are: `root` and `alias`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use site::{Builtin as B, Root};
+
+use crate::exchange::reply::ReplyHead;
+use crate::exchange::request::Request;
+use crate::exchange::value::put;
+use crate::exchange::variable::{append_sent, evaluate};
+use crate::exchange::variable_table::Value::Reply;
+use crate::exchange::variable_table::Variables;
+
+pub const VARIABLES: Variables = &[
+    (B::DocumentRoot, Reply(put_document_root)),
+    (B::RealpathRoot, Reply(put_realpath_root)),
+];
+
+/// `root` or `alias` for this request, without the request's path.
+pub fn document_root(request: &mut Request) -> Vec<u8> {
+    let settings = request.settings_held();
+    let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
+    evaluate(request, template)
+}
+
+fn put_document_root(request: &mut Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
+    let settings = request.settings_held();
+    let (Root::Root(template) | Root::Alias(template)) = &settings.files.root;
+    append_sent(request, sent, template, out);
+    true
+}
+
+fn put_realpath_root(request: &mut Request, sent: Option<&ReplyHead>, out: &mut Vec<u8>) -> bool {
+    let mut root = Vec::new();
+    put_document_root(request, sent, &mut root);
+    match std::fs::canonicalize(OsStr::from_bytes(&root)) {
+        Ok(path) => put(Some(path.as_os_str().as_bytes()), out),
+        Err(_) => false,
+    }
+}

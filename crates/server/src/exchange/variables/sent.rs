@@ -1,0 +1,70 @@
+//! What was sent to the client.
+
+use site::{Builtin as B, Coding};
+
+use crate::exchange::reply::ReplyHead;
+use crate::exchange::request::Request;
+use crate::exchange::value::{put, put_number};
+use crate::exchange::variable_table::Value::{Reply, Request as Of};
+use crate::exchange::variable_table::Variables;
+
+pub const VARIABLES: Variables = &[
+    (
+        B::BodyBytesSent,
+        Of(|request, out| {
+            let body = request.bytes_sent.saturating_sub(request.head_bytes_sent);
+            put_number(body, out)
+        }),
+    ),
+    (
+        B::BrotliRatio,
+        Reply(|request, sent, out| put_ratio(request, sent, Coding::Brotli, out)),
+    ),
+    (
+        B::BytesSent,
+        Of(|request, out| put_number(request.bytes_sent, out)),
+    ),
+    (
+        B::GzipRatio,
+        Reply(|request, sent, out| put_ratio(request, sent, Coding::Gzip, out)),
+    ),
+    (
+        B::LimitRate,
+        Of(|request, out| put_number(request.limit_rate.unwrap_or(0), out)),
+    ),
+    (
+        B::RequestCompletion,
+        Of(|request, out| put(Some(if request.is_complete { b"OK" } else { b"" }), out)),
+    ),
+    (B::Status, Of(put_status)),
+    (
+        B::ZstdRatio,
+        Reply(|request, sent, out| put_ratio(request, sent, Coding::Zstd, out)),
+    ),
+];
+
+fn put_status(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    // As in nginx, whose own codes for kinds of a bad request clients never see.
+    let status = match request.status {
+        494..=497 => 400,
+        status => status,
+    };
+    if status < 100 {
+        out.extend_from_slice(b"00");
+    }
+    put_number(status, out)
+}
+
+fn put_ratio(
+    request: &Request,
+    sent: Option<&ReplyHead>,
+    coding: Coding,
+    out: &mut Vec<u8>,
+) -> bool {
+    let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
+    let Some(ratio) = sent.and_then(|head| head.ratio(coding)) else {
+        return false;
+    };
+    out.extend_from_slice(format!("{ratio:.2}").as_bytes());
+    true
+}

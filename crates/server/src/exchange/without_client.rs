@@ -1,0 +1,65 @@
+//! Variables where there is no client: `require` of a `match` asks what a request would
+//! see that had this answer from its upstream.
+
+use std::sync::Arc;
+
+use site::{MatchRules, ServerId};
+
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::upstreams::fetch::Try;
+use crate::upstreams::health::Answer;
+
+/// `require`: variables as a request would see them that had this answer from
+/// its upstream. There is no client, so most are empty.
+pub fn require(
+    configuration: &Arc<ActiveConfiguration>,
+    rules: &MatchRules,
+    answer: &Answer,
+) -> Result<(), String> {
+    let Some(mut request) = stand_in(configuration, answer) else {
+        return Err("\"require\" could not be evaluated".to_owned());
+    };
+    for template in &rules.require {
+        let value = variable::evaluate(&mut request, template);
+        if value.is_empty() || value == b"0" {
+            return Err("a required variable is empty or \"0\"".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// A request that nobody has sent.
+fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option<Box<Request>> {
+    let text = "GET / HTTP/1.0\r\n\r\n".to_owned();
+    let head = http1::parse_head(text, &http1::HeadLimits::default()).ok()?;
+    if configuration.site.http.servers.is_empty() {
+        return None;
+    }
+    let facts = ConnectionFacts {
+        serial: 0,
+        peer: None,
+        local: LocalAddress::Unix(std::path::PathBuf::new()),
+        scheme: "http",
+        accepted_at: 0,
+        proxy: None,
+    };
+    let now = crate::base::clock::now();
+    let mut request = Request::new(
+        ConfigurationHandle::new(configuration.clone()),
+        Arc::new(facts),
+        head,
+        ServerId(0),
+        now,
+    );
+    request.status = answer.status;
+    let mut trace = request.trace().lock();
+    trace.tries.push(Try::default());
+    trace.head(answer.status);
+    trace.keep_fields(&answer.fields);
+    drop(trace);
+    Some(request)
+}

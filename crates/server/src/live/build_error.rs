@@ -1,0 +1,21 @@
+//! Why a site cannot be served.
+
+/// A site that cannot be served.
+#[derive(Debug)]
+pub enum BuildError {
+    /// An upstream group is impossible.
+    Group { name: String, reason: String },
+    /// A file of `proxy_ssl_*` cannot be used.
+    Tls(String),
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BuildError::Tls(reason) => f.write_str(reason),
+            BuildError::Group { name, reason } => write!(f, "upstream \"{name}\": {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}

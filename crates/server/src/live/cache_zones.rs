@@ -1,0 +1,90 @@
+//! The cache zones of a configuration, and how much memory they may take where it does
+//! not say.
+
+use std::sync::Arc;
+
+use http_cache::{GroupLimits, Zone, ZoneConfig};
+use site::{CacheZone, Content, Site};
+
+use crate::base::memory_limit::MemoryLimit;
+use crate::live::registry::Registry;
+
+/// Smallest share of memory a zone gets without `memory=`.
+const LEAST_ZONE_BYTES: u64 = 8 << 20;
+/// Stored responses looked at in one sweep of a zone: well under a millisecond.
+pub const SWEEP_WORK: usize = 4096;
+
+/// The zones of `site`.
+pub fn build(
+    site: &Site,
+    previous: Option<&Registry<CacheZone, Arc<Zone>>>,
+) -> Registry<CacheZone, Arc<Zone>> {
+    let default_memory = DefaultMemory::of(site);
+    let bytes_each = default_memory.map_or(LEAST_ZONE_BYTES, |memory| memory.bytes_each);
+    let zones = site.http.cache_zones.iter().map(|zone| {
+        let make = || {
+            Zone::new(ZoneConfig {
+                name: zone.name.clone(),
+                memory_budget_bytes: zone.memory_bytes.unwrap_or(bytes_each),
+                inactive: zone.inactive,
+                group_limits: private_limits(site),
+                ..ZoneConfig::default()
+            })
+        };
+        (zone.clone(), make)
+    });
+    Registry::renew(previous, zones)
+}
+
+/// What the zones that name no size may take: together a quarter of the memory there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultMemory {
+    pub zones: usize,
+    pub bytes_each: u64,
+    /// `None` where the system does not tell.
+    pub limit: Option<MemoryLimit>,
+}
+
+/// Taken for what there is where the system does not tell.
+const ASSUMED_BYTES: u64 = 1 << 30;
+
+impl DefaultMemory {
+    /// For the zones of `site`; `None` where each names its size.
+    pub fn of(site: &Site) -> Option<DefaultMemory> {
+        let zones = &site.http.cache_zones;
+        let zones = zones
+            .iter()
+            .filter(|zone| zone.memory_bytes.is_none())
+            .count();
+        let share = u64::try_from(zones).unwrap_or(u64::MAX);
+        let limit = MemoryLimit::observe();
+        let available = limit.as_ref().map_or(ASSUMED_BYTES, |limit| limit.bytes);
+        (zones > 0).then(|| DefaultMemory {
+            zones,
+            bytes_each: (available / 4 / share).max(LEAST_ZONE_BYTES),
+            limit,
+        })
+    }
+}
+
+/// The most generous of all `cache_private` rules.
+fn private_limits(site: &Site) -> Option<GroupLimits> {
+    let settings = site
+        .http
+        .servers
+        .iter()
+        .flat_map(|server| &server.locations);
+    settings
+        .filter_map(|location| match &location.settings.content {
+            Content::Pass(pass) => pass.cache.as_ref()?.private.as_ref(),
+            _ => None,
+        })
+        .map(|private| GroupLimits {
+            max_responses: private.copies,
+            max_bytes: private.size_bytes,
+        })
+        .reduce(|one, other| GroupLimits {
+            max_responses: one.max_responses.max(other.max_responses),
+            max_bytes: one.max_bytes.max(other.max_bytes),
+        })
+}

@@ -1,0 +1,124 @@
+//! What outlives a configuration: stored responses, upstream groups, the counts of limits,
+//! open log files, statistics. A reload takes all of it over by one rule
+//! ([`registry::Registry`]): what is asked for in the same terms stays the same.
+//!
+//! Nothing here knows a request. Whoever uses a zone or a group asks the configuration
+//! in force for it.
+
+mod build_error;
+pub mod cache_zones;
+pub mod connectors;
+pub mod error_log;
+pub mod limit_conn;
+pub mod limit_req;
+pub mod log_sinks;
+pub mod names;
+pub mod registry;
+pub mod stats;
+pub mod upstream_groups;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use http_cache::Zone;
+use site::{CacheZone, Site, Template};
+
+pub use build_error::BuildError;
+use error_log::ErrorLogs;
+use log_sinks::LogSinks;
+use names::Names;
+use registry::Registry;
+use stats::Stats;
+use upstream_groups::{PoolAddress, UpstreamGroups};
+
+/// What a configuration is made from beside the site.
+#[derive(Default)]
+pub struct Resources {
+    pub log_sinks: LogSinks,
+    /// By name.
+    pub pools: HashMap<String, PoolAddress>,
+}
+
+/// What tells one `limit_req_zone` from another: its size may change.
+#[derive(PartialEq)]
+pub struct LimitReqSpec {
+    name: String,
+    key: Template,
+    rate_per_1000s: u64,
+}
+
+/// Likewise of `limit_conn_zone`.
+#[derive(PartialEq)]
+pub struct LimitConnSpec {
+    name: String,
+    key: Template,
+}
+
+/// The live state of a configuration: handles of its own, and of those before it.
+pub struct LiveState {
+    /// By [`site::CacheZoneId`].
+    pub zones: Registry<CacheZone, Arc<Zone>>,
+    pub groups: UpstreamGroups,
+    pub limit_req: Registry<LimitReqSpec, Arc<limit_req::Zone>>,
+    pub limit_conn: Registry<LimitConnSpec, Arc<limit_conn::Zone>>,
+    pub names: Names,
+    /// The files of error logs and access logs.
+    pub log_sinks: Arc<LogSinks>,
+    pub error_logs: Arc<ErrorLogs>,
+    pub stats: Arc<Stats>,
+}
+
+impl LiveState {
+    /// What `site` asks for; what it has in common with the configuration of `previous` is
+    /// taken over.
+    ///
+    /// # Errors
+    /// An upstream group is impossible.
+    pub fn build(
+        site: &Site,
+        resources: Resources,
+        previous: Option<&LiveState>,
+    ) -> Result<LiveState, BuildError> {
+        let http = &site.http;
+        let log_sinks = Arc::new(resources.log_sinks);
+        let limit_req = http.limit_req_zones.iter().map(|zone| {
+            let spec = LimitReqSpec {
+                name: zone.name.clone(),
+                key: zone.key.clone(),
+                rate_per_1000s: zone.rate_per_1000s,
+            };
+            (spec, || Arc::new(limit_req::Zone::new(zone)))
+        });
+        let limit_conn = http.limit_conn_zones.iter().map(|zone| {
+            let spec = LimitConnSpec {
+                name: zone.name.clone(),
+                key: zone.key.clone(),
+            };
+            (spec, || Arc::new(limit_conn::Zone::new(zone)))
+        });
+        Ok(LiveState {
+            zones: cache_zones::build(site, previous.map(|live| &live.zones)),
+            groups: UpstreamGroups::build(
+                site,
+                &resources.pools,
+                previous.map(|live| &live.groups),
+            )?,
+            limit_req: Registry::renew(previous.map(|live| &live.limit_req), limit_req),
+            limit_conn: Registry::renew(previous.map(|live| &live.limit_conn), limit_conn),
+            names: Names::build(site, previous.map(|live| &live.names)),
+            error_logs: Arc::new(ErrorLogs::new(log_sinks.clone())),
+            log_sinks,
+            stats: previous.map_or_else(Arc::default, |live| live.stats.clone()),
+        })
+    }
+
+    /// Housekeeping, about once a second: what nobody asked for in a while goes.
+    pub fn sweep(&self, now: u64) {
+        for zone in self.zones.iter() {
+            zone.sweep(http_cache::Millis(now), cache_zones::SWEEP_WORK);
+        }
+        for handle in self.groups.iter() {
+            handle.group.sweep(now);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Lines of the error log about a request: in the logs of its location, with the
+//! client, the server and the request line behind the message.
+
+use std::fmt;
+
+use site::LogLevel;
+
+use crate::base::clock;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::request::Request;
+
+pub use crate::live::error_log::origin::Origin;
+pub use crate::live::error_log::{Errno, are_told, push_text};
+
+/// Writes a line about `request`.
+pub fn request(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
+    let logs = &request.settings().error_logs;
+    if are_told(logs, level) {
+        let connection = request.connection.serial;
+        let error_logs = &request.configuration.live.error_logs;
+        error_logs.write(logs, level, connection, message, &context(request));
+    }
+}
+
+/// Counts an answer to `request` that was not stored for `reason` and took so many
+/// milliseconds, and says so when such answers keep the upstream busy.
+pub fn not_stored(request: &Request, reason: &'static str, took: u64) {
+    let counted = &request.configuration.live.error_logs.not_stored;
+    let Some(flood) = counted.count(reason, took, clock::now()) else {
+        return;
+    };
+    self::request(
+        request,
+        LogLevel::Warn,
+        format_args!(
+            "answers that are not stored keep the upstream busy: {} in the last {} s took {} s, \
+             {} of them for the reason \"{}\", this request for \"{reason}\"",
+            flood.answers, flood.seconds, flood.took_seconds, flood.of_reason, flood.reason
+        ),
+    );
+}
+
+/// Writes a line about a `request` that was refused. Anybody can cause these: a flood
+/// of them is cut, and the next line says how many were left out.
+pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) {
+    if !are_told(&request.settings().error_logs, level) {
+        return;
+    }
+    let budget = &request.configuration.live.error_logs.refusals;
+    match budget.take(clock::now()) {
+        None => {}
+        Some(0) => self::request(request, level, message),
+        Some(left_out) => self::request(
+            request,
+            level,
+            format_args!("{message} ({left_out} more refusals were not logged)"),
+        ),
+    }
+}
+
+/// May a line be written about something that anybody can cause? See [`refusal`].
+pub fn may_tell_refusal(configuration: &ActiveConfiguration) -> bool {
+    configuration
+        .live
+        .error_logs
+        .refusals
+        .take(clock::now())
+        .is_some()
+}
+
+/// Tells of something that keeps the server from doing its work, in the log of
+/// the main context.
+pub fn emergency(configuration: &ActiveConfiguration, message: fmt::Arguments<'_>) {
+    let logs = &configuration.site.process.error_logs;
+    let error_logs = &configuration.live.error_logs;
+    error_logs.write(logs, LogLevel::Alert, 0, message, "");
+}
+
+/// What lines say of `request`, for those who write them when it may be gone.
+pub fn origin(request: &Request) -> Origin {
+    Origin::new(
+        &request.head,
+        request.client_ip(),
+        &request.server().name,
+        request.is_subrequest().then_some(&request.path[..]),
+    )
+}
+
+/// The same as text.
+pub fn context(request: &Request) -> String {
+    origin(request).text()
+}

@@ -1,0 +1,5 @@
+//! What is written of requests and of errors.
+
+pub mod access_log;
+pub mod error_log;
+pub mod times;

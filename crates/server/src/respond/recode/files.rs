@@ -1,0 +1,149 @@
+//! Files that are sent compressed: their bytes are kept like a stored response, so that the
+//! forms made of them (`stored`) are kept beside them. One store for the process, bounded; what
+//! was not asked for the longest leaves first.
+//!
+//! A file is known by its device and inode, and its bytes hold while its length and times are
+//! the same: a file that was written to takes the place of what was kept of it.
+
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http_cache::{
+    KeyRef, LifetimeSource, Lookup, Millis, NoFields, ResponseHead, Storable, StoredHead,
+    StoredResponse, Zone, ZoneConfig,
+};
+use rustix::fs::Stat;
+
+use crate::base::open_file::{OpenFile, Stamp};
+use crate::exchange::reply::{Body, Segment};
+
+/// Files and their compressed forms, in the whole process.
+const MAX_KEPT_BYTES: u64 = 32 << 20;
+/// Larger files are compressed on their way. Style sheets and scripts are far smaller.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
+static FILES: LazyLock<Arc<Zone>> = LazyLock::new(|| {
+    Zone::new(ZoneConfig {
+        name: "files".to_owned(),
+        memory_budget_bytes: MAX_KEPT_BYTES,
+        max_response_bytes: MAX_FILE_BYTES,
+        shards: 8,
+        ..ZoneConfig::default()
+    })
+});
+
+/// The whole file that `body` sends, as a stored response; `None` where it is something else,
+/// too large, or was written to a moment ago.
+pub fn kept(body: &Body, now: u64) -> Option<Arc<StoredResponse>> {
+    let Body::Segments(segments) = body else {
+        return None;
+    };
+    let [
+        Segment::File {
+            file,
+            offset: 0,
+            length,
+        },
+    ] = segments.as_slices().0
+    else {
+        return None;
+    };
+    if *length > MAX_FILE_BYTES {
+        return None;
+    }
+    let stat = rustix::fs::fstat(&**file).ok()?;
+    let is_same_length = u64::try_from(stat.st_size).is_ok_and(|size| size == *length);
+    is_same_length.then(|| look_up(file, &stat, Millis(now)))?
+}
+
+fn look_up(file: &OpenFile, stat: &Stat, now: Millis) -> Option<Arc<StoredResponse>> {
+    let mut name = [0u8; 16];
+    name[..8].copy_from_slice(&stat.st_dev.to_ne_bytes());
+    name[8..].copy_from_slice(&stat.st_ino.to_ne_bytes());
+    let key = KeyRef::new(&name);
+    let state = state_of(stat);
+    match FILES.lookup(&key, &NoFields, now) {
+        Lookup::Fresh(kept) | Lookup::Stale(kept, _) if kept.head.reason[..] == state[..] => {
+            Some(kept)
+        }
+        _ => {
+            let response = read(file, stat, state, now)?;
+            FILES.insert(&key, response, now).ok()
+        }
+    }
+}
+
+/// What changes when the file does, as text.
+fn state_of(stat: &Stat) -> Bytes {
+    format!("{} {:?}", stat.st_size, Stamp::of(stat)).into()
+}
+
+fn read(file: &OpenFile, stat: &Stat, state: Bytes, now: Millis) -> Option<StoredResponse> {
+    // The system's own clock, by which files are stamped.
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    if !Stamp::of(stat).is_settled(clock) {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(stat.st_size).ok()?];
+    file.read_exact_at(&mut bytes, 0).ok()?;
+    let after = rustix::fs::fstat(file).ok()?;
+    if state_of(&after) != state {
+        return None;
+    }
+    let storable = Storable {
+        // It holds until the file changes.
+        lifetime: Duration::from_secs(u64::from(u32::MAX)),
+        source: LifetimeSource::Rule,
+        age_at_receipt: Duration::ZERO,
+        stale_while_revalidate: Duration::ZERO,
+        stale_if_error: Duration::ZERO,
+        must_revalidate: false,
+        vary: None,
+        share_only: None,
+    };
+    // The head is never sent: it carries the state in the place of a reason.
+    let head = ResponseHead {
+        status: 200,
+        reason: &state,
+        fields: &[],
+        declared_length: None,
+    };
+    let head = StoredHead::new(&head, &storable, now);
+    let body = http_cache::Body::pack(&[Bytes::from(bytes)]);
+    Some(StoredResponse::new(head, body, FILES.stamp()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply_with(path: &std::path::Path) -> Body {
+        let file = std::fs::File::open(path).unwrap();
+        let length = file.metadata().unwrap().len();
+        Body::file(Arc::new(OpenFile::new(file)), length)
+    }
+
+    #[test]
+    fn a_file_that_was_written_a_moment_ago_is_not_kept() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "text").unwrap();
+        assert!(kept(&reply_with(file.path()), 0).is_none());
+    }
+
+    #[test]
+    fn parts_and_other_bodies_are_no_files() {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let part = Body::Segments(
+            [Segment::File {
+                file: Arc::new(OpenFile::new(file)),
+                offset: 1,
+                length: 5,
+            }]
+            .into(),
+        );
+        for body in [part, Body::Empty, Body::bytes("text")] {
+            assert!(kept(&body, 0).is_none());
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Content codings: which one a client gets, and bodies compressed or expanded on
+//! their way to it
+//! (<https://nginx.org/en/docs/http/ngx_http_gzip_module.html>,
+//! <https://nginx.org/en/docs/http/ngx_http_gunzip_module.html>,
+//! <https://github.com/google/ngx_brotli>,
+//! <https://github.com/tokers/zstd-nginx-module>).
+//!
+//! A stored response is compressed once, off the threads that serve, and kept so
+//! (`stored`), and so is a file (`files`); everything else is compressed as it is sent
+//! (`recoder`).
+
+mod encoder;
+mod files;
+mod recoder;
+mod stored;
+
+use http_cache::Known;
+use http1::{Version, accept_encoding, same_name};
+use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
+
+use crate::exchange::compiled_location::CompiledLocation;
+use crate::exchange::reply::{Body, Reply, ReplyHead};
+use crate::exchange::request::{Method, Request};
+use crate::route::pattern;
+
+pub use recoder::Recoder;
+pub use stored::Wait;
+
+/// What happens to a body.
+pub enum Recoding {
+    /// It is sent as the reply has it.
+    AsIs,
+    /// It is recoded while it is sent.
+    OnTheWay(Recoder),
+    /// Its encoded form is being made, and will be there in a moment.
+    Wait(Box<Wait>),
+}
+
+impl Recoding {
+    pub fn into_recoder(self) -> Option<Recoder> {
+        match self {
+            Recoding::OnTheWay(recoder) => Some(recoder),
+            Recoding::AsIs | Recoding::Wait(_) => None,
+        }
+    }
+}
+
+/// Decides whether the body is recoded, and changes the head accordingly.
+/// `is_itself`: nothing else changes the body, or stands around it.
+pub fn choose(request: &Request, reply: &mut Reply, is_itself: bool) -> Recoding {
+    let place = request.compiled_location();
+    if !place.recodes || matches!(reply.body, Body::Empty) {
+        return Recoding::AsIs;
+    }
+    match reply.head.known(Known::ContentEncoding) {
+        None => encode(request, place, reply, is_itself),
+        Some(coding) if coding.eq_ignore_ascii_case(b"gzip") => gunzip(request, reply),
+        _ => Recoding::AsIs,
+    }
+}
+
+fn encode(
+    request: &Request,
+    place: &CompiledLocation,
+    reply: &mut Reply,
+    is_itself: bool,
+) -> Recoding {
+    let Some(coding) = coding_for(request, place, &mut reply.head) else {
+        return Recoding::AsIs;
+    };
+    let settings = place.settings.compression.coding(coding);
+    if is_itself
+        && request.method == Method::Get
+        && let Some(file) = files::kept(&reply.body, request.now)
+    {
+        reply.body = Body::Stored {
+            start: 0,
+            end: file.body.len(),
+            response: file,
+        };
+    }
+    match &reply.body {
+        Body::Stored {
+            response,
+            start: 0,
+            end,
+        } if is_itself && *end == response.body.len() => {
+            let is_wanted = request.method != Method::Head;
+            match stored::look(response, coding, settings, is_wanted) {
+                stored::Kept::Ready(body) => {
+                    stored::send(reply, coding, body);
+                    return Recoding::AsIs;
+                }
+                stored::Kept::Useless => return Recoding::AsIs,
+                stored::Kept::Wait(wait) => {
+                    recoded(&mut reply.head, coding);
+                    return Recoding::Wait(wait);
+                }
+                stored::Kept::No => {}
+            }
+        }
+        _ => {}
+    }
+    recoded(&mut reply.head, coding);
+    Recoding::OnTheWay(Recoder::encoding(coding, settings))
+}
+
+/// The coding for this response and this client: of those that are on and fit
+/// the response the one with the highest weight, among equals the first.
+fn coding_for(request: &Request, place: &CompiledLocation, head: &mut ReplyHead) -> Option<Coding> {
+    if !is_compressed(head.status) {
+        return None;
+    }
+    let compression = &place.settings.compression;
+    let is_html = head.is_html();
+    let length = head.content_length.unwrap_or(u64::MAX);
+    let accepted = request.head.field("accept-encoding").unwrap_or_default();
+    let mut is_any = false;
+    let mut best = (0, None);
+    for coding in place.codings.into_iter().flatten() {
+        let settings = compression.coding(coding);
+        if length < settings.min_length || !(is_html || is_listed(head, settings)) {
+            continue;
+        }
+        is_any = true;
+        let weight = accept_encoding::value_weight(accepted, coding.name().as_bytes());
+        if weight > best.0 && may_have(request, compression, head, coding) {
+            best = (weight, Some(coding));
+        }
+        // Nothing can be liked better: what is left need not be read.
+        if best.0 == accept_encoding::MOST {
+            break;
+        }
+    }
+    if is_any {
+        add_vary(head, compression);
+    }
+    best.1
+}
+
+/// Is the response of one of the types that the coding is for, beside HTML?
+fn is_listed(head: &ReplyHead, settings: &CodingSettings) -> bool {
+    let content_type = head.known(Known::ContentType);
+    content_type.is_some_and(|content_type| settings.types.contains(content_type))
+}
+
+/// Is a body of this status worth compressing, as in nginx?
+fn is_compressed(status: u16) -> bool {
+    matches!(status, 200 | 403 | 404)
+}
+
+fn gunzip(request: &Request, reply: &mut Reply) -> Recoding {
+    let settings = &request.settings().compression;
+    if !settings.gunzip {
+        return Recoding::AsIs;
+    }
+    add_vary(&mut reply.head, settings);
+    if weight(request, &reply.head, Coding::Gzip) > 0 {
+        return Recoding::AsIs;
+    }
+    expanded(&mut reply.head);
+    Recoding::OnTheWay(Recoder::expanding())
+}
+
+/// Expands the body of a part, which becomes a piece of another body: whatever the client
+/// accepts, it must be plain (`gunzip on`, as in nginx).
+pub fn expand_part(request: &Request, reply: &mut Reply) -> Option<Recoder> {
+    let coding = reply.head.known(Known::ContentEncoding)?;
+    if !request.settings().compression.gunzip || !coding.eq_ignore_ascii_case(b"gzip") {
+        return None;
+    }
+    expanded(&mut reply.head);
+    Some(Recoder::expanding())
+}
+
+#[inline]
+fn add_vary(head: &mut ReplyHead, settings: &CompressionSettings) {
+    head.says_vary |= settings.gzip_vary && !varies_by_coding(head);
+}
+
+/// Does some `Vary` name Accept-Encoding already?
+fn varies_by_coding(head: &ReplyHead) -> bool {
+    head.known(Known::Vary).is_some()
+        && head
+            .stored_fields()
+            .chain(head.fields.iter())
+            .any(|(name, value)| {
+                same_name(name, b"vary")
+                    && value.split(|&byte| byte == b',').any(|field| {
+                        let field = field.trim_ascii();
+                        field == b"*" || field.eq_ignore_ascii_case(b"accept-encoding")
+                    })
+            })
+}
+
+/// The bytes will be others. What that means for the fields is seen to when they
+/// are written, so that stored ones can stay the block they are.
+fn recoded(head: &mut ReplyHead, coding: Coding) {
+    head.coded = Some(coding);
+    head.content_length = None;
+    head.accepts_ranges = false;
+}
+
+/// The bytes will be plain: what speaks of the old ones goes or is weakened.
+fn expanded(head: &mut ReplyHead) {
+    head.unpack();
+    head.content_length = None;
+    head.accepts_ranges = false;
+    head.fields.remove("accept-ranges");
+    head.fields.remove("content-encoding");
+    if let Some(etag) = head.fields.get("etag").map(<[u8]>::to_vec)
+        && !etag.starts_with(b"W/")
+    {
+        let mut weak = b"W/".to_vec();
+        weak.extend_from_slice(&etag);
+        head.fields.set("ETag", weak);
+    }
+}
+
+/// How much this client wants `coding`, in thousandths; 0 where it must not get it.
+pub fn weight(request: &Request, head: &ReplyHead, coding: Coding) -> u16 {
+    let weight = match request.head.field("accept-encoding") {
+        Some(value) => accept_encoding::value_weight(value, coding.name().as_bytes()),
+        None => 0,
+    };
+    let settings = &request.settings().compression;
+    if weight > 0 && may_have(request, settings, head, coding) {
+        weight
+    } else {
+        0
+    }
+}
+
+/// The other codings are younger than the clients and proxies that gzip is kept from.
+#[inline]
+fn may_have(
+    request: &Request,
+    settings: &CompressionSettings,
+    head: &ReplyHead,
+    coding: Coding,
+) -> bool {
+    coding != Coding::Gzip || may_have_gzip(request, settings, head)
+}
+
+/// May this client get gzip, which it accepts?
+#[inline]
+fn may_have_gzip(request: &Request, settings: &CompressionSettings, head: &ReplyHead) -> bool {
+    let minor = match request.head.version() {
+        Version::Http09 => return false,
+        Version::Http10 => 0,
+        _ => 1,
+    };
+    if minor < settings.gzip_http_minor {
+        return false;
+    }
+    if !settings.gzip_disable.is_empty() && is_disabled_for(request, settings) {
+        return false;
+    }
+    request.head.field("via").is_none() || proxied(request, head, settings.gzip_proxied)
+}
+
+/// `gzip_disable`: is this a client that gzip is kept from? One that cannot be told is.
+#[cold]
+fn is_disabled_for(request: &Request, settings: &CompressionSettings) -> bool {
+    let Some(agent) = request.head.field("user-agent") else {
+        return false;
+    };
+    let mut patterns = settings.gzip_disable.iter();
+    patterns.any(|pattern| pattern::is_match(request, pattern, agent).unwrap_or(true))
+}
+
+/// `gzip_proxied`: what a request that came through a proxy may get.
+#[cold]
+fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
+    if allowed.any || (allowed.auth && request.head.field("authorization").is_some()) {
+        return true;
+    }
+    if let Some(expires) = head.field("expires") {
+        if !allowed.expired {
+            return false;
+        }
+        let now = i64::try_from(crate::base::clock::wall(request.now) / 1000).unwrap_or(0);
+        return http1::date::parse(expires).is_none_or(|date| date < now);
+    }
+    if let Some(value) = head.field("cache-control") {
+        let value = value.to_ascii_lowercase();
+        let has = |word: &[u8]| memchr::memmem::find(&value, word).is_some();
+        return (allowed.no_cache && has(b"no-cache"))
+            || (allowed.no_store && has(b"no-store"))
+            || (allowed.private && has(b"private"));
+    }
+    (allowed.no_last_modified && head.known(Known::LastModified).is_none())
+        || (allowed.no_etag && head.known(Known::ETag).is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vary_names_a_field_once() {
+        for (before, is_there) in [
+            ("Accept-Encoding", true),
+            ("Cookie, accept-encoding", true),
+            ("*", true),
+            ("Cookie", false),
+            ("Accept-Encoding-Not", false),
+        ] {
+            let mut head = ReplyHead::new(200);
+            head.fields.append("Vary", before);
+            assert_eq!(varies_by_coding(&head), is_there, "{before}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Stored responses in a content coding: sent from what is kept beside them, made
+//! once where nothing is.
+//!
+//! A form is made by a thread of its own, never by one that serves. Those who ask
+//! meanwhile wait for it, as followers wait for a fetch: the work takes about as
+//! long as it would on their own connection, is done once for all of them, and
+//! holds up nobody else. Where too many are being made already an answer is
+//! compressed on its way, as any other.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http_cache::{Body, Claim, Encoded, Encoding, Making, StoredResponse};
+use site::{Coding, CodingSettings};
+
+use super::encoder::Encoder;
+use super::recoded;
+use super::recoder::Recoder;
+use crate::exchange::reply;
+use crate::exchange::reply::{Compressed, Reply};
+
+/// How long an answer waits for its form. What takes longer is a large body at a
+/// high level; it is sent plain until the form is there.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+/// What there is for an answer.
+pub enum Kept {
+    Ready(Body),
+    /// Compression gains nothing: plain is best.
+    Useless,
+    /// It is being made.
+    Wait(Box<Wait>),
+    /// Nothing, and nobody makes it: compress on the way.
+    No,
+}
+
+/// An answer that waits for its form.
+pub struct Wait {
+    response: Arc<StoredResponse>,
+    coding: Coding,
+    settings: CodingSettings,
+    making: Making,
+}
+
+/// Looks for the form of `response`, and has it made where it is absent and
+/// `is_wanted`, as it is not by a HEAD.
+pub fn look(
+    response: &Arc<StoredResponse>,
+    coding: Coding,
+    settings: &CodingSettings,
+    is_wanted: bool,
+) -> Kept {
+    let making = match response.encoded(encoding(coding, settings)) {
+        Encoded::Ready(body) => return Kept::Ready(body),
+        Encoded::Useless => return Kept::Useless,
+        Encoded::Busy(making) if is_wanted => making,
+        Encoded::Absent(claim) if is_wanted => {
+            let making = claim.making();
+            if !make(claim, response, coding, settings) {
+                return Kept::No;
+            }
+            making
+        }
+        Encoded::Busy(_) | Encoded::Absent(_) | Encoded::NotKept => return Kept::No,
+    };
+    Kept::Wait(Box::new(Wait {
+        response: response.clone(),
+        coding,
+        settings: settings.clone(),
+        making,
+    }))
+}
+
+/// Everything that the bytes depend on, in one number.
+fn encoding(coding: Coding, settings: &CodingSettings) -> Encoding {
+    let coding = match coding {
+        Coding::Brotli => 0,
+        Coding::Zstd => 1,
+        Coding::Gzip => 2,
+    };
+    // Levels and windows are below 32.
+    let (level, window) = (settings.level & 31, settings.window_bits & 31);
+    Encoding(coding << 10 | u16::from(level) << 5 | u16::from(window))
+}
+
+/// Makes `reply`, which was to send a stored body, send this form of it.
+pub fn send(reply: &mut Reply, coding: Coding, form: Body) {
+    let before_bytes = match &reply.body {
+        reply::Body::Stored { response, .. } => response.body.len(),
+        _ => 0,
+    };
+    recoded(&mut reply.head, coding);
+    reply.head.content_length = Some(form.len());
+    reply.head.compressed = Some(Compressed {
+        coding,
+        before_bytes,
+        after_bytes: form.len(),
+    });
+    reply.body = reply::Body::Encoded(form);
+}
+
+impl Wait {
+    /// Waits, and makes `reply` send the form, or the body as it is. Gives what
+    /// compresses it on the way where its maker gave up.
+    pub async fn settle(self, reply: &mut Reply) -> Option<Recoder> {
+        let is_over = tokio::time::timeout(MAX_WAIT, self.making.over())
+            .await
+            .is_ok();
+        match self.response.encoded(encoding(self.coding, &self.settings)) {
+            Encoded::Ready(body) => send(reply, self.coding, body),
+            Encoded::Useless => send_plain(reply, &self.response),
+            _ if is_over => return Some(Recoder::encoding(self.coding, &self.settings)),
+            _ => send_plain(reply, &self.response),
+        }
+        None
+    }
+}
+
+fn send_plain(reply: &mut Reply, response: &StoredResponse) {
+    reply.head.coded = None;
+    reply.head.content_length = Some(response.body.len());
+}
+
+/// Forms being made, in the whole process.
+static MAKERS: AtomicUsize = AtomicUsize::new(0);
+
+/// As many as there are cores: more would only take turns.
+fn max_makers() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// One of the makers there may be.
+struct Maker;
+
+impl Maker {
+    fn hire() -> Option<Maker> {
+        let more = |makers| (makers < max_makers()).then_some(makers + 1);
+        MAKERS
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .ok()
+            .map(|_| Maker)
+    }
+}
+
+impl Drop for Maker {
+    fn drop(&mut self) {
+        MAKERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Starts to make a form; false where there are makers enough. They have the
+/// priority of everybody else, since somebody waits for them.
+fn make(
+    claim: Claim,
+    response: &Arc<StoredResponse>,
+    coding: Coding,
+    settings: &CodingSettings,
+) -> bool {
+    let Some(maker) = Maker::hire() else {
+        return false;
+    };
+    let body = response.body.clone();
+    let settings = settings.clone();
+    tokio::task::spawn_blocking(move || {
+        let encoded = encode(Encoder::new(coding, &settings), &body);
+        // Before those who wait are woken: one of them may come to hire the next.
+        drop(maker);
+        // Without a form the claim is dropped, and who waits compresses for itself.
+        let Ok(form) = encoded else {
+            return;
+        };
+        if form.len() < body.len() {
+            claim.attach(form);
+        } else {
+            claim.useless();
+        }
+    });
+    true
+}
+
+fn encode(mut encoder: Encoder, body: &Body) -> std::io::Result<Body> {
+    let mut pieces = Vec::new();
+    for chunk in body.chunks() {
+        pieces.push(encoder.push(chunk)?.into());
+    }
+    pieces.push(encoder.finish()?.into());
+    Ok(Body::pack(&pieces))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::encoder::tests::{expand, settings};
+    use super::*;
+    use bytes::Bytes;
+    use http_cache::{
+        KeyRef, Millis, NoFields, Policy, RequestFacts, ResponseFacts, ResponseHead, StoredHead,
+        Zone, ZoneConfig, decide,
+    };
+
+    /// The makers are the process's; who counts on them takes turns.
+    static TURN: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
+    fn stored(zone: &Zone, body: &[u8]) -> Arc<StoredResponse> {
+        let fields = [(Bytes::from("Cache-Control"), Bytes::from("max-age=60"))];
+        let request = RequestFacts {
+            method: b"GET",
+            fields: &NoFields,
+            no_store_condition: false,
+            uses: 1,
+        };
+        let facts = ResponseFacts {
+            status: 200,
+            fields: &fields,
+            declared_length: None,
+        };
+        let storable = decide(&request, &facts, &Policy::default(), Millis(0)).expect("storable");
+        let head = ResponseHead {
+            status: 200,
+            reason: &Bytes::new(),
+            fields: &fields,
+            declared_length: None,
+        };
+        let response = StoredResponse::new(
+            StoredHead::new(&head, &storable, Millis(0)),
+            Body::pack(&[Bytes::copy_from_slice(body)]),
+            zone.stamp(),
+        );
+        zone.insert(&KeyRef::new(b"key"), response, Millis(0))
+            .expect("stored")
+    }
+
+    fn reply(response: &Arc<StoredResponse>) -> Reply {
+        let mut reply = Reply::new(200, b"text/html", "");
+        reply.body = reply::Body::Stored {
+            response: response.clone(),
+            start: 0,
+            end: response.body.len(),
+        };
+        reply
+    }
+
+    #[tokio::test]
+    #[allow(
+        clippy::await_holding_lock,
+        reason = "each test has a tokio runtime of its own"
+    )]
+    async fn a_crowd_waits_for_one_making() {
+        let _turn = TURN.lock();
+        let page = b"<li>an item of a list</li>\n".repeat(1000);
+        let zone = Zone::new(ZoneConfig::default());
+        let response = stored(&zone, &page);
+        for coding in Coding::ALL {
+            let before = zone.stats().encoded;
+            let waiting: Vec<Box<Wait>> = (0..50)
+                .filter_map(|_| match look(&response, coding, &settings(5), true) {
+                    Kept::Wait(wait) => Some(wait),
+                    _ => None,
+                })
+                .collect();
+            // The others came when it was ready.
+            assert!(!waiting.is_empty());
+            for wait in waiting {
+                let mut reply = reply(&response);
+                assert!(wait.settle(&mut reply).await.is_none());
+                let reply::Body::Encoded(form) = &reply.body else {
+                    panic!("the form is there");
+                };
+                assert_eq!(reply.head.content_length, Some(form.len()));
+                assert!(expand(coding, &form.chunks().concat()) == page);
+            }
+            assert_eq!(zone.stats().encoded - before, 1);
+        }
+    }
+
+    #[tokio::test]
+    #[allow(
+        clippy::await_holding_lock,
+        reason = "each test has a tokio runtime of its own"
+    )]
+    async fn no_more_makers_are_hired_than_there_may_be() {
+        let _turn = TURN.lock();
+        let zone = Zone::new(ZoneConfig::default());
+        let response = stored(&zone, &b"the page ".repeat(1000));
+        let look = || look(&response, Coding::Gzip, &settings(5), true);
+        let all: Vec<Maker> = std::iter::from_fn(Maker::hire).collect();
+        assert_eq!(all.len(), max_makers());
+        assert!(matches!(look(), Kept::No));
+        drop(all);
+        let Kept::Wait(wait) = look() else {
+            panic!("the claim was given back");
+        };
+        assert!(wait.settle(&mut reply(&response)).await.is_none());
+        assert!(matches!(look(), Kept::Ready(_)));
+    }
+}

@@ -1,0 +1,155 @@
+//! Where a request goes: the server by its host, the location by its path.
+//! Both as nginx chooses (<https://nginx.org/en/docs/http/request_processing.html>,
+//! <https://nginx.org/en/docs/http/ngx_http_core_module.html#location>).
+
+pub mod pattern;
+pub mod rewrite;
+pub mod tables;
+
+use site::{Listener, LocationId, Locations, PrefixLocation, Server, ServerId};
+
+use crate::exchange::request::Request;
+
+/// The server for `host` (lower case, no port) behind `listener`. The pattern
+/// that matched, where one did, is run again by [`capture_server_name`]: so a server whose
+/// pattern gave up is as good as chosen, and the request is refused there.
+pub fn server_for(listener: &Listener, host: &[u8]) -> ServerId {
+    let names = &listener.names;
+    if host.is_empty() {
+        return names
+            .exact
+            .get(host)
+            .copied()
+            .unwrap_or(listener.default_server);
+    }
+    if let Some(&server) = names.exact.get(host) {
+        return server;
+    }
+    let by_suffix =
+        |(suffix, _): &&(Box<[u8]>, ServerId)| host.len() > suffix.len() && host.ends_with(suffix);
+    if let Some((_, server)) = names.leading_wildcard.iter().find(by_suffix) {
+        return *server;
+    }
+    let by_prefix = |(prefix, _): &&(Box<[u8]>, ServerId)| {
+        host.len() > prefix.len() && host.starts_with(prefix)
+    };
+    if let Some((_, server)) = names.trailing_wildcard.iter().find(by_prefix) {
+        return *server;
+    }
+    names
+        .patterns
+        .iter()
+        .find(|(pattern, _)| pattern.is_match(host).unwrap_or(true))
+        .map_or(listener.default_server, |(_, server)| *server)
+}
+
+/// Some server behind `listener` is named by a pattern.
+pub fn may_capture(listener: &Listener) -> bool {
+    !listener.names.patterns.is_empty()
+}
+
+/// Where the server was chosen by a pattern, its captures become the request's.
+pub fn capture_server_name(request: &mut Request, listener: &Listener) {
+    if request.host.is_empty() {
+        return;
+    }
+    let host = request.host.to_vec();
+    for (candidate, server) in &listener.names.patterns {
+        if *server == request.server_id() && pattern::matches(request, candidate, &host) {
+            return;
+        }
+    }
+}
+
+/// Outcome of looking for a location.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Located {
+    Location(LocationId),
+    /// The path lacks the slash that a location with a handler has:
+    /// redirect to the path with the slash.
+    AddSlash,
+}
+
+/// The location for the request's path: exact, else the longest prefix, else
+/// (unless the prefix forbids) the first pattern, then likewise one level down.
+pub fn locate(request: &mut Request, server: &Server) -> Located {
+    let path = std::mem::take(&mut request.path);
+    let located = locate_in(request, server, &server.top, &path);
+    request.path = path;
+    match located {
+        Found::None => Located::Location(Server::ROOT),
+        Found::Final(location) | Found::Prefix(location) => Located::Location(location),
+        Found::AddSlash => Located::AddSlash,
+    }
+}
+
+enum Found {
+    None,
+    /// Nothing else is looked at.
+    Final(LocationId),
+    /// A prefix that a pattern further out may still displace.
+    Prefix(LocationId),
+    AddSlash,
+}
+
+fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[u8]) -> Found {
+    if let Some(&location) = level.exact.get(path) {
+        return Found::Final(location);
+    }
+    let mut found = Found::None;
+    let mut patterns_allowed = true;
+    let mut is_slash_missing = false;
+    // Longest first.
+    for candidate in &level.prefixes {
+        if candidate.prefix.len() > path.len() {
+            is_slash_missing |= lacks_slash_for(server, candidate, path);
+            continue;
+        }
+        if begins_with(path, &candidate.prefix) {
+            patterns_allowed = !candidate.skips_patterns;
+            let inner = &server.location(candidate.location).inner;
+            found = match inner.is_empty() {
+                true => Found::Prefix(candidate.location),
+                false => match locate_in(request, server, inner, path) {
+                    Found::None => Found::Prefix(candidate.location),
+                    Found::Prefix(inner) => Found::Prefix(inner),
+                    done => return done,
+                },
+            };
+            break;
+        }
+    }
+    if is_slash_missing {
+        return Found::AddSlash;
+    }
+    if patterns_allowed {
+        for (pattern, location) in &level.patterns {
+            if pattern::matches(request, pattern, path) {
+                let inner = &server.location(*location).inner;
+                return match locate_in(request, server, inner, path) {
+                    Found::None => Found::Final(*location),
+                    Found::Prefix(inner) => Found::Final(inner),
+                    done => done,
+                };
+            }
+        }
+    } else if let Found::Prefix(location) = found {
+        return Found::Final(location);
+    }
+    found
+}
+
+/// As `starts_with`; prefixes differ at their ends rather than at their beginnings.
+#[inline]
+fn begins_with(path: &[u8], prefix: &[u8]) -> bool {
+    let last = prefix.len().checked_sub(1).and_then(|at| path.get(at));
+    last == prefix.last() && path.starts_with(prefix)
+}
+
+/// Is `path` this location's, but for the slash at its end?
+fn lacks_slash_for(server: &Server, candidate: &PrefixLocation, path: &[u8]) -> bool {
+    candidate.prefix.len() == path.len() + 1
+        && candidate.prefix.starts_with(path)
+        && candidate.prefix.ends_with(b"/")
+        && server.location(candidate.location).auto_redirect
+}

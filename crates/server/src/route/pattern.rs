@@ -1,0 +1,109 @@
+//! Matching a request against patterns, and keeping what was captured.
+//!
+//! A pattern that gives up (a limit of the library: steps, stack) says neither yes nor no.
+//! Whoever took it for "no" would skip the `deny` behind it, so the request is answered
+//! with 500: the failure is noted with the request and looked at before anybody is asked
+//! and before anything is sent ([`has_failed`]).
+
+use pcre2::bytes::CaptureLocations;
+use site::{LogLevel, Pattern};
+
+use crate::exchange::captures::Failures;
+use crate::exchange::extras::put_value;
+use crate::exchange::request::Request;
+use crate::log::error_log;
+
+/// Of a text that a pattern gave up on, so much is logged.
+const LOGGED_BYTES: usize = 100;
+
+/// A pattern gave up.
+pub struct GivenUp;
+
+/// Does `pattern` match `subject`? A match fills the request's captures and
+/// the slots of named groups. A pattern that gives up does not match, and the request is
+/// refused for it.
+pub fn matches(request: &mut Request, pattern: &Pattern, subject: &[u8]) -> bool {
+    // What it costs to find out is not paid again.
+    if has_failed(request) {
+        return false;
+    }
+    if pattern.group_count() <= 1 {
+        return is_match(request, pattern, subject).unwrap_or_else(|GivenUp| refuse(request));
+    }
+    let Some(locations) = captures(request, pattern, subject) else {
+        return false;
+    };
+    let groups = (0..locations.len()).map(|group| locations.get(group));
+    request.extras.captures.set(subject, groups);
+    for &(group, slot) in &pattern.named {
+        let value = locations
+            .get(group)
+            .and_then(|(start, end)| subject.get(start..end));
+        let value = value.unwrap_or_default().to_vec();
+        put_value(&mut request.extras.slots, slot.0, Some(value));
+    }
+    true
+}
+
+/// Where the groups of `pattern` are in `subject`; `None` where it does not match. For one
+/// that gives up the request is refused.
+pub fn captures(
+    request: &mut Request,
+    pattern: &Pattern,
+    subject: &[u8],
+) -> Option<CaptureLocations> {
+    if has_failed(request) {
+        return None;
+    }
+    match pattern.captures(subject) {
+        Ok(found) => found,
+        Err(error) => {
+            log(request, pattern, subject, &error);
+            refuse(request);
+            None
+        }
+    }
+}
+
+/// Does `pattern` match `subject`? For those who have an answer of their own for a pattern
+/// that gives up.
+pub fn is_match(request: &Request, pattern: &Pattern, subject: &[u8]) -> Result<bool, GivenUp> {
+    pattern.is_match(subject).map_err(|error| {
+        log(request, pattern, subject, &error);
+        GivenUp
+    })
+}
+
+#[cold]
+fn log(request: &Request, pattern: &Pattern, subject: &[u8], error: &pcre2::Error) {
+    let shown = subject.get(..LOGGED_BYTES).unwrap_or(subject);
+    error_log::request(
+        request,
+        LogLevel::Error,
+        format_args!(
+            "pattern \"{}\" failed on \"{}\": {error}",
+            pattern.source,
+            shown.escape_ascii()
+        ),
+    );
+}
+
+/// Notes that the request is to be refused; false, as nothing matched.
+#[cold]
+pub fn refuse(request: &mut Request) -> bool {
+    let failures = &mut request.extras.failures;
+    *failures = match *failures {
+        Failures::None | Failures::Found => Failures::Found,
+        Failures::Refused | Failures::FoundAgain => Failures::FoundAgain,
+    };
+    false
+}
+
+/// Has a pattern given up on the request since it was refused for one?
+#[inline]
+pub fn has_failed(request: &Request) -> bool {
+    matches!(
+        request.extras.failures,
+        Failures::Found | Failures::FoundAgain
+    )
+}

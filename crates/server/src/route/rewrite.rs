@@ -1,0 +1,341 @@
+//! The rewrite program of a server or location
+//! (<https://nginx.org/en/docs/http/ngx_http_rewrite_module.html>).
+
+use site::{Condition, FileTest, Part, RewriteOp, RewriteThen, SetTarget, Template, Variable};
+
+use crate::exchange::extras::put_value;
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::route::pattern;
+
+/// What a rewrite program came to.
+#[derive(Debug)]
+pub enum Rewritten {
+    /// Go on in this location.
+    Continue,
+    /// The path changed: find a location for it.
+    Relocate,
+    /// The path changed and stays in this location (`break`).
+    Stay,
+    Return {
+        status: u16,
+        /// Text or, for redirects, the location.
+        value: Option<Vec<u8>>,
+    },
+    Redirect {
+        permanent: bool,
+        location: Vec<u8>,
+    },
+}
+
+enum Step {
+    Next,
+    Done(Rewritten),
+}
+
+/// Runs `program`. Conditions that hold switch the request to the settings of
+/// their block.
+pub fn run(request: &mut Request, program: &[RewriteOp]) -> Rewritten {
+    let mut changed = false;
+    match run_steps(request, program, &mut changed) {
+        Step::Done(done) => done,
+        Step::Next if changed => Rewritten::Relocate,
+        Step::Next => Rewritten::Continue,
+    }
+}
+
+fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -> Step {
+    for op in program {
+        match op {
+            RewriteOp::Set { target, value } => set(request, target, value),
+            RewriteOp::Break => {
+                return Step::Done(if *changed {
+                    Rewritten::Stay
+                } else {
+                    Rewritten::Continue
+                });
+            }
+            RewriteOp::Return { status, value } => {
+                let value = value
+                    .as_ref()
+                    .map(|value| variable::evaluate(request, value));
+                return Step::Done(Rewritten::Return {
+                    status: *status,
+                    value,
+                });
+            }
+            RewriteOp::If {
+                condition,
+                then,
+                location,
+            } => {
+                if !holds(request, condition) {
+                    continue;
+                }
+                if let Some(location) = location {
+                    request.enter(*location);
+                }
+                if let Step::Done(done) = run_steps(request, then, changed) {
+                    return Step::Done(done);
+                }
+            }
+            RewriteOp::Rewrite {
+                pattern,
+                replacement,
+                then,
+                drops_arguments,
+                is_redirect,
+            } => {
+                let path = request.path.clone();
+                if !pattern::matches(request, pattern, &path) {
+                    continue;
+                }
+                let redirects =
+                    *is_redirect || matches!(then, RewriteThen::Redirect | RewriteThen::Permanent);
+                let target = substitute(request, replacement, *drops_arguments, redirects);
+                if redirects {
+                    let permanent = *then == RewriteThen::Permanent;
+                    return Step::Done(Rewritten::Redirect {
+                        permanent,
+                        location: target,
+                    });
+                }
+                apply(request, target, *drops_arguments);
+                *changed = true;
+                match then {
+                    RewriteThen::Last => return Step::Done(Rewritten::Relocate),
+                    RewriteThen::Break => return Step::Done(Rewritten::Stay),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Step::Next
+}
+
+/// The replacement's value. For a redirect, captured text that was decoded is
+/// escaped again and the old arguments are appended.
+fn substitute(
+    request: &mut Request,
+    replacement: &Template,
+    drops_arguments: bool,
+    redirects: bool,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64);
+    put_replacement(request, replacement, redirects, &mut out);
+    if redirects {
+        out = decode_redirect(out);
+    }
+    if redirects && !drops_arguments && !request.args.is_empty() {
+        out.push(if out.contains(&b'?') { b'&' } else { b'?' });
+        out.extend_from_slice(&request.args);
+    }
+    out
+}
+
+/// Undoes the escapes of what may stand in a URL as it is, up to the query
+/// string, as nginx does: so that an argument can carry a whole target.
+/// Escapes of everything else stay, line breaks among them.
+fn decode_redirect(target: Vec<u8>) -> Vec<u8> {
+    if memchr::memchr(b'%', &target).is_none() {
+        return target;
+    }
+    let digit = |byte: &u8| {
+        char::from(*byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    let mut out = Vec::with_capacity(target.len());
+    let mut rest = target.as_slice();
+    while let [first, after @ ..] = rest {
+        let decoded = match rest {
+            [b'%', high, low, after @ ..] => digit(high)
+                .zip(digit(low))
+                .map(|(high, low)| (high << 4 | low, after))
+                .filter(|(byte, _)| (b'&'..=b'~').contains(byte)),
+            _ => None,
+        };
+        let (byte, after) = decoded.unwrap_or((*first, after));
+        out.push(byte);
+        rest = after;
+        if byte == b'?' {
+            break;
+        }
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// Makes `target` the request's path and arguments.
+fn apply(request: &mut Request, target: Vec<u8>, drops_arguments: bool) {
+    match target.iter().position(|&byte| byte == b'?') {
+        Some(mark) => {
+            let mut args = target[mark + 1..].to_vec();
+            if !drops_arguments && !request.args.is_empty() {
+                if !args.is_empty() {
+                    args.push(b'&');
+                }
+                args.extend_from_slice(&request.args);
+            }
+            request.args = args;
+            request.path = target[..mark].to_vec();
+        }
+        None => {
+            if drops_arguments {
+                request.args.clear();
+            }
+            request.path = target;
+        }
+    }
+    request.path_changed = true;
+    request.target_changed = true;
+    request.extras.forget_path_info();
+}
+
+fn set(request: &mut Request, target: &SetTarget, value: &Template) {
+    let value = variable::evaluate(request, value);
+    assign(request, target, value);
+}
+
+/// Gives a variable its value.
+pub fn assign(request: &mut Request, target: &SetTarget, value: Vec<u8>) {
+    match target {
+        SetTarget::Args => {
+            request.args = value;
+            request.target_changed = true;
+        }
+        SetTarget::LimitRate => request.limit_rate = parse_rate(&value),
+        SetTarget::Slot(slot) => {
+            put_value(&mut request.extras.slots, slot.0, Some(value));
+        }
+    }
+}
+
+/// A size as in configuration files: digits and perhaps `k` or `m`.
+pub fn parse_rate(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (digits, factor) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 1024),
+        b'm' | b'M' => (&text[..text.len() - 1], 1024 * 1024),
+        b'g' | b'G' => (&text[..text.len() - 1], 1024 * 1024 * 1024),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+fn holds(request: &mut Request, condition: &Condition) -> bool {
+    match condition {
+        Condition::IsTrue(subject) => {
+            let mut value = Vec::new();
+            variable::write(request, subject, &mut value);
+            !value.is_empty() && value != b"0"
+        }
+        Condition::Equals {
+            left,
+            right,
+            negated,
+        } => {
+            let mut value = Vec::new();
+            variable::write(request, left, &mut value);
+            (value == variable::evaluate(request, right)) != *negated
+        }
+        Condition::Matches {
+            subject,
+            pattern,
+            negated,
+        } => {
+            let mut value = Vec::new();
+            variable::write(request, subject, &mut value);
+            pattern::matches(request, pattern, &value) != *negated
+        }
+        Condition::File {
+            test,
+            path,
+            negated,
+        } => {
+            let path = variable::evaluate(request, path);
+            is_file(*test, &path) != *negated
+        }
+    }
+}
+
+fn is_file(test: FileTest, path: &[u8]) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return false;
+    };
+    match test {
+        FileTest::RegularFile => metadata.is_file(),
+        FileTest::Directory => metadata.is_dir(),
+        FileTest::Exists => true,
+        FileTest::Executable => metadata.permissions().mode() & 0o111 != 0,
+    }
+}
+
+/// A `rewrite` replacement: captures of a decoded path are escaped again where
+/// they land in arguments or in a redirect.
+fn put_replacement(
+    request: &mut Request,
+    replacement: &Template,
+    redirects: bool,
+    out: &mut Vec<u8>,
+) {
+    let was_escaped = {
+        let target = request.head.target();
+        target.contains(&b'%') || target.contains(&b'+')
+    };
+    let mut in_args = false;
+    for part in &replacement.parts {
+        match part {
+            Part::Literal(text) => {
+                in_args |= text.contains(&b'?');
+                out.extend_from_slice(text);
+            }
+            Part::Variable(Variable::Capture(group)) => {
+                let text = request
+                    .extras
+                    .captures
+                    .group(usize::from(*group))
+                    .unwrap_or_default();
+                if was_escaped && (in_args || redirects) {
+                    out.extend_from_slice(&http1::escape::escape_args(text));
+                } else {
+                    out.extend_from_slice(text);
+                }
+            }
+            Part::Variable(variable) => {
+                variable::write(request, variable, out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_are_decoded_up_to_their_query_string() {
+        for (target, wanted) in [
+            (
+                "http%3A%2F%2Fexample.com%2F%3Ffrom",
+                "http://example.com/?from",
+            ),
+            (
+                "http%3A%2F%2Fexample.com%0D%0Asplit",
+                "http://example.com%0D%0Asplit",
+            ),
+            ("/a%20b%25c%2fd?e%2ff", "/a%20b%25c/d?e%2ff"),
+            ("/a%3fb%3dc", "/a?b%3dc"),
+            ("/%", "/%"),
+            ("/%4", "/%4"),
+            ("/%zz%41", "/%zzA"),
+            ("/%C3%A4", "/%C3%A4"),
+        ] {
+            let decoded = decode_redirect(target.into());
+            assert_eq!(String::from_utf8(decoded).unwrap(), wanted, "{target}");
+        }
+    }
+}

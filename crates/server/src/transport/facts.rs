@@ -1,0 +1,57 @@
+//! What is known of a connection, whatever is spoken on it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+/// What is known of the connection that a request came on.
+#[derive(Debug)]
+pub struct ConnectionFacts {
+    /// Serial number: `$connection`.
+    pub serial: u64,
+    /// `None`: a unix socket.
+    pub peer: Option<SocketAddr>,
+    pub local: LocalAddress,
+    /// `http` or `https`.
+    pub scheme: &'static str,
+    /// Unix milliseconds.
+    pub accepted_at: u64,
+    pub proxy: Option<ProxyAddresses>,
+}
+
+/// The end of a connection that is ours.
+#[derive(Debug, Clone)]
+pub enum LocalAddress {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// What the PROXY protocol said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyAddresses {
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+    /// What version 2 says beyond addresses: type, length and value, repeated.
+    pub extras: Bytes,
+}
+
+impl ConnectionFacts {
+    /// The port that URLs of this scheme need not name.
+    pub fn usual_port(&self) -> u16 {
+        match self.scheme {
+            "https" => 443,
+            _ => 80,
+        }
+    }
+}
+
+impl LocalAddress {
+    /// `None`: a unix socket has none.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            LocalAddress::Tcp(address) => Some(address.port()),
+            LocalAddress::Unix(_) => None,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A fetch from an upstream: choose a server, send the request, read the response
+//! head, try the next server where `*_next_upstream` says so. What comes back
+//! is a head and a body that is read on demand; who reads it (one client, or
+//! the cache for everybody) is not decided here.
+//!
+//! ```text
+//! fetch ─ waiting_line ─► a server ─ attempt ─► response head, UpstreamBody
+//!   ▲                                   │
+//!   └────────── the next server ────────┘
+//! ```
+
+mod attempt;
+mod connecting;
+mod context;
+mod error;
+mod exchange;
+mod file_copy;
+mod hint_sender;
+mod outgoing_body;
+mod resend;
+mod spec;
+pub mod trace;
+mod upstream_body;
+mod upstream_request;
+mod waiting_line;
+
+use std::sync::Arc;
+
+use site::LogLevel;
+use upstream::{Outcome, PickKey, TriedSet};
+
+use crate::base::clock;
+use crate::base::request_body::RequestBody;
+use crate::upstreams::naming::Lookup;
+
+use attempt::attempt;
+use error::Failure;
+use resend::Resend;
+use waiting_line::{refused, wait_for_turn};
+
+pub use context::{FetchContext, FetchLog};
+pub use error::FetchError;
+pub use exchange::Event;
+pub use file_copy::FileCopy;
+pub use hint_sender::{HintFields, HintSender};
+pub use outgoing_body::{OutgoingBody, StreamedBody};
+pub use spec::FetchSpec;
+pub use trace::{Trace, Try};
+pub use upstream_body::{Fetched, Truncated, UpstreamBody};
+pub use upstream_request::{HttpRequest, MemcachedRequest, UpstreamRequest};
+
+/// Asks until there is a response to pass on or nobody is left to ask.
+pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
+    if let Some(lookup) = spec.lookup.take() {
+        Box::pin(look_up(spec, lookup)).await?;
+    }
+    let exchange = &spec.context.pass.exchange;
+    let (next, next_timeout) = (exchange.next_upstream, exchange.next_timeout);
+    let may_repeat = spec.may_repeat();
+    let max_tries = match exchange.next_tries {
+        0 => spec.group.tries(),
+        tries => tries.min(spec.group.tries()),
+    };
+    let started = clock::recent();
+    let mut tried = TriedSet::new();
+    let mut resend = Resend::allowed_by(spec);
+    let mut last = FetchError::NoLiveUpstreams;
+    for tries in 1.. {
+        let queued_at = clock::recent();
+        let key = PickKey {
+            client_addr: spec.client,
+            hash_key: spec.hash_key.as_deref(),
+            // `keepalive ... local` keeps to the location, whose pass this is.
+            location: Arc::as_ptr(&spec.context.pass).addr() as u64,
+            security: 0,
+            local: spec.local,
+        };
+        let lease = match wait_for_turn(spec, key, &tried, queued_at).await {
+            Ok(lease) => lease,
+            Err(error) => return Err(refused(spec, error, last)),
+        };
+        let queued = clock::recent().saturating_sub(queued_at);
+        let server = lease.server();
+        let failure = match attempt(spec, lease, queued, &mut resend).await {
+            Ok(mut fetched) => {
+                let failed = next.has_status(fetched.status);
+                let may_go_on = tries < max_tries && spec.streaming.is_none();
+                if !failed || !may_go_on || !may_repeat {
+                    fetched.body.take_at_hand();
+                    return Ok(fetched);
+                }
+                // What is not there, or not allowed, is no fault of the server's.
+                let outcome = match fetched.status {
+                    403 | 404 => Outcome::Neutral,
+                    _ => Outcome::Failure,
+                };
+                let status = fetched.status;
+                fetched.body.give_up(outcome);
+                Failure {
+                    error: FetchError::Status(status),
+                    sent: true,
+                    retry_own: false,
+                    is_named: true,
+                }
+            }
+            Err(failure) => failure,
+        };
+        last = failure.error;
+        if spec.own_pool && failure.retry_own && resend.take() {
+            continue;
+        }
+        let named = failure.is_named
+            || match failure.error {
+                FetchError::Error => next.error,
+                FetchError::Timeout => next.timeout,
+                FetchError::InvalidHeader => next.invalid_header,
+                _ => false,
+            };
+        let repeatable = !failure.sent || may_repeat;
+        let in_time = next_timeout.is_zero()
+            || clock::recent().saturating_sub(started)
+                < u64::try_from(next_timeout.as_millis()).unwrap_or(u64::MAX);
+        let body_is_there = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed);
+        if !(named && repeatable && in_time && body_is_there && tries < max_tries) {
+            break;
+        }
+        tried.insert(server);
+    }
+    Err(last)
+}
+
+/// Finds the servers of a group that a variable named.
+async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
+    let Err(error) = lookup.fill(&spec.group).await else {
+        return Ok(());
+    };
+    let (context, name) = (&spec.context, spec.group.name());
+    context
+        .log
+        .write(LogLevel::Error, Some(name), format_args!("{error}"));
+    // A try without an address: none was found.
+    context.trace.lock().tries.push(Try {
+        status: Some(502),
+        ..Try::default()
+    });
+    Err(FetchError::NoLiveUpstreams)
+}

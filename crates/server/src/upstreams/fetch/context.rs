@@ -1,0 +1,32 @@
+//! What a fetch and the body that it leads to have in common: the settings they go by, where
+//! their course is noted, and where lines about it are written.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use site::{LogLevel, Pass};
+use upstream::Group;
+
+use super::trace::Trace;
+
+/// Where lines about a fetch go. Whoever begins the fetch knows the request and the logs.
+pub trait FetchLog: Send + Sync {
+    /// Writes a line about the request, and about the upstream at an address where one is given.
+    fn write(&self, level: LogLevel, upstream: Option<&str>, message: fmt::Arguments<'_>);
+
+    /// All workers of a PHP pool of our own have been busy for long, and the request waits.
+    fn pool_is_busy(&self, group: &Group);
+
+    /// A request that nobody waits for was not sent, because the servers are busy.
+    fn left_out(&self, group: &Group);
+}
+
+/// What a fetch and the body that it leads to have in common.
+pub struct FetchContext {
+    pub pass: Arc<Pass>,
+    pub trace: Arc<Mutex<Trace>>,
+    /// Some value may read the fields of the response head (`$upstream_http_*`).
+    pub keeps_fields: bool,
+    pub log: Box<dyn FetchLog>,
+}

@@ -1,0 +1,87 @@
+//! Why a fetch came to no response, and how operating-system errors are shown in
+//! log lines.
+
+use std::io;
+
+use crate::base::request_body::ClientFault;
+
+/// Why there is no response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchError {
+    /// Could not be reached, or closed the connection.
+    Error,
+    Timeout,
+    InvalidHeader,
+    /// All servers are down or full.
+    NoLiveUpstreams,
+    /// The queue is full or the wait in it too long.
+    Overloaded,
+    /// Nobody waits for it, and the servers are busy: it was not sent.
+    LeftOut,
+    /// The last of several answered with a status that `*_next_upstream` names.
+    Status(u16),
+    /// The address that connections are to come from cannot be had.
+    Local,
+    /// The client's body was at fault; it gets this status.
+    Client(u16),
+}
+
+impl FetchError {
+    pub fn status(self) -> u16 {
+        match self {
+            FetchError::Error | FetchError::InvalidHeader | FetchError::NoLiveUpstreams => 502,
+            FetchError::Timeout => 504,
+            FetchError::Local => 500,
+            FetchError::Overloaded | FetchError::LeftOut => 503,
+            FetchError::Status(status) | FetchError::Client(status) => status,
+        }
+    }
+}
+
+/// One server did not give a response.
+pub(super) struct Failure {
+    pub error: FetchError,
+    /// The request may have reached it.
+    pub sent: bool,
+    /// Worth asking the same pool of our own again, where that is allowed: its master may
+    /// have been restarted.
+    pub retry_own: bool,
+    /// `*_next_upstream` named this very failure.
+    pub is_named: bool,
+}
+
+impl Failure {
+    pub fn new(error: FetchError, sent: bool) -> Failure {
+        Failure {
+            error,
+            sent,
+            retry_own: false,
+            is_named: false,
+        }
+    }
+}
+
+/// Shows an I/O error as nginx does: `111: Connection refused`.
+pub(super) struct Os<'a>(pub &'a io::Error);
+
+impl std::fmt::Display for Os<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = self.0.to_string();
+        let text = text.split(" (os error").next().unwrap_or(&text);
+        match self.0.raw_os_error() {
+            Some(code) => write!(f, "{code}: {text}"),
+            None if self.0.kind() == io::ErrorKind::TimedOut => {
+                f.write_str("110: Connection timed out")
+            }
+            None => f.write_str(text),
+        }
+    }
+}
+
+/// The status that a client gets whose body could not be handed on.
+pub(super) fn client_status(error: &io::Error) -> u16 {
+    error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<ClientFault>())
+        .map_or(400, |fault| fault.0.status())
+}

@@ -1,0 +1,335 @@
+//! One request and its response, whatever is spoken: the events and errors of
+//! FastCGI and HTTP under one name each. What differs is said by the protocol's
+//! own crate; what a fetch does about it is the same.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use upstream::Stream;
+
+use super::outgoing_body::OutgoingBody;
+use super::upstream_request::{MemcachedRequest, UpstreamRequest};
+use crate::base::clock;
+use crate::base::deadline::Deadline;
+
+impl UpstreamRequest {
+    /// Sends it over `stream`; `is_reused`: which was idle, and silent, until now.
+    pub fn start(
+        &self,
+        stream: Stream,
+        is_reused: bool,
+        head_request: bool,
+        head_limit_bytes: usize,
+        body: OutgoingBody,
+    ) -> Exchange {
+        match self {
+            UpstreamRequest::FastCgi { params, keep_conn } => {
+                let spec = fastcgi::RequestSpec {
+                    params: params.clone(),
+                    keep_conn: *keep_conn,
+                    head_request,
+                    head_limit_bytes,
+                };
+                Exchange::FastCgi(Box::new(fastcgi::Exchange::start(stream, spec, body)))
+            }
+            UpstreamRequest::Http(request) => {
+                let spec = http_client::RequestSpec {
+                    head: request.head.clone(),
+                    body: request.framing,
+                    head_request,
+                    keep_alive: request.keep_alive,
+                    allow_upgrade: request.allow_upgrade,
+                    head_limit_bytes,
+                    known_silent: is_reused,
+                };
+                let exchange = http_client::Exchange::start(stream, spec, body);
+                Exchange::Http(Box::new(exchange))
+            }
+            UpstreamRequest::Memcached(request) => {
+                let spec = memcached::RequestSpec {
+                    key: request.key.clone(),
+                    head_limit_bytes,
+                };
+                let exchange = memcached::Exchange::start(stream, spec, memcached::NoBody);
+                Exchange::Memcached(Box::new(exchange), request.clone())
+            }
+        }
+    }
+}
+
+/// A request under way.
+pub enum Exchange {
+    FastCgi(Box<fastcgi::Exchange<Stream, OutgoingBody>>),
+    Http(Box<http_client::Exchange<Stream, OutgoingBody>>),
+    Memcached(Box<memcached::Exchange<Stream>>, MemcachedRequest),
+}
+
+/// What happens in a response, in order.
+pub enum Event {
+    /// An interim response such as 103.
+    Interim(Head),
+    Head(Head),
+    Data(Bytes),
+    /// What a script wrote to its error stream.
+    Stderr(Bytes),
+    Trailers(Vec<(Bytes, Bytes)>),
+    /// The response is complete; what came beyond it, for the log.
+    End(Option<ExcessData>),
+}
+
+/// How an upstream sent more than its response, in its protocol's own terms.
+pub enum ExcessData {
+    FastCgi(fastcgi::Surplus),
+    Http(http_client::Surplus),
+}
+
+pub struct Head {
+    pub status: u16,
+    pub reason: Bytes,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub content_length: Option<u64>,
+    /// The connection is a tunnel from here on.
+    pub is_upgrade: bool,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Error {
+    FastCgi(fastcgi::Error),
+    Http(http_client::Error),
+    Memcached(memcached::Error),
+}
+
+impl Exchange {
+    /// The next event; `None` once nothing follows. Cancel-safe.
+    pub async fn next(&mut self) -> Result<Option<Event>, Error> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The next event, where it needs no waiting.
+    pub fn next_at_hand(&mut self) -> Option<Result<Option<Event>, Error>> {
+        match self.poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        }
+    }
+
+    /// The next event; `None` when nothing moved either way for as long as `limit`
+    /// says at that point. Cancel-safe.
+    pub async fn next_within(
+        &mut self,
+        deadline: &Mutex<Deadline>,
+        limit: impl Fn(&Exchange) -> Duration,
+    ) -> Option<Result<Option<Event>, Error>> {
+        let mut waiting_since = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(event) = self.poll_next(cx) {
+                return Poll::Ready(Some(event));
+            }
+            let moved = (self.sent_bytes(), self.received_bytes());
+            let mut deadline = deadline.lock();
+            if waiting_since.replace(moved) != Some(moved) {
+                deadline.until(clock::recent_instant() + limit(self));
+            }
+            deadline.poll(cx).map(|()| None)
+        })
+        .await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Event>, Error>> {
+        match self {
+            Exchange::FastCgi(exchange) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(from_fastcgi))
+                .map_err(Error::FastCgi),
+            Exchange::Http(exchange) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(from_http))
+                .map_err(Error::Http),
+            Exchange::Memcached(exchange, request) => exchange
+                .poll_next(cx)
+                .map_ok(|event| event.map(|event| from_memcached(event, request)))
+                .map_err(Error::Memcached),
+        }
+    }
+
+    pub fn is_request_sent(&self) -> bool {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.is_request_sent(),
+            Exchange::Http(exchange) => exchange.is_request_sent(),
+            Exchange::Memcached(exchange, _) => exchange.is_request_sent(),
+        }
+    }
+
+    pub fn has_whole_length(&self) -> bool {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.has_whole_length(),
+            Exchange::Http(exchange) => exchange.has_whole_length(),
+            Exchange::Memcached(exchange, _) => exchange.has_whole_length(),
+        }
+    }
+
+    pub fn sent_bytes(&self) -> u64 {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.sent_bytes(),
+            Exchange::Http(exchange) => exchange.sent_bytes(),
+            Exchange::Memcached(exchange, _) => exchange.sent_bytes(),
+        }
+    }
+
+    pub fn received_bytes(&self) -> u64 {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.received_bytes(),
+            Exchange::Http(exchange) => exchange.received_bytes(),
+            Exchange::Memcached(exchange, _) => exchange.received_bytes(),
+        }
+    }
+
+    /// The connection for the next request, if the exchange left it clean.
+    pub fn into_stream(self) -> Option<Stream> {
+        match self {
+            Exchange::FastCgi(exchange) => exchange.into_stream(),
+            Exchange::Http(exchange) => exchange.into_stream(),
+            Exchange::Memcached(exchange, _) => exchange.into_stream(),
+        }
+    }
+
+    /// The connection and what was read ahead, after the head of an upgrade.
+    pub fn into_tunnel(self) -> Option<(Stream, Bytes)> {
+        match self {
+            Exchange::FastCgi(_) | Exchange::Memcached(..) => None,
+            Exchange::Http(exchange) => exchange.into_tunnel(),
+        }
+    }
+}
+
+fn from_fastcgi(event: fastcgi::Event) -> Event {
+    match event {
+        fastcgi::Event::Head(head) => Event::Head(Head {
+            status: head.status,
+            reason: head.reason,
+            fields: head.fields,
+            content_length: head.content_length,
+            is_upgrade: false,
+        }),
+        fastcgi::Event::Data(bytes) => Event::Data(bytes),
+        fastcgi::Event::Stderr(text) => Event::Stderr(text),
+        fastcgi::Event::End { surplus, .. } => Event::End(surplus.map(ExcessData::FastCgi)),
+    }
+}
+
+fn from_memcached(event: memcached::Event, request: &MemcachedRequest) -> Event {
+    match event {
+        memcached::Event::Head(head) => Event::Head(of_value(head, request)),
+        memcached::Event::Data(bytes) => Event::Data(bytes),
+        memcached::Event::End { .. } => Event::End(None),
+    }
+}
+
+/// A value as a response: 404 where there is none.
+fn of_value(head: memcached::ResponseHead, request: &MemcachedRequest) -> Head {
+    let mut fields = Vec::new();
+    let (status, length) = match head {
+        memcached::ResponseHead::NotFound => (404, 0),
+        memcached::ResponseHead::Found {
+            flags,
+            length_bytes,
+        } => {
+            fields.push(("Content-Type".into(), request.content_type.clone()));
+            if flags & request.gzip_flags != 0 {
+                fields.push(("Content-Encoding".into(), "gzip".into()));
+            }
+            (200, length_bytes)
+        }
+    };
+    Head {
+        status,
+        reason: Bytes::new(),
+        fields,
+        content_length: Some(length),
+        is_upgrade: false,
+    }
+}
+
+fn from_http(event: http_client::Event) -> Event {
+    match event {
+        http_client::Event::Interim(head) => Event::Interim(head.into()),
+        http_client::Event::Head(head) => Event::Head(head.into()),
+        http_client::Event::Data(bytes) => Event::Data(bytes),
+        http_client::Event::Trailers(trailers) => Event::Trailers(trailers),
+        http_client::Event::End { surplus, .. } => Event::End(surplus.map(ExcessData::Http)),
+    }
+}
+
+impl std::fmt::Display for ExcessData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ExcessData::FastCgi(excess) => excess.fmt(f),
+            ExcessData::Http(excess) => excess.fmt(f),
+        }
+    }
+}
+
+impl From<http_client::ResponseHead> for Head {
+    fn from(head: http_client::ResponseHead) -> Head {
+        Head {
+            status: head.status,
+            reason: head.reason,
+            fields: head.fields,
+            content_length: head.content_length,
+            is_upgrade: head.is_upgrade,
+        }
+    }
+}
+
+impl Error {
+    /// Nothing of a response had arrived.
+    pub fn before_first_byte(&self) -> bool {
+        match self {
+            Error::FastCgi(error) => error.before_first_byte(),
+            Error::Http(error) => error.before_first_byte(),
+            Error::Memcached(error) => error.before_first_byte(),
+        }
+    }
+
+    /// What came on a reused connection belongs to the response before.
+    pub fn is_leftover(&self) -> bool {
+        matches!(self, Error::Http(error) if error.is_leftover())
+    }
+
+    /// What came is no response head.
+    pub fn is_invalid_head(&self) -> bool {
+        match self {
+            Error::FastCgi(error) => matches!(
+                error,
+                fastcgi::Error::Malformed(_)
+                    | fastcgi::Error::InvalidHead(_)
+                    | fastcgi::Error::HeadTooLarge { .. }
+            ),
+            Error::Http(error) => error.is_invalid_head(),
+            Error::Memcached(error) => error.is_invalid_response(),
+        }
+    }
+
+    /// The request's body could not be had.
+    pub fn of_request_body(&self) -> Option<&std::io::Error> {
+        match self {
+            Error::FastCgi(fastcgi::Error::RequestBody(error))
+            | Error::Http(http_client::Error::RequestBody(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::FastCgi(error) => error.fmt(f),
+            Error::Http(error) => error.fmt(f),
+            Error::Memcached(error) => error.fmt(f),
+        }
+    }
+}

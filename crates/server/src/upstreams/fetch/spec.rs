@@ -1,0 +1,55 @@
+//! What a fetch needs to know of its request.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http_cache::Progress;
+use upstream::{Class, Group, LocalEnd};
+
+use super::context::FetchContext;
+use super::hint_sender::HintSender;
+use super::outgoing_body::StreamedBody;
+use super::upstream_request::UpstreamRequest;
+use crate::base::deadline::SharedDeadline;
+use crate::base::request_body::RequestBody;
+use crate::upstreams::naming::Lookup;
+
+/// Everything that a fetch needs of its request; owns what it holds, so that
+/// it outlives the client.
+pub struct FetchSpec {
+    pub context: Arc<FetchContext>,
+    pub group: Arc<Group>,
+    /// The group has no servers before its name is looked up.
+    pub lookup: Option<Lookup>,
+    pub request: UpstreamRequest,
+    pub is_head: bool,
+    pub is_idempotent: bool,
+    pub body: RequestBody,
+    /// The body while it arrives; then there is only one try.
+    pub streaming: Option<StreamedBody>,
+    pub hash_key: Option<Vec<u8>>,
+    /// Who waits for it.
+    pub class: Class,
+    /// Encrypted, with a server of this name.
+    pub tls: Option<(tls_client::Connector, String)>,
+    pub client: Option<IpAddr>,
+    /// `*_bind`, `*_socket_keepalive`
+    pub local: LocalEnd,
+    /// The timer of whoever waits.
+    pub deadline: SharedDeadline,
+    /// The group's servers are PHP pools of our own, restarted when they die.
+    pub own_pool: bool,
+    /// `*_limit_rate`: bytes of the response read in a second; 0: no limit.
+    pub rate: u64,
+    /// Where an upstream's 103s go; without it they are dropped.
+    pub hints: Option<HintSender>,
+    /// Others wait for this fetch, and are told when its turn has come.
+    pub progress: Option<Progress>,
+}
+
+impl FetchSpec {
+    /// May the request be sent again once a server may have begun with it?
+    pub(super) fn may_repeat(&self) -> bool {
+        self.is_idempotent || self.context.pass.exchange.next_non_idempotent
+    }
+}

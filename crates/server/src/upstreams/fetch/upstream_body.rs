@@ -1,0 +1,405 @@
+//! A response body that is still at the upstream: read on demand, to the rate
+//! that `*_limit_rate` lets through; whoever reads it to its end leaves a
+//! connection that may serve again.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use site::LogLevel;
+use upstream::{Lease, Outcome, Stream};
+
+use super::context::FetchContext;
+use super::error::Os;
+use super::exchange::{Error, Event, Exchange};
+use super::file_copy::FileCopy;
+use super::spec::FetchSpec;
+use crate::base::clock;
+use crate::base::deadline::SharedDeadline;
+
+/// A response head and the body behind it.
+pub struct Fetched {
+    pub status: u16,
+    pub reason: Bytes,
+    pub fields: Vec<(Bytes, Bytes)>,
+    pub content_length: Option<u64>,
+    /// The connection is a tunnel from here on.
+    pub is_upgrade: bool,
+    pub body: Box<UpstreamBody>,
+}
+
+/// A response body that is still at the upstream. Dropping it aborts, unless it
+/// is being kept as a file: then the rest is read all the same.
+pub struct UpstreamBody {
+    pub(super) exchange: Option<Exchange>,
+    pub(super) lease: Option<Lease>,
+    requests: u32,
+    born: u64,
+    pub(super) context: Arc<FetchContext>,
+    pub(super) deadline: SharedDeadline,
+    address: Arc<str>,
+    received: u64,
+    ended: bool,
+    /// All of the body, where it came together with the head.
+    at_hand: Option<Bytes>,
+    trailers: Vec<(Bytes, Bytes)>,
+    /// Bytes read in a second; 0: no limit.
+    rate: u64,
+    /// When the first bytes were read at that rate.
+    reading_since: Option<tokio::time::Instant>,
+    file_copy: Option<Box<FileCopy>>,
+    /// There was more than the response's framing says.
+    has_excess_data: bool,
+    /// Whoever the response was for is gone.
+    has_no_reader: bool,
+}
+
+/// The body ended before it was complete.
+#[derive(Debug)]
+pub struct Truncated;
+
+impl UpstreamBody {
+    /// `requests` and `born` are the connection's, for when it is kept.
+    pub(super) fn new(
+        exchange: Exchange,
+        lease: Lease,
+        (requests, born): (u32, u64),
+        spec: &FetchSpec,
+    ) -> UpstreamBody {
+        UpstreamBody {
+            exchange: Some(exchange),
+            address: lease.address().clone(),
+            lease: Some(lease),
+            requests,
+            born,
+            context: spec.context.clone(),
+            deadline: spec.deadline.clone(),
+            received: 0,
+            ended: false,
+            at_hand: None,
+            trailers: Vec::new(),
+            rate: spec.rate,
+            reading_since: None,
+            file_copy: None,
+            has_excess_data: false,
+            has_no_reader: false,
+        }
+    }
+
+    /// The next bytes; `None` when the response is complete.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+        if self.ended {
+            return Ok(self.at_hand.take());
+        }
+        if self.rate > 0 {
+            self.keep_to_rate().await;
+        }
+        loop {
+            let Some(exchange) = &mut self.exchange else {
+                return Err(Truncated);
+            };
+            let limit = self.context.pass.exchange.read_timeout;
+            let awaited = exchange.next_within(&self.deadline, |_| limit).await;
+            if let Some(given) = self.give(awaited) {
+                return given;
+            }
+        }
+    }
+
+    /// What an event, or having waited in vain, means for whoever reads; `None`:
+    /// nothing yet.
+    fn give(
+        &mut self,
+        awaited: Option<Result<Option<Event>, Error>>,
+    ) -> Option<Result<Option<Bytes>, Truncated>> {
+        match awaited {
+            Some(Ok(Some(Event::Data(bytes)))) => {
+                self.received += bytes.len() as u64;
+                self.copy(&bytes);
+                return Some(Ok(Some(bytes)));
+            }
+            Some(Ok(Some(Event::Stderr(text)))) => {
+                self.log_stderr(&text, "reading upstream");
+                return None;
+            }
+            Some(Ok(Some(Event::Trailers(trailers)))) => {
+                self.context.trace.lock().keep_trailers(&trailers);
+                self.trailers = trailers;
+                return None;
+            }
+            Some(Ok(Some(Event::Head(_) | Event::Interim(_)))) => return None,
+            Some(Ok(end @ (Some(Event::End(_)) | None))) => {
+                if let Some(Event::End(Some(excess))) = end {
+                    self.report(LogLevel::Warn, format_args!("{excess}"));
+                    self.has_excess_data = true;
+                }
+                self.end();
+                self.end_copy();
+                return Some(Ok(None));
+            }
+            Some(Err(error)) => self.report(
+                LogLevel::Error,
+                format_args!("{error} while reading upstream"),
+            ),
+            None => self.report(
+                LogLevel::Error,
+                format_args!(
+                    "upstream timed out (110: Connection timed out) while reading upstream"
+                ),
+            ),
+        }
+        self.abandon(Outcome::Failure, None);
+        Some(Err(Truncated))
+    }
+
+    /// Keeps the response as a file as well. Nothing of its body was handed
+    /// out before.
+    pub fn copy_to(&mut self, file_copy: FileCopy) {
+        self.file_copy = Some(Box::new(file_copy));
+        if let Some(bytes) = self.at_hand.clone() {
+            self.copy(&bytes);
+        }
+        if self.ended {
+            self.end_copy();
+        }
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        let Some(file_copy) = &mut self.file_copy else {
+            return;
+        };
+        if let Err(error) = file_copy.push(bytes) {
+            let path = file_copy.path().to_owned();
+            self.file_copy = None;
+            self.report_copy(&path, &error);
+        }
+    }
+
+    /// The response is over: it is kept, unless more came than its framing says.
+    fn end_copy(&mut self) {
+        let Some(file_copy) = self.file_copy.take().filter(|_| !self.has_excess_data) else {
+            return;
+        };
+        let path = file_copy.path().to_owned();
+        if let Err(error) = file_copy.finish() {
+            self.report_copy(&path, &error);
+        }
+    }
+
+    /// The disk takes no more of a response that its client reads slowly.
+    pub fn report_full_disk(&self, folder: &Path, error: &io::Error) {
+        let (folder, error) = (folder.display(), Os(error));
+        self.report(
+            LogLevel::Crit,
+            format_args!(
+                "a temporary file in \"{folder}\" cannot be written ({error}), so the upstream has \
+                 to wait for the client, while reading upstream"
+            ),
+        );
+    }
+
+    fn report_copy(&self, path: &Path, error: &io::Error) {
+        let (path, error) = (path.display(), Os(error));
+        self.report(
+            LogLevel::Crit,
+            format_args!("\"{path}\" could not be stored ({error}) while reading upstream"),
+        );
+    }
+
+    /// Nobody reads on, but the response is being kept as a file: a body that
+    /// takes over the exchange.
+    fn rest_to_copy(&mut self) -> Option<UpstreamBody> {
+        if self.has_no_reader || self.exchange.is_none() {
+            return None;
+        }
+        Some(UpstreamBody {
+            file_copy: Some(self.file_copy.take()?),
+            exchange: self.exchange.take(),
+            lease: self.lease.take(),
+            has_no_reader: true,
+            context: self.context.clone(),
+            // The client's connection, whose timer this was, goes on without it.
+            deadline: SharedDeadline::default(),
+            address: self.address.clone(),
+            at_hand: None,
+            trailers: Vec::new(),
+            ..*self
+        })
+    }
+
+    /// A body that came together with its head is taken off the connection, which
+    /// may serve the next request at once. Likewise where there is none. (Not with
+    /// FastCGI: a script may still be at work behind its length.)
+    pub(super) fn take_at_hand(&mut self) {
+        let is_here = match &self.exchange {
+            Some(Exchange::Http(exchange)) => exchange.is_whole_body_here(),
+            _ => false,
+        };
+        if !is_here {
+            return;
+        }
+        let mut at_hand = None;
+        // The bytes, if there are any, and the end. What would be wrong with that
+        // shows again when it is read.
+        for _ in 0..2 {
+            let event = self.exchange.as_mut().and_then(Exchange::next_at_hand);
+            match event.and_then(|event| self.give(Some(event))) {
+                Some(Ok(Some(bytes))) => at_hand = Some(bytes),
+                _ => break,
+            }
+        }
+        self.at_hand = at_hand;
+    }
+
+    /// All of a body of `length` bytes, where the upstream has nothing to do with it
+    /// any more.
+    pub fn at_hand(&self, length: u64) -> Option<&[Bytes]> {
+        let bytes = self.at_hand.as_slice();
+        let is_all = bytes.iter().map(|bytes| bytes.len() as u64).sum::<u64>() == length;
+        (self.ended && is_all).then_some(bytes)
+    }
+
+    /// Waits while more was read than `*_limit_rate` lets through; the second
+    /// that has begun counts as a whole one.
+    async fn keep_to_rate(&mut self) {
+        let since = *self
+            .reading_since
+            .get_or_insert_with(tokio::time::Instant::now);
+        let earned_at = self.received.saturating_mul(1000) / self.rate;
+        let wait_until = since + Duration::from_millis(earned_at.saturating_sub(1000));
+        tokio::time::sleep_until(wait_until).await;
+    }
+
+    /// All bytes that were promised are there, though PHP may still be at work.
+    pub fn has_whole_length(&self) -> bool {
+        self.ended
+            || self
+                .exchange
+                .as_ref()
+                .is_some_and(Exchange::has_whole_length)
+    }
+
+    /// The upstream sent more than its response says that it is; known once `next`
+    /// gave `None`.
+    pub fn has_excess_data(&self) -> bool {
+        self.has_excess_data
+    }
+
+    /// `*_limit_rate`, in bytes per second; 0: no limit.
+    pub fn set_rate(&mut self, rate: u64) {
+        self.rate = rate;
+    }
+
+    pub fn settings(&self) -> &site::Exchange {
+        &self.context.pass.exchange
+    }
+
+    /// Fields that followed the body and go on to the client
+    /// (`proxy_pass_trailers`); known once `next` gave `None`.
+    pub fn trailers(&self) -> &[(Bytes, Bytes)] {
+        match self.context.pass.proxy() {
+            Some(proxy) if proxy.pass_trailers => &self.trailers,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
+        self.context.log.write(level, Some(&self.address), message);
+    }
+
+    pub(super) fn log_stderr(&self, text: &[u8], doing: &str) {
+        let text = String::from_utf8_lossy(text.trim_ascii_end());
+        self.report(
+            LogLevel::Error,
+            format_args!("FastCGI sent in stderr: \"{text}\" while {doing}"),
+        );
+    }
+
+    /// The response is complete: the connection may serve the next request.
+    fn end(&mut self) {
+        self.ended = true;
+        self.finish_trace(None);
+        let now = clock::recent();
+        let Some(mut lease) = self.lease.take() else {
+            return;
+        };
+        if let Some(stream) = self.exchange.take().and_then(Exchange::into_stream) {
+            let connection = upstream::Connection {
+                stream,
+                requests: self.requests,
+                born: self.born,
+            };
+            lease.keep(connection, now);
+        }
+        lease.report(Outcome::Success, now);
+    }
+
+    pub(super) fn abandon(&mut self, outcome: Outcome, status: Option<u16>) {
+        self.finish_trace(status);
+        self.exchange = None;
+        if let Some(lease) = self.lease.take() {
+            lease.report(outcome, clock::recent());
+        }
+    }
+
+    /// The connection and what was read ahead of it, after an upgrade.
+    pub fn into_tunnel(mut self) -> Option<(Stream, Bytes, TunnelEnd)> {
+        let (stream, received) = self.exchange.take().and_then(Exchange::into_tunnel)?;
+        let end = TunnelEnd {
+            lease: self.lease.take(),
+            context: self.context.clone(),
+        };
+        Some((stream, received, end))
+    }
+
+    /// Ends the exchange in favour of another server.
+    pub fn give_up(mut self, outcome: Outcome) {
+        self.abandon(outcome, None);
+    }
+
+    fn finish_trace(&self, status: Option<u16>) {
+        let mut trace = self.context.trace.lock();
+        if let Some(exchange) = &self.exchange {
+            trace.count(
+                exchange.sent_bytes(),
+                exchange.received_bytes(),
+                self.received,
+            );
+        }
+        trace.end_try(status);
+    }
+}
+
+impl Drop for UpstreamBody {
+    fn drop(&mut self) {
+        if let Some(mut rest) = self.rest_to_copy() {
+            // Outside of a worker the future is dropped, and the copy with it.
+            if let Ok(worker) = tokio::runtime::Handle::try_current() {
+                worker.spawn(async move { while let Ok(Some(_)) = rest.next().await {} });
+            }
+        } else if self.lease.is_some() {
+            self.abandon(Outcome::Neutral, None);
+        }
+    }
+}
+
+/// What a tunnel holds until it ends: the lease lasts as long.
+pub struct TunnelEnd {
+    lease: Option<Lease>,
+    context: Arc<FetchContext>,
+}
+
+impl TunnelEnd {
+    /// Both sides are done; so many bytes went each way.
+    pub fn note(self, sent: u64, received: u64) {
+        let mut trace = self.context.trace.lock();
+        trace.count(sent, received, received);
+        trace.end_try(None);
+        drop(trace);
+        if let Some(lease) = self.lease {
+            lease.report(Outcome::Success, clock::now());
+        }
+    }
+}

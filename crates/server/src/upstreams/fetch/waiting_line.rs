@@ -1,0 +1,113 @@
+//! A request's turn at the servers of its group. Where all are busy it waits in line,
+//! and those who wait for its response are told so.
+
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use http_cache::{Millis, Progress};
+use site::LogLevel;
+use tokio::time::timeout;
+use upstream::{AcquireError, Admission, Class, Lease, PickKey, Ticket, TriedSet};
+
+use super::error::FetchError;
+use super::spec::FetchSpec;
+use super::trace::Try;
+use crate::base::clock;
+
+/// A server for the request, once it is its turn.
+pub(super) async fn wait_for_turn(
+    spec: &FetchSpec,
+    key: PickKey<'_>,
+    tried: &TriedSet,
+    now: u64,
+) -> Result<Lease, AcquireError> {
+    let turn = pin!(take_turn(spec, key, tried, now));
+    report_long_wait(spec, turn).await
+}
+
+/// A request that waits longer than this for a worker of an own pool is worth a line.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
+
+/// Says so when all workers of an own pool are busy for long.
+async fn report_long_wait<T>(spec: &FetchSpec, mut turn: Pin<&mut impl Future<Output = T>>) -> T {
+    if spec.own_pool {
+        match timeout(BUSY_AFTER, turn.as_mut()).await {
+            Ok(taken) => return taken,
+            Err(_) => spec.context.log.pool_is_busy(&spec.group),
+        }
+    }
+    turn.await
+}
+
+/// Waits for the request's turn, and tells those who wait for its response
+/// where it has to stand in line.
+async fn take_turn(
+    spec: &FetchSpec,
+    key: PickKey<'_>,
+    tried: &TriedSet,
+    now: u64,
+) -> Result<Lease, AcquireError> {
+    let progress = spec.progress.as_ref();
+    let is_awaited = progress.is_some_and(Progress::is_awaited);
+    let class = match spec.class.is_background() && is_awaited {
+        true => Class::StaleVisitor,
+        false => spec.class,
+    };
+    let ticket = match spec.group.enter(key, tried, class, now)? {
+        Admission::Granted(lease) => return Ok(lease),
+        Admission::InLine(ticket) => ticket,
+    };
+    // Whoever waits pays for a future of its own.
+    Box::pin(wait_in_line(ticket, progress)).await
+}
+
+async fn wait_in_line(
+    mut ticket: Ticket,
+    progress: Option<&Progress>,
+) -> Result<Lease, AcquireError> {
+    let Some(progress) = progress else {
+        return ticket.wait().await;
+    };
+    progress.in_line();
+    let granted = tokio::select! {
+        biased;
+        granted = ticket.wait() => Some(granted),
+        () = progress.awaited() => None,
+    };
+    let granted = match granted {
+        Some(granted) => granted,
+        None => {
+            ticket.raise();
+            ticket.wait().await
+        }
+    };
+    progress.under_way(Millis(clock::now()));
+    granted
+}
+
+/// There is no server for the request: `last` is how the one before failed.
+pub(super) fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchError {
+    match error {
+        AcquireError::Exhausted => return last,
+        AcquireError::LeftOut => {
+            spec.context.log.left_out(&spec.group);
+            return FetchError::LeftOut;
+        }
+        _ => {}
+    }
+    spec.context.log.write(
+        LogLevel::Error,
+        Some(spec.group.name()),
+        format_args!("{error} while connecting to upstream"),
+    );
+    spec.context.trace.lock().tries.push(Try {
+        address: spec.group.name().into(),
+        status: Some(if error.is_overload() { 503 } else { 502 }),
+        ..Try::default()
+    });
+    if error.is_overload() {
+        FetchError::Overloaded
+    } else {
+        FetchError::NoLiveUpstreams
+    }
+}

@@ -1,0 +1,5 @@
+//! Upstreams: found by name, watched, asked.
+
+pub mod fetch;
+pub mod health;
+pub mod naming;

@@ -1,0 +1,75 @@
+//! A whole configuration as one value: the process, and the `http` block with its servers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::builtin::Builtin;
+use super::cache::CacheZone;
+use super::health::{HealthCheck, MatchRules};
+use super::ids::SlotId;
+use super::limits::{LimitConnZone, LimitReqZone};
+use super::listener::{Listener, Server};
+use super::log::LogFormat;
+use super::maps::{Geo, Map, SplitClients};
+use super::pass::TlsSettings;
+use super::process::Process;
+use super::resolver::ResolverSettings;
+use super::settings::CharsetMap;
+use super::template::Variable;
+use super::upstream::UpstreamGroup;
+
+/// A whole configuration, ready to be served.
+#[derive(Debug)]
+pub struct Site {
+    pub process: Process,
+    pub http: Http,
+}
+
+/// The `http` block: what servers share, and the servers.
+#[derive(Debug, Default)]
+pub struct Http {
+    /// One for each distinct address that some server listens on.
+    pub listeners: Vec<Listener>,
+    pub servers: Vec<Server>,
+    pub maps: Vec<Map>,
+    pub geos: Vec<Geo>,
+    pub split_clients: Vec<SplitClients>,
+    pub charset_maps: Vec<CharsetMap>,
+    /// Names of the request's writable variables: `set` and named captures.
+    /// A request carries one slot for each.
+    pub slots: Vec<String>,
+    /// Those that `set` writes. They are empty, not missing, until it writes them.
+    pub slots_of_set: HashSet<SlotId>,
+    /// What `map`, `geo` and `split_clients` define, by name.
+    pub made_variables: HashMap<String, Variable>,
+    /// `upstream` blocks first, then one implicit group for each address that
+    /// a `*_pass` names literally.
+    pub groups: Vec<UpstreamGroup>,
+    /// Settings of TLS connections to upstreams, without duplicates.
+    pub tls: Vec<TlsSettings>,
+    /// One for each `resolver` line that something refers to.
+    pub resolvers: Vec<ResolverSettings>,
+    pub health_checks: Vec<HealthCheck>,
+    /// `match` blocks.
+    pub matches: Vec<MatchRules>,
+    pub cache_zones: Vec<CacheZone>,
+    pub limit_req_zones: Vec<LimitReqZone>,
+    pub limit_conn_zones: Vec<LimitConnZone>,
+    pub log_formats: Vec<LogFormat>,
+    /// Some value reads `$upstream_cache_last_modified`.
+    pub uses_cache_last_modified: bool,
+    /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: the fields of
+    /// upstreams' responses must be kept.
+    pub uses_upstream_fields: bool,
+}
+
+impl Http {
+    /// The variable of a name that is known only at run time, as in SSI.
+    pub fn variable(&self, written: &str) -> Option<Variable> {
+        let name = written.to_ascii_lowercase();
+        let made = self.made_variables.get(&name).cloned();
+        let slot = self.slots.iter().position(|slot| *slot == name).map(SlotId);
+        Variable::made_or_set(made, slot)
+            .or_else(|| Builtin::from_name(&name).map(Variable::Builtin))
+            .or_else(|| Variable::with_free_name(written))
+    }
+}

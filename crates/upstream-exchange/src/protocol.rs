@@ -1,0 +1,139 @@
+//! What a protocol says of a request and its response; when it is asked is the matter of
+//! [`crate::Exchange`]. Nothing here does I/O.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::exchange::{READ_BUFFER_BYTES, make_room};
+use crate::segments::Segments;
+
+/// A request in the terms of its protocol, ready to be sent.
+pub trait Protocol {
+    /// What is to be written.
+    type Request: EncodeRequest;
+    /// What is made of the bytes that come back.
+    type Response: DecodeResponse;
+
+    /// The two halves of its exchange.
+    fn start(self) -> (Self::Request, Self::Response);
+}
+
+/// A request on its way into bytes: its head is there from the beginning, its body comes in parts.
+pub trait EncodeRequest {
+    /// Whether the next part of the body can be taken now.
+    fn wants_body(&self) -> bool;
+
+    /// Takes a part of the body, which is not empty. `is_last`: it is known that nothing follows,
+    /// and [`EncodeRequest::end_body`] need not come.
+    ///
+    /// # Errors
+    /// The body is not what the head promises.
+    fn add_body(&mut self, part: Bytes, is_last: bool) -> io::Result<()>;
+
+    /// The body has ended.
+    ///
+    /// # Errors
+    /// The body is not what the head promises.
+    fn end_body(&mut self) -> io::Result<()>;
+
+    /// What is to be written next, in order.
+    fn put_segments<'a>(&'a self, segments: &mut Segments<'a>);
+
+    /// So many bytes of those segments were written.
+    fn advance(&mut self, written: usize);
+
+    /// Whether nothing comes beyond the segments that there are.
+    fn is_complete(&self) -> bool;
+}
+
+/// Bytes in, events of a response out.
+pub trait DecodeResponse {
+    /// What happens in a response.
+    type Event;
+    /// What can go wrong in an exchange of the protocol.
+    type Error: From<StreamError>;
+
+    /// Where received bytes are appended. One that has no memory yet gets the first bytes copied,
+    /// and so holds none while the upstream is waited for.
+    fn buffer(&mut self) -> &mut BytesMut;
+
+    /// Makes room in the buffer for the next read.
+    fn make_room(&mut self) {
+        make_room(self.buffer(), READ_BUFFER_BYTES);
+    }
+
+    /// Whether all of the request has been written; said before each question for an event.
+    fn set_request_sent(&mut self, is_sent: bool);
+
+    /// The next event in what was received, or `None` when more bytes are needed.
+    ///
+    /// # Errors
+    /// What the upstream sent is not a response of this protocol.
+    fn next_event(&mut self) -> Result<Option<Self::Event>, Self::Error>;
+
+    /// The stream has ended, or failed with `failure`, which may be taken for the error: the last
+    /// event. `None` where the head was not complete; why is told as a [`StreamError`] then.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn end_of_input(
+        &mut self,
+        failure: &mut Option<io::Error>,
+    ) -> Result<Option<Self::Event>, Self::Error>;
+
+    /// Whether the last event was given.
+    fn is_over(&self) -> bool;
+
+    /// Whether the last event was given and left the connection clean for another request.
+    fn is_reusable(&self) -> bool;
+
+    /// Whether the body is known to be complete, though the last event was not given yet.
+    fn has_whole_length(&self) -> bool;
+
+    /// Whether the head was given and a body of known length follows that was read together with
+    /// it, or none.
+    fn is_whole_body_here(&self) -> bool {
+        false
+    }
+
+    /// The error for bytes that are there before anything was sent, for those that want to be
+    /// asked: they answer somebody else.
+    fn unsolicited(&self) -> Option<Self::Error> {
+        None
+    }
+
+    /// What was read beyond the head, where that made the connection a tunnel.
+    fn into_tunnel(self) -> Option<Bytes>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// What went wrong with the stream or the body, whatever the protocol.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The caller's body source failed, or its body is not what the request's head promises: the
+    /// client's doing, not the upstream's.
+    RequestBody(io::Error),
+    /// The stream failed before the response head was complete.
+    Io {
+        side: Side,
+        /// True when no byte of the response had arrived.
+        before_first_byte: bool,
+        source: io::Error,
+    },
+    /// The upstream closed before the response head was complete.
+    Closed { before_first_byte: bool },
+}
+
+/// Which direction of the stream failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// While sending the request.
+    Write,
+    /// While receiving the response.
+    Read,
+}

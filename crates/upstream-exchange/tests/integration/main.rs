@@ -1,0 +1,5 @@
+//! Exchanges of each protocol over a scripted stream.
+
+mod cost;
+mod failures;
+mod scripted;
