@@ -2,169 +2,31 @@
 //!
 //! A test gives a handler, which turns each [`Request`] into a [`Script`]:
 //! a list of steps played one after the other. So an answer can be cut at
-//! any byte, stopped until the test lets it go on, broken off or made to
-//! lie. Connections are served at once, like a PHP-FPM with workers without
+//! any byte, stopped until the test lets it go on, truncated or made
+//! invalid. Connections are served at once, like a PHP-FPM with workers without
 //! bound; [`FakePhp::most_at_once`] tells how many were ever needed.
 //!
 //! Runs on the caller's tokio runtime and stops when dropped. It is
 //! strict: requests that break the protocol are dropped and counted by
 //! [`FakePhp::faults`].
 
-use std::collections::BTreeMap;
+mod request;
+mod script;
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::{Bytes, BytesMut};
-use fastcgi::params::decode_pairs;
-use fastcgi::record::{self, HEADER_BYTES, RecordHeader, kind, protocol_status};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What the client asked.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Of params sent twice the last, as in PHP.
-    pub params: BTreeMap<String, String>,
-    /// Empty with [`FakePhp::tcp_answering_early`].
-    pub body: Bytes,
-    pub keep_conn: bool,
-    /// The first request of this responder has 1.
-    pub number: usize,
-    /// The first connection has 1.
-    pub connection: usize,
-}
-
-impl Request {
-    /// A param, or the empty string.
-    pub fn param(&self, name: &str) -> &str {
-        self.params.get(name).map_or("", String::as_str)
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Send(Bytes),
-    ReadBody,
-    WaitFor(Arc<Semaphore>),
-    InPiecesOf(usize),
-    Hang,
-    Close,
-}
-
-/// An answer, step by step. Without an end of its own it closes STDOUT and
-/// ends the request as complete.
-#[derive(Clone, Debug, Default)]
-pub struct Script {
-    steps: Vec<Step>,
-    ends: bool,
-}
-
-impl Script {
-    pub fn new() -> Script {
-        Script::default()
-    }
-
-    /// Head and body in one record: `Script::page("Content-Type: a\r\n", "hello")`.
-    pub fn page(head: &str, body: impl AsRef<[u8]>) -> Script {
-        let mut stdout = head.as_bytes().to_vec();
-        stdout.extend_from_slice(b"\r\n");
-        stdout.extend_from_slice(body.as_ref());
-        Script::new().stdout(stdout)
-    }
-
-    /// Sends STDOUT, in a record of its own.
-    pub fn stdout(self, content: impl AsRef<[u8]>) -> Script {
-        self.stream(kind::STDOUT, content.as_ref())
-    }
-
-    /// Sends STDERR, in a record of its own.
-    pub fn stderr(self, content: impl AsRef<[u8]>) -> Script {
-        self.stream(kind::STDERR, content.as_ref())
-    }
-
-    /// Sends the empty STDOUT record.
-    pub fn close_stdout(self) -> Script {
-        self.raw(RecordHeader::new(kind::STDOUT, 0).encode())
-    }
-
-    /// Sends bytes that need not be records.
-    pub fn raw(mut self, bytes: impl AsRef<[u8]>) -> Script {
-        self.steps
-            .push(Step::Send(Bytes::copy_from_slice(bytes.as_ref())));
-        self
-    }
-
-    /// What was to be sent one after the other until here goes out in one write.
-    pub fn at_once(mut self) -> Script {
-        let mut together = BytesMut::new();
-        let sends = |step: &Step| matches!(step, Step::Send(_));
-        let first = self.steps.iter().rposition(|step| !sends(step));
-        for step in self.steps.drain(first.map_or(0, |at| at + 1)..) {
-            if let Step::Send(bytes) = step {
-                together.extend_from_slice(&bytes);
-            }
-        }
-        self.steps.push(Step::Send(together.freeze()));
-        self
-    }
-
-    /// From here on every write has at most `bytes` bytes.
-    pub fn in_pieces_of(mut self, bytes: usize) -> Script {
-        self.steps.push(Step::InPiecesOf(bytes.max(1)));
-        self
-    }
-
-    /// Goes on when a permit of `gate` is free, and consumes it.
-    pub fn wait_for(mut self, gate: &Arc<Semaphore>) -> Script {
-        self.steps.push(Step::WaitFor(Arc::clone(gate)));
-        self
-    }
-
-    /// Reads what is left of the request body and drops it.
-    pub fn read_body(mut self) -> Script {
-        self.steps.push(Step::ReadBody);
-        self
-    }
-
-    /// Ends the request with these statuses; see [`protocol_status`].
-    pub fn end(mut self, app_status: u32, protocol_status: u8) -> Script {
-        let mut out = BytesMut::new();
-        record::put_end_request(&mut out, app_status, protocol_status);
-        self.ends = true;
-        self.raw(out)
-    }
-
-    /// Closes the connection without END_REQUEST.
-    pub fn close(mut self) -> Script {
-        self.steps.push(Step::Close);
-        self
-    }
-
-    /// Never ends. Returns when the client closes.
-    pub fn hang(mut self) -> Script {
-        self.steps.push(Step::Hang);
-        self
-    }
-
-    fn stream(self, kind: u8, content: &[u8]) -> Script {
-        let mut out = BytesMut::new();
-        record::put_stream(&mut out, kind, content);
-        self.raw(out)
-    }
-
-    fn ended(self) -> Script {
-        if self.ends {
-            return self;
-        }
-        self.close_stdout()
-            .end(0, protocol_status::REQUEST_COMPLETE)
-    }
-}
+pub use request::Request;
+use request::{read_body, read_request};
+pub use script::Script;
+use script::Step;
 
 type Handler = dyn Fn(&Request) -> Script + Send + Sync;
 
@@ -448,76 +310,13 @@ async fn play(
     Ok(Outcome::Kept)
 }
 
-async fn read_record(stream: &mut Box<dyn Stream>) -> io::Result<(RecordHeader, Vec<u8>)> {
-    let mut header = [0; HEADER_BYTES];
-    stream.read_exact(&mut header).await?;
-    let header = RecordHeader::decode(header);
-    let whole = usize::from(header.content_bytes) + usize::from(header.padding_bytes);
-    let mut content = vec![0; whole];
-    stream.read_exact(&mut content).await?;
-    content.truncate(usize::from(header.content_bytes));
-    if header.version != record::VERSION || header.request_id != record::REQUEST_ID {
-        return Err(fault("version or request id"));
-    }
-    Ok((header, content))
-}
-
-/// `None` when the client closed instead. Without the body if `early`.
-async fn read_request(stream: &mut Box<dyn Stream>, early: bool) -> io::Result<Option<Request>> {
-    let (header, begin) = match read_record(stream).await {
-        Ok(record) => record,
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error),
-        Err(_) => return Ok(None),
-    };
-    let (kind::BEGIN_REQUEST, &[0, 1, flags, ..]) = (header.kind, &begin[..]) else {
-        return Err(fault("no BEGIN_REQUEST for a responder"));
-    };
-    let params = read_stream(stream, kind::PARAMS).await?;
-    let params = decode_pairs(&params).ok_or_else(|| fault("params"))?;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let body = match early {
-        true => Bytes::new(),
-        false => read_body(stream).await?,
-    };
-    Ok(Some(Request {
-        params: params
-            .into_iter()
-            .map(|(name, value)| (text(name), text(value)))
-            .collect(),
-        body,
-        keep_conn: flags & 1 == 1,
-        number: 0,
-        connection: 0,
-    }))
-}
-
-async fn read_body(stream: &mut Box<dyn Stream>) -> io::Result<Bytes> {
-    read_stream(stream, kind::STDIN).await.map(Bytes::from)
-}
-
-/// All records of a stream up to the empty one.
-async fn read_stream(stream: &mut Box<dyn Stream>, kind: u8) -> io::Result<Vec<u8>> {
-    let mut whole = Vec::new();
-    loop {
-        let (header, content) = read_record(stream).await?;
-        if header.kind != kind {
-            return Err(fault("a record out of order"));
-        }
-        if content.is_empty() {
-            return Ok(whole);
-        }
-        whole.extend_from_slice(&content);
-    }
-}
-
-fn fault(what: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use fastcgi::record::protocol_status;
     use fastcgi::{BodySource, Error, Event, Exchange, NoBody, ParamsEncoder, RequestSpec};
     use tokio::net::{TcpStream, UnixStream};
+    use tokio::sync::Semaphore;
 
     use super::*;
 
@@ -624,7 +423,7 @@ mod tests {
             "/overloaded" => Script::new().end(0, protocol_status::OVERLOADED),
             "/close" => Script::new().close(),
             "/half" => Script::page("A: b\r\n", "half").close(),
-            "/lie" => Script::page("Content-Length: 9\r\n", "short"),
+            "/short" => Script::page("Content-Length: 9\r\n", "short"),
             _ => Script::new().raw("HTTP/1.1 200 OK\r\n\r\n"),
         })
         .await;
@@ -636,7 +435,7 @@ mod tests {
                 "Truncated { how: ConnectionClosed, received_bytes: 4, expected_bytes: None }",
             ),
             (
-                "/lie",
+                "/short",
                 "Truncated { how: RequestEnded, received_bytes: 5, expected_bytes: Some(9) }",
             ),
             ("/http", "Malformed(UnsupportedVersion(72))"),
