@@ -45,7 +45,7 @@ lint:
 	@scripts/setup.sh build lint
 	@scripts/deny.sh
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features fuzz/targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 
 fuzz:
