@@ -88,7 +88,7 @@ pub fn check(args: &CheckArgs) -> Exit {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
             say_shared_accounts(&accepted);
-            for gap in site::unkeyed(&accepted.site) {
+            for gap in site::unkeyed_inputs(&accepted.site) {
                 let _ = writeln!(io::stderr(), "note: {gap}");
             }
             let _ = writeln!(io::stderr(), "{}: no mistakes found", args.file.display());

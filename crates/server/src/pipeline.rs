@@ -20,10 +20,10 @@ use crate::base::ready_or_pending::ReadyOrPending;
 use crate::content::mirror;
 use crate::content::slice;
 use crate::content::through_cache::policy;
-use crate::content::through_cache::policy::CachePlan;
 use crate::content::{files, pass};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::captures::Failures;
+use crate::exchange::error_page::ErrorPage;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -164,7 +164,7 @@ fn refuse_for_pattern(request: &mut Request) -> Settled {
 }
 
 fn begin_internal(request: &mut Request) {
-    request.is_internal = true;
+    request.become_internal();
     request.extras.forget_path_info();
     request.path_changed = false;
     request.slicing = Slicing::None;
@@ -195,23 +195,23 @@ fn named(request: &mut Request, name: &[u8]) -> Settled {
         );
         return broken(request);
     }
-    request.is_internal = true;
+    request.become_internal();
     request.slicing = Slicing::None;
     Settled::Again(Entry::Location(location))
 }
 
 /// The configuration leads nowhere: no page of its own is looked for.
 fn broken(request: &mut Request) -> Settled {
-    request.forced_status = None;
+    request.error_page.stop_forcing();
     Settled::Reply(Box::new(respond::status_page(request, 500)))
 }
 
 /// An error's page: `error_page` where one is given, else the built-in text. An
 /// error or a redirect in the place of a page counts instead of the first error.
 fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
-    request.forced_status = None;
+    request.error_page.stop_forcing();
     let settings = request.settings_held();
-    let may_use_page = !request.error_page_used || settings.recursive_error_pages;
+    let may_use_page = !request.error_page.is_tried() || settings.recursive_error_pages;
     let page = settings
         .error_pages
         .iter()
@@ -223,8 +223,6 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         }
         return Settled::Reply(Box::new(reply));
     };
-    request.error_page_used = true;
-    request.error_status = Some(status);
     for (name, value) in fields.as_slice() {
         match name.eq_ignore_ascii_case(b"location") {
             true => request
@@ -243,12 +241,15 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Settled {
         ErrorAnswer::Status(status) => Some(status),
         ErrorAnswer::OfPage => None,
     };
+    let is_here = matches!(target.first(), Some(b'@' | b'/'));
+    request.error_page = ErrorPage::Tried {
+        error: status,
+        forced: forced.filter(|_| is_here),
+    };
     if target.first() == Some(&b'@') {
-        request.forced_status = forced;
         return named(request, &target);
     }
     if target.first() == Some(&b'/') {
-        request.forced_status = forced;
         request.become_get();
         let (path, args) = http1::split_query(&target);
         let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
@@ -277,7 +278,7 @@ enum Begun<'a> {
     /// The key may be made of the request's body, which is to be taken first.
     Body(&'a Arc<Pass>),
     /// Somebody has to be asked.
-    Must(&'a Arc<Pass>, CachePlan<'a>),
+    Must(&'a Arc<Pass>, pass::UpstreamPlan<'a>),
 }
 
 /// A round, as far as nobody has to be waited for: all of it for a hit or a file.
@@ -288,7 +289,7 @@ fn begin<'a>(
     entry: Entry,
 ) -> Round<'a> {
     let handled = |handled| Round::Content(Begun::Handled(handled));
-    let server = &configuration.site.http.servers[request.server.0];
+    let server = &configuration.site.http.servers[request.server_id().0];
     let location = match entry {
         Entry::Location(location) => Some(location),
         Entry::Server => match rewritten(request, &server.rewrite) {
@@ -382,7 +383,7 @@ fn settle_location(
         let location = for_method(request, server, location);
         request.enter(location);
         let place = server.location(location);
-        if place.internal && !request.is_internal {
+        if place.internal && !request.is_internal() {
             return Err(Handled::Status(404));
         }
         check_body_length(request, server, is_named, client)?;
@@ -463,11 +464,11 @@ fn check_body_length(
 
 /// Limits, access, `try_files` and `mirror`: whatever may end the way before content.
 async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Option<Handled> {
-    if !request.is_subrequest {
+    if !request.is_subrequest() {
         real_ip::apply_real_ip(request);
     }
     let settings = request.settings_held();
-    if !request.is_subrequest {
+    if !request.is_subrequest() {
         if !settings.limits.connections.is_empty() {
             let configuration = request.configuration.clone();
             if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
@@ -500,7 +501,7 @@ async fn precede_content(request: &mut Request, client: &mut ClientSide) -> Opti
         return Some(handled);
     }
     if let Some(mirror) = &settings.mirror
-        && !request.is_subrequest
+        && !request.is_subrequest()
         && let Err(status) = Box::pin(mirror::begin(request, mirror, client)).await
     {
         return Some(Handled::Status(status));
@@ -547,16 +548,15 @@ pub async fn content(request: &mut Request, client: &mut ClientSide) -> Handled 
 
 /// The same, as far as nobody has to be waited for.
 fn begin_content<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) -> Begun<'a> {
-    let server = &configuration.site.http.servers[request.server.0];
-    let settings = server.settings(request.location);
-    let handled = match &settings.content {
+    let location = configuration.locations.get(request.compiled_location_id());
+    let handled = match &location.settings.content {
         Content::Files => files::serve(request),
         Content::Pass(pass) if policy::asks_by_body(request, pass) => return Begun::Body(pass),
-        Content::Pass(pass) => match pass::at_once(request, configuration, pass) {
-            pass::AtOnce::Handled(handled) => handled,
-            pass::AtOnce::Must(plan) => return Begun::Must(pass, plan),
+        Content::Pass(pass) => match pass::decide(request, configuration, pass) {
+            pass::PassDecision::Handled(handled) => handled,
+            pass::PassDecision::UpstreamNeeded(plan) => return Begun::Must(pass, plan),
         },
-        Content::Handler(_) => match request.compiled_location().content_handler {
+        Content::Handler(_) => match location.content_handler {
             Some(handle) => handle(request),
             None => Handled::Status(500),
         },
@@ -577,9 +577,9 @@ async fn finish_content(
             if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                 return Handled::Status(status);
             }
-            match pass::at_once(request, configuration, pass) {
-                pass::AtOnce::Handled(handled) => handled,
-                pass::AtOnce::Must(plan) => {
+            match pass::decide(request, configuration, pass) {
+                pass::PassDecision::Handled(handled) => handled,
+                pass::PassDecision::UpstreamNeeded(plan) => {
                     Box::pin(pass::serve(request, pass, plan, client)).await
                 }
             }

@@ -1,16 +1,17 @@
-//! The tree against the table: names, contexts, argument counts, duplicates.
+//! Compares a configuration with the directive table: names, contexts, numbers of arguments,
+//! duplicates.
 //!
-//! Lowering takes the [`Node`]s made here and nothing else, so that it never
-//! meets a directive in a place where it means nothing, nor misses an argument
-//! that the table demands.
+//! The result is a tree of [`Node`]s, the only input of the lowering (`lower`). Each node is a
+//! directive that exists, may be written in its block, and has as many arguments as the table
+//! demands. Everything else is reported.
 
 use std::collections::HashMap;
 
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Span, Word, did_you_mean};
 
-use crate::directives::{self, Context, Directive, Effect, Ending, Found};
+use crate::directives::{self, Context, Directive, DirectiveLookup, Effect, Ending};
 
-/// A directive in its place, as the table wants it.
+/// A directive that exists, in a block that allows it, with as many arguments as it needs.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     pub written: &'a Written,
@@ -28,8 +29,7 @@ impl<'a> Node<'a> {
         &self.written.args
     }
 
-    /// The argument at `index`, or the name where there are fewer (the table
-    /// demands as many as are asked for).
+    /// The argument at `index`. The table guarantees that it is there; otherwise the name.
     pub fn arg(&self, index: usize) -> &'a Word {
         self.written.args.get(index).unwrap_or(&self.written.name)
     }
@@ -109,8 +109,8 @@ fn find(
 ) -> Option<&'static Directive> {
     let name = &directive.name;
     match directives::find(name, context) {
-        Found::Directive(spec) => return Some(spec),
-        Found::Elsewhere(spec) => {
+        DirectiveLookup::Directive(spec) => return Some(spec),
+        DirectiveLookup::Elsewhere(spec) => {
             let places: Vec<&str> = directives::by_name(name)
                 .iter()
                 .flat_map(|spec| spec.contexts)
@@ -128,12 +128,12 @@ fn find(
             }
             diagnostics.push(diagnostic);
         }
-        Found::Unknown => diagnostics.push(unknown(name, context)),
+        DirectiveLookup::Unknown => diagnostics.push(unknown(name, context)),
     }
     None
 }
 
-/// Something was asked for that does not happen.
+/// A warning about a line that is accepted and has no effect, although somebody may rely on it.
 fn without_effect(directive: &Written, spec: &Directive) -> Option<Diagnostic> {
     let Effect::Missing(why) = spec.effect else {
         return None;
@@ -176,7 +176,7 @@ fn unknown(name: &Word, context: Context) -> Diagnostic {
     }
 }
 
-/// Arguments and block as the table says?
+/// Has the directive the block and the number of arguments that the table says?
 fn fits(directive: &Written, spec: &Directive, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let name = &directive.name;
     let usage = match spec.ending {
@@ -226,7 +226,7 @@ fn fits(directive: &Written, spec: &Directive, diagnostics: &mut Vec<Diagnostic>
     )
     .label(format!("expected {expected}, found {count}"))
     .hint(format!("the form is: {usage}"));
-    // `root /var/www` without `;` swallows the next line.
+    // Without `;`, the next line becomes arguments of this one.
     if let Some(swallowed) = directive
         .args
         .iter()

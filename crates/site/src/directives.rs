@@ -1,10 +1,12 @@
-//! The directive table: what may stand where, and what it is for.
+//! The directive table: every directive, where it may be written, and what it does.
 //!
-//! One entry for each directive feeds the checker, `mayfly check --explain`,
-//! and the reference page, so that behaviour and documentation cannot drift.
-//! A name that begins with `*` stands for a family: `*_cache_valid` is both
-//! `fastcgi_cache_valid` and `proxy_cache_valid`.
-//! What nginx has and Mayfly lacks is listed in `unsupported`.
+//! One entry for each directive is read by the check of a configuration, by `mayfly check
+//! --explain` and by the reference page, so that behaviour and documentation agree. A new
+//! directive is an entry in one of the files below, and code in `lower` that reads it.
+//!
+//! A name that begins with `*` is a family: `*_cache_valid` is both `fastcgi_cache_valid` and
+//! `proxy_cache_valid`. Directives that nginx has and Mayfly does not are listed in
+//! `unsupported`.
 
 mod access;
 mod brotli;
@@ -29,10 +31,10 @@ mod zstd;
 
 pub use unsupported::{NO_TLS, Origin, Unsupported, unsupported, unsupported_names};
 
-/// Protocols towards upstreams: what `*` at the start of a name stands for.
+/// The prefixes that `*` at the start of a name means: protocols towards upstreams.
 pub const PREFIXES: &[&str] = &["fastcgi", "proxy"];
 
-/// Where a directive stands.
+/// The kind of block in which a directive is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Context {
     Main,
@@ -75,29 +77,28 @@ pub enum Ending {
     Semicolon,
     /// `{ directives }`
     Block,
-    /// `{ entries }` that are no directives, as in `map` and `types`.
+    /// `{ entries }` that are not directives, as in `map` and `types`.
     Entries,
 }
 
-/// What an inner level takes over.
+/// What an inner block inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inheritance {
-    /// Nothing: it holds where it is written.
+    /// Nothing: a line holds in its own block only.
     None,
     /// The value of the nearest level that has one.
     Value,
-    /// All lines of the nearest level that has any: one line of one's own
-    /// replaces them all.
+    /// All lines of the nearest level that has any.
     Whole,
 }
 
-/// What becomes of a directive.
+/// Whether a directive has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Works,
-    /// Accepted without effect, and why. Nobody misses anything.
+    /// Accepted without effect, and why. Nothing is lost by it.
     Ignored(&'static str),
-    /// Accepted without effect, and why. Somebody counts on what does not happen: it is warned of.
+    /// Accepted without effect, and why, with a warning: somebody may rely on the effect.
     Missing(&'static str),
 }
 
@@ -115,7 +116,7 @@ pub struct Directive {
     pub inheritance: Inheritance,
     /// Prefixes that a family has beside [`PREFIXES`].
     pub more_prefixes: &'static [&'static str],
-    /// May stand more than once at one level.
+    /// May be written more than once at one level.
     pub repeats: bool,
     /// Its presence alone decides who makes the response of a location, as with `empty_gif`.
     pub handles_content: bool,
@@ -124,11 +125,11 @@ pub struct Directive {
     /// The version of Mayfly that brought it.
     pub since: &'static str,
     pub effect: Effect,
-    /// What it is for, in half a line.
+    /// What it does, in half a line that begins with a verb.
     pub short: &'static str,
-    /// What it does, in two to five sentences.
+    /// What it does and when to use it, in short sentences; Markdown.
     pub long: &'static str,
-    /// A line or block that may stand in the first of its contexts.
+    /// A line or block that is accepted in the first of its contexts.
     pub example: &'static str,
 }
 
@@ -231,7 +232,7 @@ impl Directive {
         }
     }
 
-    /// Is it written `name`?
+    /// Is `name` one of its names?
     pub fn is_named(&self, name: &str) -> bool {
         match self.name.strip_prefix('*') {
             Some(rest) => name
@@ -278,23 +279,23 @@ pub fn content_handlers() -> impl Iterator<Item = &'static str> {
         .map(|directive| directive.name)
 }
 
-/// What came of looking for a name in a context.
+/// The result of looking for a name in a context.
 #[derive(Debug, Clone, Copy)]
-pub enum Found {
+pub enum DirectiveLookup {
     Directive(&'static Directive),
-    /// It exists, elsewhere.
+    /// It exists in other contexts only.
     Elsewhere(&'static Directive),
     Unknown,
 }
 
-/// Looks a written name up.
-pub fn find(name: &str, context: Context) -> Found {
-    let mut found = Found::Unknown;
+/// Looks for the directive `name` in `context`.
+pub fn find(name: &str, context: Context) -> DirectiveLookup {
+    let mut found = DirectiveLookup::Unknown;
     for directive in by_name(name) {
         if directive.contexts.contains(&context) {
-            return Found::Directive(directive);
+            return DirectiveLookup::Directive(directive);
         }
-        found = Found::Elsewhere(directive);
+        found = DirectiveLookup::Elsewhere(directive);
     }
     found
 }

@@ -1,23 +1,24 @@
-//! What becomes of each directive of a configuration: `mayfly check --explain`.
+//! What each directive of a configuration does, for `mayfly check --explain`.
 //!
-//! One line for each, in the order of the files, indented like the blocks.
+//! One line for each directive, in the order of the files, indented like the blocks. It says
+//! works, ignored, unsupported, misplaced, unknown or refused, and why.
 
 use nginx_conf::{Ast, Diagnostic, Directive as Written, Sources, Span};
 
 use crate::check::inside;
-use crate::directives::{self, Context, Effect, Ending, Found};
+use crate::directives::{self, Context, DirectiveLookup, Effect, Ending};
 
 /// What becomes of one directive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct ExplainedDirective {
     /// `FILE:LINE`
-    pub place: String,
-    /// How many blocks it stands in.
+    pub position: String,
+    /// How many blocks it is in.
     pub depth: usize,
-    /// Name and arguments as they are understood.
+    /// Name and arguments after quotes and escapes are resolved.
     pub text: String,
     pub verdict: Verdict,
-    /// What the same reading warns of at this place.
+    /// What the same reading warns of here.
     pub warning: Option<String>,
 }
 
@@ -32,14 +33,14 @@ pub enum Verdict {
     /// It exists, but not here.
     Misplaced,
     Unknown,
-    /// It exists and may stand here, and the same reading refuses what it says.
+    /// It exists and may be written here, and the same reading refuses what it says.
     Refused(String),
 }
 
-impl std::fmt::Display for Explained {
+impl std::fmt::Display for ExplainedDirective {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let indent = "  ".repeat(self.depth);
-        write!(out, "{}: {indent}{}  -- ", self.place, self.text)?;
+        write!(out, "{}: {indent}{}  -- ", self.position, self.text)?;
         match &self.verdict {
             Verdict::Works(what) => write!(out, "works: {what}"),
             Verdict::Ignored(why) => write!(out, "ignored: {why}"),
@@ -56,31 +57,31 @@ impl std::fmt::Display for Explained {
 }
 
 /// Explains every directive of a tree; `found` is every complaint about it.
-pub fn explain(ast: &Ast, sources: &Sources, found: &[Diagnostic]) -> Vec<Explained> {
+pub fn explain(ast: &Ast, sources: &Sources, found: &[Diagnostic]) -> Vec<ExplainedDirective> {
     let mut lines = Vec::new();
-    let explaining = Explaining { sources, found };
-    explaining.level(&ast.directives, Context::Main, 0, &mut lines);
+    let explainer = Explainer { sources, found };
+    explainer.level(&ast.directives, Context::Main, 0, &mut lines);
     lines
 }
 
-struct Explaining<'a> {
+struct Explainer<'a> {
     sources: &'a Sources,
     found: &'a [Diagnostic],
 }
 
-impl Explaining<'_> {
+impl Explainer<'_> {
     fn level(
         &self,
         written: &[Written],
         context: Context,
         depth: usize,
-        lines: &mut Vec<Explained>,
+        lines: &mut Vec<ExplainedDirective>,
     ) {
         for directive in written {
             let found = directives::find(&directive.name, context);
-            // What stands in a block of directives has lines of its own.
+            // What is in a block of directives has lines of its own.
             let (inner, about) = match (&directive.block, found) {
-                (Some(block), Found::Directive(spec)) if spec.ending == Ending::Block => {
+                (Some(block), DirectiveLookup::Directive(spec)) if spec.ending == Ending::Block => {
                     (Some((block, inside(spec.name, context))), directive.head())
                 }
                 _ => (None, directive.span),
@@ -95,8 +96,8 @@ impl Explaining<'_> {
                 Verdict::Works(_) => self.complaint(about, false),
                 _ => None,
             };
-            lines.push(Explained {
-                place: place(directive, self.sources),
+            lines.push(ExplainedDirective {
+                position: position(directive, self.sources),
                 depth,
                 text: text(directive),
                 verdict,
@@ -108,7 +109,7 @@ impl Explaining<'_> {
         }
     }
 
-    /// The first error or warning that points into this place.
+    /// The first error or warning that points into this span.
     fn complaint(&self, about: Span, is_error: bool) -> Option<&Diagnostic> {
         self.found.iter().find(|it| {
             it.is_error() == is_error && it.span.is_some_and(|span| is_within(span, about))
@@ -120,23 +121,23 @@ fn is_within(inner: Span, outer: Span) -> bool {
     inner.source == outer.source && inner.start >= outer.start && inner.end <= outer.end
 }
 
-fn verdict(name: &str, found: Found) -> Verdict {
+fn verdict(name: &str, found: DirectiveLookup) -> Verdict {
     match found {
-        Found::Directive(spec) => match spec.effect {
+        DirectiveLookup::Directive(spec) => match spec.effect {
             Effect::Works => Verdict::Works(spec.short),
             Effect::Ignored(why) | Effect::Missing(why) => Verdict::Ignored(why),
         },
-        Found::Elsewhere(_) => Verdict::Misplaced,
-        Found::Unknown => match directives::unsupported(name) {
+        DirectiveLookup::Elsewhere(_) => Verdict::Misplaced,
+        DirectiveLookup::Unknown => match directives::unsupported(name) {
             Some(unsupported) => Verdict::Unsupported(unsupported.advice),
             None => Verdict::Unknown,
         },
     }
 }
 
-fn place(directive: &Written, sources: &Sources) -> String {
+fn position(directive: &Written, sources: &Sources) -> String {
     match sources.position(directive.span) {
-        Some(position) => format!("{}:{}", position.path.display(), position.line),
+        Some(at) => format!("{}:{}", at.path.display(), at.line),
         None => String::new(),
     }
 }

@@ -1,10 +1,13 @@
-//! What a configuration means: `Ast` in, typed [`Site`] out.
+//! The meaning of a configuration: a syntax tree (`Ast`) in, a typed [`Site`] out.
 //!
-//! The directive table (`directives`) says what may stand where; lowering
-//! resolves inheritance and defaults, parses templates and compiles patterns,
-//! so that a [`Site`] answers every question without a look-up by string.
-//! Nothing past this crate sees nginx syntax: another front end could make the
-//! same `Site`.
+//! ```text
+//! text --nginx_conf--> Ast --check--> Nodes --lower--> Site
+//! ```
+//!
+//! `directives` says what may be written where. `check` compares a tree with it. `lower`
+//! resolves inheritance and defaults, parses values and compiles patterns. So a [`Site`]
+//! (`model`) answers every question without looking up a name. Nothing after this crate sees
+//! nginx's syntax: another language could be lowered into the same `Site`.
 
 mod check;
 pub mod directives;
@@ -13,13 +16,13 @@ mod lower;
 pub mod model;
 mod read;
 mod reference;
-mod unkeyed;
+mod unkeyed_inputs;
 
-pub use explain::{Explained, Verdict, explain};
+pub use explain::{ExplainedDirective, Verdict, explain};
 pub use lower::{LowerOptions, lower};
 pub use model::*;
 #[doc(hidden)]
 pub use read::fuzz_read;
 pub use read::{Reading, read, read_with};
 pub use reference::reference;
-pub use unkeyed::{Unkeyed, unkeyed};
+pub use unkeyed_inputs::{UnkeyedInputs, unkeyed_inputs};

@@ -1,4 +1,4 @@
-//! A configuration file to a [`Site`]: load, parse, check, lower, in one call.
+//! From a configuration file to a [`Site`] in one call: load, parse, check, lower.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use nginx_conf::{
 use crate::lower::{LowerOptions, lower};
 use crate::model::Site;
 
-/// What came of reading a configuration.
+/// The result of reading a configuration.
 #[derive(Debug)]
 pub struct Reading {
     /// There when no diagnostic is an error.
@@ -17,10 +17,10 @@ pub struct Reading {
     /// The tree, for `check --explain`.
     pub ast: Ast,
     pub sources: Sources,
-    /// In the order of the text, those of the grammar first; one for each cause, and no
-    /// more than anybody reads.
+    /// Messages to show: one for each cause, in the order of the text, those of the grammar
+    /// first, and at most [`MAX_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
-    /// Each complaint by itself.
+    /// All messages, not merged.
     pub complaints: Vec<Diagnostic>,
 }
 
@@ -48,7 +48,7 @@ pub fn read(
     read_with(path, globals, loader, &options)
 }
 
-/// As [`read`], with everything about the machine given.
+/// As [`read`], with the facts about the machine as an argument.
 pub fn read_with(
     path: &Path,
     globals: Option<&str>,
@@ -59,7 +59,7 @@ pub fn read_with(
     let is_broken = loaded.has_errors();
     let (site, mut found) = lower(&loaded.ast, &loaded.sources, options);
     if is_broken {
-        // What lacks as a whole may be in the part that could not be read.
+        // What seems to be missing may be in the part that could not be read.
         found.retain(|diagnostic| diagnostic.span.is_some());
     }
     let mut diagnostics = loaded.diagnostics;
@@ -76,8 +76,8 @@ pub fn read_with(
     }
 }
 
-/// Reads bytes as a configuration that includes nothing: for fuzzing. Whatever
-/// they are, there is a site or an error.
+/// Reads any bytes as a configuration without includes, for fuzzing. The result must be a site
+/// or an error.
 ///
 /// # Panics
 ///

@@ -1,6 +1,6 @@
 //! The reference page of directives and variables, made from the table.
 //!
-//! `docs/directives.md` is this text; a test keeps it up to date.
+//! `docs/directives.md` contains this text, and a test compares them.
 
 use std::fmt::Write as _;
 

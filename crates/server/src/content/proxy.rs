@@ -214,7 +214,7 @@ pub fn render(
 /// Does the client ask for another protocol (RFC 9110 §7.8)? Without the connection
 /// option the field was meant for somebody before us, who has not taken it off.
 fn asks_upgrade(request: &Request) -> bool {
-    !request.is_subrequest
+    !request.is_subrequest()
         && request.head.version() >= Version::Http11
         && request.head.field("upgrade").is_some()
         && request

@@ -19,7 +19,7 @@ pub mod range;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use http_cache::{KeyRef, Millis, PurgeMode, PurgeTarget};
+use http_cache::{Millis, PurgeMode, PurgeTarget};
 use site::{Content, LogLevel};
 
 use crate::base::clock;
@@ -131,12 +131,12 @@ impl Slices {
                 return Err(Truncated);
             };
             let Some(bytes) = current.next().await? else {
-                self.report("a slice that is too short");
+                self.report("the slice is shorter than its Content-Range says");
                 return Err(Truncated);
             };
             let (from, to) = (self.at, self.at.saturating_add(bytes.len() as u64));
             if to > self.slice_end {
-                self.report("a slice that is too long");
+                self.report("the slice is longer than its Content-Range says");
                 return Err(Truncated);
             }
             self.at = to;
@@ -184,7 +184,7 @@ impl Slices {
         }
         if found.complete != self.complete {
             self.report(format_args!(
-                "the response has {} bytes in this slice and {} in the first",
+                "the response has {} bytes according to this slice and {} according to the first",
                 found.complete, self.complete
             ));
             self.forget(found.complete);
@@ -212,7 +212,7 @@ impl Slices {
             let CachePlan::Use(plan) = policy::plan(&mut self.asked, &configuration, pass) else {
                 return;
             };
-            let target = PurgeTarget::Key(KeyRef::new(&plan.key));
+            let target = PurgeTarget::Key(plan.key.as_ref());
             plan.zone.purge(target, PurgeMode::Hard, now);
             start = start.saturating_add(self.size);
             if start >= end {

@@ -10,6 +10,7 @@ pub mod captures;
 pub mod charset_map;
 pub mod compiled_location;
 pub mod configuration_handle;
+pub mod error_page;
 pub mod extras;
 pub mod forwarded_for;
 pub mod functions;

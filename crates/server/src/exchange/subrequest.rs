@@ -54,7 +54,7 @@ pub async fn run(request: &mut Request) {
             Box::new(Reply::new(request.status, b"", Bytes::new())),
         );
     };
-    if let Some(status) = request.forced_status {
+    if let Some(status) = request.error_page.forced_status() {
         reply.head.status = status;
     }
     let body = std::mem::replace(&mut reply.body, Body::Empty);

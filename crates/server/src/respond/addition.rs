@@ -27,7 +27,7 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
         return None;
     }
     let is_fitting = reply.head.status == 200
-        && !request.is_subrequest
+        && !request.is_subrequest()
         && reply
             .head
             .field("content-type")

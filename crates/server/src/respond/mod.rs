@@ -111,7 +111,8 @@ fn send_prepared<'a>(
     let framing = framing(request, &place.settings, &reply);
     let closes = !may_keep_alive
         || framing == BodyFraming::UntilClose
-        || (is_closing(reply.head.status) && request.error_status.is_none_or(is_closing));
+        || (is_closing(reply.head.status)
+            && request.error_page.error_status().is_none_or(is_closing));
     let after = if closes {
         After::Close
     } else {
@@ -404,11 +405,11 @@ impl Prepared {
 #[inline(never)]
 fn prepare(request: &mut Request, reply: &mut Reply) -> Prepared {
     carry_over(request, reply);
-    if let Some(status) = request.forced_status {
+    if let Some(status) = request.error_page.forced_status() {
         reply.head.status = status;
         reply.head.reason = None;
     }
-    if reply.head.status == 200 && !request.is_subrequest {
+    if reply.head.status == 200 && !request.is_subrequest() {
         check_conditions(request, reply);
     }
     ssi::choose(request, reply);
@@ -436,14 +437,14 @@ fn adds_nothing(request: &Request, reply: &Reply) -> bool {
     request.compiled_location().adds_nothing
         && reply.head.stored.is_some()
         && reply.head.status == 200
-        && request.forced_status.is_none()
+        && request.error_page.forced_status().is_none()
         && !request.extras.reach_response()
 }
 
 /// What is left to decide about a response that nothing is added to.
 fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Prepared {
     request.runs_ssi = false;
-    if !request.is_subrequest {
+    if !request.is_subrequest() {
         check_conditions(request, reply);
     }
     let place = request.compiled_location();

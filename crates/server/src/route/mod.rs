@@ -55,7 +55,7 @@ pub fn capture_server_name(request: &mut Request, listener: &Listener) {
     }
     let host = request.host.to_vec();
     for (candidate, server) in &listener.names.patterns {
-        if *server == request.server && pattern::matches(request, candidate, &host) {
+        if *server == request.server_id() && pattern::matches(request, candidate, &host) {
             return;
         }
     }

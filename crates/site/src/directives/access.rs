@@ -1,4 +1,4 @@
-//! Who may come in, and who a client is.
+//! Table of directives that decide who may make a request, and what the client's address is.
 
 use super::{Context, Directive};
 

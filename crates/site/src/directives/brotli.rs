@@ -1,4 +1,5 @@
-//! `br` compression, as ngx_brotli has it (<https://github.com/google/ngx_brotli>).
+//! Table of the `brotli*` directives, as the module ngx_brotli has them
+//! (<https://github.com/google/ngx_brotli>).
 
 use super::{Context, Directive};
 

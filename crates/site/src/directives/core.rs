@@ -1,4 +1,5 @@
-//! The process as a whole: the `main` and `events` contexts.
+//! Table of the directives of the `main` and `events` contexts, which concern the whole
+//! process.
 
 use super::{Context, Directive};
 

@@ -1,4 +1,4 @@
-//! FastCGI, and what all protocols towards upstreams share.
+//! Table of the `fastcgi_*` directives, and of those that `fastcgi_*` and `proxy_*` share.
 
 use super::{Context, Directive};
 

@@ -1,4 +1,5 @@
-//! Index files, listings and content without files.
+//! Table of directives about index files and listings, and about responses that need no file
+//! (`empty_gif`, `stub_status`).
 
 use super::{Context, Directive};
 

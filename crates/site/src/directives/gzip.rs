@@ -1,4 +1,4 @@
-//! Compression.
+//! Table of the `gzip*` directives and `gunzip`.
 
 use super::{Context, Directive};
 

@@ -1,4 +1,4 @@
-//! Fields added to responses, and their charset.
+//! Table of directives that add something to responses: fields, charsets, other bodies.
 
 use super::{Context, Directive};
 

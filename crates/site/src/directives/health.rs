@@ -1,4 +1,4 @@
-//! Active health checks.
+//! Table of directives about active health checks.
 
 use super::{Context, Directive};
 

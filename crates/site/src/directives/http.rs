@@ -1,4 +1,5 @@
-//! Servers, locations, connections, bodies and files: nginx's core http module.
+//! Table of the directives of nginx's core http module: servers, locations, connections, bodies
+//! and files.
 
 use super::{Context, Directive};
 

@@ -1,4 +1,4 @@
-//! Limits on requests and connections.
+//! Table of the `limit_req*` and `limit_conn*` directives.
 
 use super::{Context, Directive};
 

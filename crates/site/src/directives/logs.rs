@@ -1,4 +1,4 @@
-//! Access logs.
+//! Table of directives about access logs.
 
 use super::{Context, Directive};
 

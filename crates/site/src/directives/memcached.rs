@@ -1,4 +1,4 @@
-//! memcached: pages that an application put there.
+//! Table of the `memcached_*` directives.
 
 use super::{Context, Directive};
 

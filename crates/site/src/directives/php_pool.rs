@@ -1,4 +1,4 @@
-//! PHP-FPM that Mayfly runs itself: `php_pool` and what stands in it.
+//! Table of `php_pool` and of the directives in its block: PHP-FPM that Mayfly runs itself.
 
 use super::{Context, Directive};
 

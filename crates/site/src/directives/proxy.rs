@@ -1,5 +1,5 @@
-//! HTTP upstreams: what only `proxy_*` has. What it shares with FastCGI stands
-//! in `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
+//! Table of the directives that only `proxy_*` has. Those that it shares with FastCGI are in
+//! `fastcgi.rs` and `cache.rs`, with `*` for the prefix.
 
 use super::{Context, Directive};
 
@@ -55,7 +55,7 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets the version of HTTP for requests to the upstream")
         .long("\
             With 1.1, connections are kept for further requests, and a body of unknown length can be \
-            sent in chunks. Use 1.0 only for servers that do not understand 1.1.")
+            sent in chunks. Use 1.0 only for servers that do not support 1.1.")
         .example("proxy_http_version 1.0;"),
     Directive::new("proxy_method", EVERYWHERE)
         .takes(1, 1, "METHOD").inherited()

@@ -1,4 +1,4 @@
-//! The rewrite module, and variables made from others.
+//! Table of the rewrite directives, and of those that define variables from other values.
 
 use super::{Context, Directive};
 

@@ -1,4 +1,4 @@
-//! Server Side Includes.
+//! Table of the `ssi*` directives (Server Side Includes).
 
 use super::{Context, Directive};
 

@@ -1,5 +1,7 @@
-//! What nginx has and Mayfly does not: named, so that nobody searches for a
-//! typing error, with what to do meanwhile.
+//! Directives that nginx or a well-known module has and Mayfly does not, with advice.
+//!
+//! The check reports them by name, so that nobody looks for a typing mistake, and says what to
+//! write instead.
 
 /// What to do about everything that needs TLS.
 pub const NO_TLS: &str = "there is no TLS yet; put a TLS terminator in front and use `listen 80`";

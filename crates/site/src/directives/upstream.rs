@@ -1,4 +1,4 @@
-//! Groups of upstream servers.
+//! Table of the directives in an `upstream` block.
 
 use super::{Context, Directive};
 

@@ -1,4 +1,5 @@
-//! `zstd` compression, as zstd-nginx-module has it (<https://github.com/tokers/zstd-nginx-module>).
+//! Table of the `zstd*` directives, as zstd-nginx-module has them
+//! (<https://github.com/tokers/zstd-nginx-module>).
 
 use super::{Context, Directive};
 

@@ -1,5 +1,5 @@
-//! Who may come in, and who a client is: `allow`, `deny`, `auth_basic`,
-//! `set_real_ip_from`, `valid_referers`.
+//! Lowers who may make a request and what the client's address is: `allow`, `deny`,
+//! `auth_basic`, `set_real_ip_from`, `trusted_proxy`, `valid_referers`.
 
 use std::net::IpAddr;
 

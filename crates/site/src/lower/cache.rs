@@ -1,4 +1,7 @@
-//! Cache zones and rules, whatever made the response: `*_cache*`, `cache_*`.
+//! Lowers cache zones (`*_cache_path`) and the cache rules of a level (`*_cache*`, `cache_*`),
+//! the same for each protocol.
+//!
+//! Warns where a line would let visitors see each other's pages and is therefore not obeyed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +20,7 @@ use crate::check::Node;
 use crate::directives::PREFIXES;
 use crate::model::*;
 
-/// Maps of maps are followed so deep.
+/// How many maps of maps are followed.
 const MAX_MAP_DEPTH: usize = 8;
 
 /// Statuses of `*_cache_valid TIME` without codes.
@@ -68,7 +71,7 @@ impl Lowering<'_> {
                 "memory" => memory_bytes = self.size_in(word, text),
                 "max_size" => max_size_bytes = self.size_in(word, text),
                 "inactive" => inactive = self.duration_in(word, text).unwrap_or(inactive),
-                // They steer files on disk and the processes that tend them.
+                // They are about files on disk, which do not exist here.
                 "levels" | "use_temp_path" | "min_free" | "manager_files" | "manager_sleep"
                 | "manager_threshold" | "loader_files" | "loader_sleep" | "loader_threshold"
                 | "purger" | "purger_files" | "purger_sleep" | "purger_threshold" => {}
@@ -95,7 +98,7 @@ impl Lowering<'_> {
             return None;
         };
         if memory_bytes.is_none() && is_on_tmpfs(&path) {
-            // There the path is memory already: nothing is gained by a second tier.
+            // A path in memory says how much memory the cache may use.
             memory_bytes = max_size_bytes;
         }
         Some(CacheZone {
@@ -106,8 +109,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// The rules of a level, where it has a cache. `is_handled`: requests are
-    /// passed on here, so what is unsafe is refused.
+    /// The rules of a level, if it has a cache. With `is_handled`, requests are passed on at this
+    /// level, so that warnings are given here.
     pub fn cache_rules(
         &mut self,
         level: &Level<'_>,
@@ -144,7 +147,7 @@ impl Lowering<'_> {
             read_your_writes: self.read_your_writes(level),
             private: self.private_rule(level),
             ignored_arguments: name_set(&names(level, "cache_ignore_args")),
-            ignored_cookies: names(level, "cache_ignore_cookies"),
+            ignored_cookies: name_set(&names(level, "cache_ignore_cookies")),
             cookies_in_key: Vec::new(),
             shared: None,
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
@@ -207,7 +210,7 @@ impl Lowering<'_> {
         self.zone_index(word, word, &names, by).map(CacheZoneId)
     }
 
-    /// What protects visitors from each other is switched off: says what is done instead.
+    /// Warns where a line would switch off what protects visitors from each other.
     fn warn_of_ignored_fields(
         &mut self,
         level: &Level<'_>,
@@ -234,15 +237,14 @@ impl Lowering<'_> {
             && self.warned.insert(word.span)
         {
             self.report(
-                Diagnostic::warning(word.span, "private and no-store are obeyed despite this line, for visitors whose cookies are not in the cache key")
+                Diagnostic::warning(word.span, "private and no-store still count for visitors whose cookies are not in the cache key")
                     .label("nginx would store such a page and show it to everybody")
                     .hint("write cache_shared on; requests with personal cookies then bypass the cache"),
             );
         }
     }
 
-    /// A POST is stored only where its key tells bodies apart: who asks another question gets
-    /// another answer.
+    /// Responses to POST are stored only if the key contains the body.
     fn post_by_body_only(
         &mut self,
         level: &Level<'_>,
@@ -271,7 +273,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Does the text hold this variable, through maps as well?
+    /// Does the text contain this variable, directly or through maps?
     fn holds(&self, text: &Template, wanted: Builtin, depth: usize) -> bool {
         text.parts.iter().any(|part| match part {
             Part::Variable(Variable::Builtin(builtin)) => *builtin == wanted,
@@ -283,7 +285,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// A purge looks for what GET and HEAD have stored, which some keys do not let it tell.
+    /// Warns about keys under which a purge cannot find what GET and HEAD have stored.
     fn warn_of_purges_that_find_nothing(
         &mut self,
         level: &Level<'_>,
@@ -299,7 +301,7 @@ impl Lowering<'_> {
             "$request contains the method, and a purge has another method; write $request_uri instead"
         } else if self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH) && rules.methods.post
         {
-            // What POST has stored is told apart by bodies that a purge does not have.
+            // A purge does not have the bodies that are in the keys of POST.
             "a purge has no $request_body: responses to POST stay until they are stale"
         } else if rules.key.parts.iter().any(|part| match part {
             Part::Variable(Variable::Slot(slot)) => self.variables.is_set_from_method(*slot),
@@ -370,8 +372,9 @@ impl Lowering<'_> {
         if node.args().len() == 1 && node.arg(0).text == "off" {
             return None;
         }
+        let mut cookies = Vec::new();
         let mut rule = PrivateRule {
-            cookies: Vec::new(),
+            cookies: NameSet::default(),
             copies: PRIVATE_COPIES,
             size_bytes: PRIVATE_BYTES,
         };
@@ -383,16 +386,17 @@ impl Lowering<'_> {
             } else if word.contains('=') {
                 self.unknown_parameter(word, word, "cache_private", &["copies", "size"]);
             } else {
-                rule.cookies.push(bytes(word));
+                cookies.push(bytes(word));
             }
         }
-        if rule.cookies.is_empty() {
+        if cookies.is_empty() {
             self.report(
                 Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
                     .label("expected the names of the cookies that identify a session"),
             );
             return None;
         }
+        rule.cookies = name_set(&cookies);
         Some(rule)
     }
 
@@ -431,10 +435,9 @@ impl Lowering<'_> {
     }
 }
 
-/// What a page differs by: `$scheme$proxy_host$request_uri` for `proxy_pass`, as
-/// nginx has it, and `$scheme$host$request_uri` for `fastcgi_pass`, where nginx
-/// demands the directive.
-/// The host is what the upstream sees: for PHP what the client wrote, port and all.
+/// The key without a `*_cache_key`: `$scheme$proxy_host$request_uri` for `proxy_pass`, as in
+/// nginx, and `$scheme$http_host$request_uri` for `fastcgi_pass`, where nginx has no default.
+/// The host is the one that the upstream sees.
 fn default_key(protocol: &DirectivePrefix) -> Template {
     let host = match protocol.prefix {
         "proxy" => Variable::Builtin(Builtin::ProxyHost),
@@ -460,7 +463,7 @@ pub(super) fn names(level: &Level<'_>, name: &str) -> Vec<Box<[u8]>> {
         .collect()
 }
 
-/// Does the path, or what exists of it, lie on a file system in memory?
+/// Is the path, or the part of it that exists, on a file system in memory?
 fn is_on_tmpfs(path: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     mounts
@@ -470,7 +473,7 @@ fn is_on_tmpfs(path: &Path) -> bool {
             Some((fields.next()?, fields.next()?))
         })
         .filter(|(mount, _)| path.starts_with(mount))
-        // The longest mount point is the one the path is on; the last of equals hides the others.
+        // The path is on the longest mount point. Of equal ones, the last hides the others.
         .max_by_key(|(mount, _)| mount.len())
         .is_some_and(|(_, kind)| kind == "tmpfs" || kind == "ramfs")
 }

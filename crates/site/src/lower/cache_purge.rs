@@ -13,7 +13,7 @@ use super::values::{bytes, lower_bytes};
 use crate::check::Node;
 use crate::model::*;
 
-/// What the lines of one level say together.
+/// The lines of one level together.
 pub(crate) enum PurgeDirective {
     None,
     /// Any value neither empty nor `0` purges.
@@ -36,7 +36,7 @@ impl Lowering<'_> {
             match args {
                 [off] if off.text == "off" => {}
                 [zone, key] if !has_variables(zone) && key.text != "from" && has_variables(key) => {
-                    // A location that only purges hands nothing on to those inside it.
+                    // A location that only purges is not inherited.
                     if level.own(node.name()).is_empty() {
                         continue;
                     }

@@ -1,4 +1,5 @@
-//! `cache_shared` and the directives that go with it, and which cookies a key holds.
+//! Lowers `cache_shared` and the directives that belong to it, and finds out which cookies a
+//! cache key contains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,13 @@ use super::cache::{name_set, names};
 use super::level::Level;
 use crate::model::*;
 
-/// What `cache_read_your_writes` leaves in browsers: no page depends on it.
+/// The cookie of `cache_read_your_writes`. No page depends on it.
 const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
 /// How deep maps of maps are followed.
 const MAX_MAP_DEPTH: usize = 8;
 
-/// Directives that mean nothing without `cache_shared on`.
+/// Directives that have no effect without `cache_shared on`.
 const COMPANIONS: [&str; 7] = [
     "cache_crawler_valid",
     "cache_key_cookies",
@@ -51,17 +52,16 @@ impl Lowering<'_> {
             ],
             UnknownCookies::Bypass,
         );
-        let mut key_cookies = names(level, "cache_key_cookies");
+        let mut key_cookies = name_set(&names(level, "cache_key_cookies"));
         if let Some(private) = &rules.private {
-            // They tell sessions' copies apart, and the application has to see them.
-            key_cookies.extend(private.cookies.iter().cloned());
+            // Each session has its own copy, and the application needs the cookies.
+            key_cookies = key_cookies.or(&private.cookies);
         }
-        let removed_cookies = rules.ignored_cookies.iter().map(|name| &**name);
         Some(Box::new(SharedRules {
             request: Arc::new(Rules {
                 personal_cookies: name_set(&names(level, "cache_personal_cookies")),
-                key_cookies: name_set(&key_cookies),
-                removed_cookies: NameSet::new(removed_cookies.chain([WRITER_COOKIE])),
+                key_cookies,
+                removed_cookies: rules.ignored_cookies.or(&NameSet::new([WRITER_COOKIE])),
                 unknown_cookies,
                 personal_arguments,
                 personal_argument_patterns,
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Words, and what stands behind `~` and `~*`.
+    /// Plain words, and the patterns after `~` and `~*`.
     fn names_and_patterns(&mut self, level: &Level<'_>, name: &str) -> (NameSet, Vec<Regex>) {
         let nodes = level.all(name).to_vec();
         let words = nodes.iter().flat_map(|node| node.args());
@@ -135,7 +135,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// Nothing is read and ignored: says so where a directive has no effect.
+    /// Warns about directives that have no effect because `cache_shared` is off.
     pub(super) fn warn_of_shared_rules_without_effect(
         &mut self,
         level: &Level<'_>,
@@ -172,7 +172,7 @@ impl Lowering<'_> {
                 Variable::Cookie(name) => vec![CookieInKey::Named(name.clone())],
                 Variable::Slot(slot) => vec![CookieInKey::Slot(*slot)],
                 Variable::Map(id) => self.cookies_in_map(*id, depth),
-                // `set` may have written something that no cookie shaped.
+                // `set` may have written a value that depends on no cookie.
                 Variable::SetOver(..) => Vec::new(),
                 _ => Vec::new(),
             })

@@ -1,15 +1,15 @@
-//! `gzip*`, `brotli*`, `zstd*` and `gunzip`. What the codings have in common is
-//! read by one function; `gzip_vary` counts for all of them, what clients and
-//! proxies must be for gzip only, as with the modules these come from.
+//! Lowers `gzip*`, `brotli*`, `zstd*` and `gunzip`. One function reads what the codings have in
+//! common. `gzip_vary` holds for all of them; `gzip_proxied`, `gzip_disable` and
+//! `gzip_http_version` hold for gzip only, as with the nginx modules.
 
 use super::Lowering;
 use super::level::Level;
 use crate::model::*;
 
-/// What nginx's `msie6` stands for.
+/// The pattern that nginx's `msie6` means.
 const MSIE6: &str = "MSIE [4-6]\\.(?!.*SV1)";
 
-/// How the directives of one coding are called.
+/// The names of one coding's directives.
 struct Names {
     enabled: &'static str,
     types: &'static str,
@@ -102,7 +102,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The sizes that the format has, as their logarithms.
+    /// The sizes that the format allows, as logarithms to base two.
     fn brotli_window(&mut self, level: &Level<'_>) -> u8 {
         const SIZES: [(&str, u8); 15] = [
             ("1k", 10),

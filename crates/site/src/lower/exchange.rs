@@ -1,6 +1,7 @@
-//! What every protocol towards upstreams shares: timeouts, buffers, retries,
-//! fields. One file for all prefixes: `fastcgi_read_timeout` and
-//! `proxy_read_timeout` are one.
+//! Lowers what all protocols towards upstreams share: timeouts, buffers, retries, fields.
+//!
+//! One function reads all prefixes: `fastcgi_read_timeout` and `proxy_read_timeout` are the
+//! same setting.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -10,10 +11,10 @@ use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
 use crate::model::*;
 
-/// A protocol's spelling: the prefix of its directives, and what it never sends on.
+/// The prefix of a protocol's directives, and the response fields that it never sends on.
 pub(crate) struct DirectivePrefix {
     pub prefix: &'static str,
-    /// Fields of responses that are for the server alone.
+    /// Response fields that are for the server only.
     pub hidden: &'static [&'static str],
 }
 
@@ -105,7 +106,7 @@ impl Lowering<'_> {
         address.map(Bind::To)
     }
 
-    /// `*_next_upstream` (also says whether `non_idempotent` is there) and
+    /// The values of `*_next_upstream` (and whether `non_idempotent` is one of them) or of
     /// `*_cache_use_stale`.
     pub fn failures(&mut self, level: &Level<'_>, name: &str, of_next: bool) -> (Failures, bool) {
         let mut failures = Failures::default();
@@ -200,7 +201,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The protocol's own, plus `*_hide_header`, less `*_pass_header`.
+/// The fields that the protocol hides, with `*_hide_header`, without `*_pass_header`.
 fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
     let passed = passed_fields(level, protocol);
     let mut hidden: Vec<Box<[u8]>> = protocol.hidden.iter().map(|name| bytes(name)).collect();

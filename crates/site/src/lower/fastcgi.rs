@@ -1,4 +1,4 @@
-//! `fastcgi_pass` and what steers it.
+//! Lowers `fastcgi_pass` and the directives that only FastCGI has.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) const FASTCGI: DirectivePrefix = DirectivePrefix {
     ],
 };
 
-/// What PHP wants to know (RFC 3875 and PHP's own), as nginx's `fastcgi.conf` says it.
+/// The parameters of nginx's `fastcgi.conf` (RFC 3875, and PHP's own).
 const USUAL_PARAMS: [(&str, &str); 22] = [
     ("SCRIPT_FILENAME", "$document_root$fastcgi_script_name"),
     ("QUERY_STRING", "$query_string"),
@@ -48,12 +48,13 @@ const USUAL_PARAMS: [(&str, &str); 22] = [
     ("SERVER_NAME", "$server_name"),
     ("REMOTE_USER", "$remote_user"),
     ("SERVER_SOFTWARE", "mayfly"),
-    // PHP built with force-cgi-redirect wants it.
+    // PHP needs it if it was built with force-cgi-redirect.
     ("REDIRECT_STATUS", "200"),
 ];
 
 impl Lowering<'_> {
-    /// FastCGI where this level passes requests on; every value is read anyway.
+    /// The FastCGI settings, if this level passes requests on. All values are read in any case, so
+    /// that mistakes are reported.
     pub fn fastcgi(&mut self, level: &Level<'_>, block: BlockKind) -> Option<Pass> {
         let target = self.fastcgi_target(level);
         let purge = self.cache_purge(level, &FASTCGI);
@@ -73,7 +74,7 @@ impl Lowering<'_> {
         };
         let target = match (target, purge) {
             (Some(target), _) => target,
-            // Never asked: a location that only purges has no other answer.
+            // A location that only purges asks no upstream.
             (None, PurgeDirective::Handler { .. }) if block == BlockKind::Location => {
                 PassTarget::Variable(Template::default())
             }
@@ -121,8 +122,8 @@ impl Lowering<'_> {
         params
     }
 
-    /// A pool of our own gets the usual params where none are written: every
-    /// distribution of nginx ships them in a file, which need not be here.
+    /// The parameters for a `php_pool` if none are written. With nginx they are in a file of the
+    /// distribution, which may be missing here.
     fn usual_params(&mut self, level: &Level<'_>) -> Vec<FastCgiParam> {
         let Some(node) = level.own("fastcgi_pass").first() else {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Responses kept as files: `*_store` and `*_store_access`, and how they go
-//! together with `*_cache` (they do not).
+//! Lowers `*_store` and `*_store_access`: responses that are kept as files. They exclude
+//! `*_cache` at the same level.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -9,11 +9,10 @@ use super::level::Level;
 use crate::check::Node;
 use crate::model::*;
 
-/// Whose permission a word of `*_store_access` gives, and how far its bits are
-/// from those of others.
+/// The words of `*_store_access`, and by how many bits their permissions are shifted.
 const CLASSES: [(&str, u32); 3] = [("user", 6), ("group", 3), ("all", 0)];
 const PERMISSIONS: [(&str, u32); 2] = [("rw", 6), ("r", 4)];
-/// What a user may where nothing is said of users.
+/// The permissions of the user if `user` is not named.
 const USER_MODE: u32 = 0o600;
 
 impl Lowering<'_> {
@@ -50,7 +49,7 @@ impl Lowering<'_> {
         );
     }
 
-    /// Where the values of variables lead upwards is seen with each request.
+    /// The values of variables are checked with each request.
     fn refuse_steps_up(&mut self, word: &Word) {
         if word.split('/').any(|segment| segment == "..") {
             self.invalid(word, "path", "expected a path without \"..\"");
@@ -83,8 +82,8 @@ fn permission(word: &str) -> Option<(&'static str, u32)> {
     Some((class, bits << shift))
 }
 
-/// Of `*_store` and `*_cache`, is `rest` switched on at the nearest level that
-/// has any line of the two? It then takes the other's place.
+/// Is `rest` (`_store` or `_cache`) switched on at the nearest level with a line of the two? The
+/// other one then has no effect.
 pub(super) fn is_on_nearest(level: &Level<'_>, protocol: &DirectivePrefix, rest: &str) -> bool {
     let name = protocol.name(rest);
     let both = [protocol.name("_store"), protocol.name("_cache")];

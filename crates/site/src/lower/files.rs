@@ -1,4 +1,5 @@
-//! Files: where they are, how they are found, what they are called.
+//! Lowers how files are found and described: `root`, `alias`, `index`, `try_files`, `types`,
+//! `autoindex`, `open_file_cache`, `error_page`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ impl Lowering<'_> {
             root: self.root(level),
             index: self.index(level),
             try_files: match block {
-                // Never inherited: it holds in the block it stands in.
+                // Not inherited: it holds in its own block only.
                 BlockKind::Server | BlockKind::Location => self.try_files(level).map(Arc::new),
                 BlockKind::Http | BlockKind::LocationIf => None,
             },

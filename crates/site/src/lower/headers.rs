@@ -1,4 +1,5 @@
-//! Fields added to responses: `add_header`, `expires`, `server_tokens`, `charset`.
+//! Lowers fields that are added to responses: `add_header`, `expires`, `server_tokens`,
+//! `charset`.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ impl Lowering<'_> {
     pub fn addition(&mut self, level: &Level<'_>) -> AdditionSettings {
         let path = |this: &mut Self, name| {
             let node = level.find(name)?;
-            // An empty path takes an inherited addition away.
+            // An empty path removes an inherited value.
             Some(this.template(node.arg(0))).filter(|path| !path.is_empty())
         };
         AdditionSettings {
@@ -190,7 +191,7 @@ impl Lowering<'_> {
         maps.any(|map| is(&map.from, &map.to) || is(&map.to, &map.from))
     }
 
-    /// A list of media types; `text/html` always counts.
+    /// A list of media types, which always includes `text/html`.
     pub fn media_types(
         &mut self,
         level: &Level<'_>,

@@ -1,4 +1,4 @@
-//! `health_check` and `match`.
+//! Lowers `health_check` and the `match` blocks that it refers to.
 
 use nginx_conf::{Diagnostic, Directive as Written, Word, did_you_mean};
 

@@ -1,4 +1,7 @@
-//! The `http` block: what servers share, the servers, and their listeners.
+//! Lowers the `http` block: what servers share, the servers, and their listeners.
+//!
+//! Names are declared first (variables, groups, zones), so that values may use them wherever
+//! they are written.
 
 use super::Lowering;
 use super::level::Level;
@@ -15,7 +18,8 @@ impl Lowering<'_> {
         self.upstream_groups(level);
         self.variables_from_others(level);
         self.match_blocks(level);
-        // Reads every value of this level, whether or not a server inherits it.
+        // Reads every value of this level, so that mistakes are reported even if no server
+        // inherits it.
         self.settings(
             level,
             BlockKind::Http,

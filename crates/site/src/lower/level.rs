@@ -1,4 +1,6 @@
-//! One level of a configuration and those around it: nginx's inheritance.
+//! One block of a configuration and the blocks around it: the answer to the two questions of
+//! nginx's inheritance. Which is the nearest level with this directive, and which is the
+//! nearest with any line of this list?
 
 use std::collections::HashMap;
 
@@ -24,7 +26,7 @@ impl<'t> Level<'t> {
         }
     }
 
-    /// The lines of `name` at this very level.
+    /// The lines of `name` at this level itself.
     pub fn own(&self, name: &str) -> &[&'t Node<'t>] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
@@ -34,8 +36,7 @@ impl<'t> Level<'t> {
         self.all(name).last().copied()
     }
 
-    /// The lines of `name` at the nearest level that has any: what stands
-    /// further out is replaced as a whole.
+    /// The lines of `name` at the nearest level that has any. Lines further out have no effect.
     pub fn all(&self, name: &str) -> &[&'t Node<'t>] {
         let mut level = self;
         loop {

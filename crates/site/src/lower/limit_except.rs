@@ -1,5 +1,5 @@
-//! `limit_except`: what other methods than the named ones meet is a location of
-//! its own, with the settings of the one around it where it says nothing
+//! Lowers `limit_except`: other methods than the named ones get a location of their own, with
+//! the settings of the one around it
 //! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#limit_except>).
 
 use std::sync::Arc;

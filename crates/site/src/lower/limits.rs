@@ -1,4 +1,4 @@
-//! `limit_req*`, `limit_conn*`, `auth_delay`.
+//! Lowers `limit_req*`, `limit_conn*` and `auth_delay`.
 
 use std::time::Duration;
 
@@ -194,7 +194,7 @@ impl Lowering<'_> {
         Some(LimitConn { zone, connections })
     }
 
-    /// The place of `name` among `names`, or a complaint about an unknown zone.
+    /// The index of `name` in `names`. An unknown zone is reported.
     pub fn zone_index(
         &mut self,
         word: &Word,

@@ -1,4 +1,4 @@
-//! `listen`: addresses, socket options, default servers.
+//! Lowers `listen`: addresses, options of sockets, and the default server of each address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::check::Node;
 use crate::directives::NO_TLS;
 use crate::model::*;
 
-/// Ports in one `listen 8000-8100`: more than anybody means.
+/// The largest number of ports in one `listen 8000-8100`.
 const MAX_PORT_RANGE: u16 = 1024;
 
-/// One line, for each address that it names.
+/// A line of a server, for one of its addresses.
 struct ListenLine {
     address: ListenAddress,
     options: ListenOptions,
@@ -24,7 +24,7 @@ struct ListenLine {
     span: Option<Span>,
 }
 
-/// A listener under construction.
+/// A listener while lines of several servers are added to it.
 struct ListenerDraft {
     listener: Listener,
     default: Option<Span>,
@@ -137,7 +137,7 @@ impl Lowering<'_> {
 
     fn listen(&mut self, node: &Node<'_>) -> Vec<ListenLine> {
         if let Some(word) = node.args().iter().find(|word| word.text == "quic") {
-            // It is UDP: an address of its own, whatever listens on the port by TCP.
+            // QUIC uses UDP, so that it does not conflict with TCP on the same port.
             self.report(
                 Diagnostic::warning(word.span, "this \"listen\" has no effect")
                     .label("there is no HTTP/3 yet; clients use HTTP/1.1")
@@ -168,7 +168,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// One parameter; whether it is an option of the socket.
+    /// Reads one parameter; true if it is an option of the socket.
     fn listen_option(&mut self, word: &Word, options: &mut ListenOptions) -> bool {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -240,7 +240,7 @@ impl Lowering<'_> {
         true
     }
 
-    /// "invalid parameter", with what may have been meant.
+    /// Reports an invalid parameter, with the one that was probably meant.
     pub fn unknown_parameter(&mut self, word: &Word, name: &str, of: &str, known: &[&str]) {
         let error = Diagnostic::error(
             word.span,

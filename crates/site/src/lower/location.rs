@@ -1,4 +1,5 @@
-//! What stands after `location`: which paths it takes, and where it may stand.
+//! Reads the arguments of `location`: which paths it matches, and in which other locations it
+//! may be written.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub(crate) enum MatchKind {
     Named,
 }
 
-/// The paths a location takes.
+/// The paths that a location matches.
 #[derive(Debug, Clone)]
 pub(crate) struct LocationMatcher {
     pub kind: MatchKind,
@@ -58,7 +59,7 @@ impl LocationMatcher {
         self.kind == MatchKind::Named
     }
 
-    /// What `alias` replaces.
+    /// The length of the prefix that `alias` replaces.
     pub fn prefix_bytes(&self) -> Option<usize> {
         match self.kind {
             MatchKind::Exact | MatchKind::Prefix | MatchKind::PrefixOnly => Some(self.text.len()),
@@ -66,12 +67,12 @@ impl LocationMatcher {
         }
     }
 
-    /// May the same path without its last slash be redirected here?
+    /// May a path be redirected here if only the last slash is missing?
     pub fn may_add_slash(&self) -> bool {
         self.prefix_bytes().is_some() && self.text.ends_with('/')
     }
 
-    /// Two locations of one level with the same key exclude each other.
+    /// Two locations of one level must not have the same key.
     pub fn duplicate_key(&self) -> Option<(bool, String)> {
         match self.kind {
             MatchKind::Exact => Some((true, self.text.clone())),

@@ -1,5 +1,7 @@
-//! The locations of a server: the tree that requests are matched against, and
-//! the settings of each.
+//! Lowers the locations of a server: the tree against which paths are matched, and the settings
+//! of each location.
+//!
+//! An `if` in a location and a `limit_except` also become locations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use super::location::{LocationMatcher, MatchKind};
 use crate::check::Node;
 use crate::model::*;
 
-/// Where settings are asked for.
+/// The kind of block whose settings are lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Http,
@@ -22,7 +24,7 @@ pub(crate) enum BlockKind {
     LocationIf,
 }
 
-/// What a nested block knows of the location around it.
+/// What a nested block has to know about the location around it.
 #[derive(Clone)]
 pub(crate) struct EnclosingLocation {
     pub matcher: LocationMatcher,
@@ -106,7 +108,7 @@ impl Lowering<'_> {
             let id = self.location(node, level, &matcher, outer, list);
             insert(&mut tree, &matcher, id);
         }
-        // Longest first: the first that fits is the longest that fits.
+        // Longest first, so that the first match is the longest.
         tree.prefixes
             .sort_by_key(|it| std::cmp::Reverse(it.prefix.len()));
         tree
@@ -126,7 +128,7 @@ impl Lowering<'_> {
         let own_files = level.own("root").first().or(level.own("alias").first());
         self.check_alias(&level, matcher);
         let (prefix_bytes, is_pattern) = match own_files {
-            // What `alias` replaces is the prefix of the location it stands in.
+            // `alias` replaces the prefix of the location in which it is written.
             None if matches!(settings.files.root, Root::Alias(_)) => {
                 (outer.prefix_bytes, outer.is_pattern)
             }
@@ -163,7 +165,7 @@ impl Lowering<'_> {
         id
     }
 
-    /// The settings once an `if` of a location held, as a location of its own.
+    /// The location that holds where the condition of an `if` is true.
     pub fn if_location(
         &mut self,
         node: &Node<'_>,
@@ -262,7 +264,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Does the request end with this step, or go on in another location?
+/// Does the request end with this step, or continue in another location?
 fn leaves_location(node: &Node<'_>) -> bool {
     let flag = node.args().get(2).map(|word| word.text.as_str());
     match node.name() {

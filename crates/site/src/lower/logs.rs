@@ -1,4 +1,4 @@
-//! `error_log`, `access_log`, `log_format`.
+//! Lowers `error_log`, `access_log`, `log_format` and `open_log_file_cache`.
 
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ const SEVERITIES: [&str; 8] = [
 
 const LOCAL7: u8 = 23;
 
-/// nginx's bound on a syslog tag.
+/// The longest syslog tag, as in nginx.
 const TAG_BYTES_MAX: usize = 32;
 
-/// Lines kept for a compressed log before they are written, where no size is given.
+/// The buffer of a compressed log without `buffer=`.
 const GZIP_BUFFER_BYTES: u64 = 64 << 10;
 
-/// The place of the predefined format in the list of formats.
+/// The index of the predefined format in the list of formats.
 const COMBINED: LogFormatId = LogFormatId(0);
 
 impl Lowering<'_> {
@@ -211,7 +211,7 @@ impl Lowering<'_> {
         let target = if has_variables(path) && !path.starts_with("syslog:") {
             AccessLogTarget::Variable(self.path_template(path))
         } else if path.text == "stderr" {
-            // nginx writes a file of this name; nobody means that.
+            // nginx writes a file with this name, which nobody wants.
             AccessLogTarget::Fixed(LogTarget::Stderr)
         } else {
             AccessLogTarget::Fixed(self.log_target(path)?)

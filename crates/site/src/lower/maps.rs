@@ -1,4 +1,5 @@
-//! Variables made from others: `map`, `geo`, `split_clients`.
+//! Lowers the blocks that define variables from other values: `map`, `geo`, `split_clients`,
+//! and `charset_map`.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,7 +14,7 @@ use crate::check::Node;
 use crate::model::*;
 
 impl Lowering<'_> {
-    /// Names first, so that each may use the others.
+    /// Declares the names first, so that each block may use the others.
     pub fn declare_made_variables(&mut self, level: &Level<'_>) {
         for (index, node) in level.own("map").iter().enumerate() {
             self.declare_made(node, Variable::Map(MapId(index)));
@@ -143,7 +144,7 @@ impl Lowering<'_> {
             map.patterns.extend(pattern.map(|pattern| (pattern, value)));
             return;
         }
-        // A backslash makes `default`, `~x` and the like plain keys.
+        // After a backslash, `default` and `~x` are plain keys.
         let key = word.strip_prefix('\\').unwrap_or(word);
         let name = match map.hostnames {
             true => parse_name(&key.to_ascii_lowercase()),
@@ -214,7 +215,7 @@ impl Lowering<'_> {
         geo
     }
 
-    /// Gives a range of addresses its value, or with `delete` none.
+    /// Gives a range of addresses its value. Without a value (`delete`), the range is removed.
     fn geo_range(&mut self, geo: &mut Geo, range: &Word, value: Option<&Word>) {
         let Some((first, last)) = self.range(range) else {
             return;
@@ -338,7 +339,7 @@ fn key(network: Network) -> NetworkKey {
     }
 }
 
-/// Takes `first..=last` out of the ranges; where a new range would go.
+/// Removes `first..=last` from the ranges, and returns the index for a new range.
 fn cut(ranges: &mut Vec<(u32, u32, Box<[u8]>)>, first: u32, last: u32) -> usize {
     let from = ranges.partition_point(|(_, end, _)| *end < first);
     let to = ranges.partition_point(|(start, _, _)| *start <= last);

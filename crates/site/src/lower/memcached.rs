@@ -1,4 +1,4 @@
-//! `memcached_pass` and what steers it.
+//! Lowers `memcached_pass` and the directives that only memcached has.
 
 use super::Lowering;
 use super::exchange::DirectivePrefix;
@@ -13,7 +13,8 @@ const MEMCACHED: DirectivePrefix = DirectivePrefix {
 };
 
 impl Lowering<'_> {
-    /// memcached where this level asks it; every value is read anyway.
+    /// The memcached settings, if this level asks memcached. All values are read in any case, so
+    /// that mistakes are reported.
     pub fn memcached(&mut self, level: &Level<'_>) -> Option<Pass> {
         let mut exchange = self.exchange(level, &MEMCACHED);
         exchange.pass_request_body = false;
@@ -32,7 +33,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// `memcached_next_upstream`, whose words are its own.
+    /// The values of `memcached_next_upstream`, which has words of its own.
     pub fn memcached_failures(&mut self, level: &Level<'_>) -> Failures {
         let mut failures = Failures::default();
         let nodes = level.all("memcached_next_upstream").to_vec();

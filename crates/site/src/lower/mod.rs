@@ -57,22 +57,22 @@ use crate::check::{Node, check};
 use crate::model::*;
 use variables::Variables;
 
-/// So many complaints are kept: those of one cause are shown as one, and nobody reads
-/// more than [`nginx_conf::MAX_DIAGNOSTICS`].
+/// How many diagnostics are kept before those of one cause are merged. At most
+/// [`nginx_conf::MAX_DIAGNOSTICS`] are shown.
 const MAX_COMPLAINTS: usize = 1000;
 
-/// What a configuration does not say by itself.
+/// Facts about the machine and the command line that the configuration does not contain.
 #[derive(Debug, Clone)]
 pub struct LowerOptions {
     /// Where relative paths start (nginx's `-p`), absolute.
     pub prefix: PathBuf,
     /// The folder of the main file: where the paths of `auth_basic_user_file` start.
     pub conf_folder: PathBuf,
-    /// In place of the default error log (nginx's `-e`).
+    /// Replaces the default error log (nginx's `-e`).
     pub error_log: Option<PathBuf>,
     /// Started by root: the default port is 80, else 8000.
     pub privileged: bool,
-    /// What `$hostname` stands for in `server_name`, lower case.
+    /// The value of `$hostname` in `server_name`, in lower case.
     pub hostname: String,
     /// Looks a host name and port up.
     pub resolve: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
@@ -108,11 +108,11 @@ pub fn lower(
     ((!is_refused).then_some(site), diagnostics)
 }
 
-/// A lowering under way: names known so far, values shared, complaints.
+/// The state of a lowering: names known so far, values that levels share, diagnostics.
 pub(crate) struct Lowering<'a> {
     options: &'a LowerOptions,
     diagnostics: Vec<Diagnostic>,
-    /// Some complaint was an error, kept or not.
+    /// Some diagnostic was an error, kept or not.
     is_refused: bool,
     variables: Variables,
     maps: Vec<Map>,
@@ -125,22 +125,22 @@ pub(crate) struct Lowering<'a> {
     implicit_groups: HashMap<String, GroupId>,
     tls: Vec<TlsSettings>,
     resolvers: Vec<ResolverSettings>,
-    /// By the place they are written at.
+    /// By the span of the line.
     resolver_lines: HashMap<Span, Option<ResolverId>>,
     health_checks: Vec<HealthCheck>,
     matches: Vec<MatchRules>,
     cache_zones: Vec<CacheZone>,
-    /// Places that a warning has been given for: many levels may inherit one line.
+    /// Spans with a warning, which is given once although many levels inherit the line.
     warned: HashSet<Span>,
     limit_req_zones: Vec<LimitReqZone>,
     limit_conn_zones: Vec<LimitConnZone>,
     log_formats: Vec<LogFormat>,
     pools: Vec<PhpPool>,
     patterns: HashMap<(String, bool), Option<Arc<Pattern>>>,
-    /// `types` blocks by the place they are written at.
+    /// `types` blocks by their span.
     types: HashMap<Span, Arc<TypeTable>>,
     media_types: HashMap<Span, Arc<MediaTypes>>,
-    /// Conditions made for `*_cache_purge METHOD`, by the place they are written at.
+    /// Conditions made for `*_cache_purge METHOD`, by the span of the method.
     purges: HashMap<Span, Template>,
     /// Names of the server whose locations are being lowered.
     server_names: Vec<String>,
@@ -202,12 +202,12 @@ impl<'a> Lowering<'a> {
         }
         let place = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
         self.diagnostics.sort_by_key(place);
-        // Levels that inherit a value report its mistake once more.
+        // Levels that inherit a value report the same mistake again.
         self.diagnostics.dedup();
         (self.is_refused, self.diagnostics)
     }
 
-    /// Adds a complaint once, up to a bound.
+    /// Adds a diagnostic once, up to [`MAX_COMPLAINTS`].
     fn report(&mut self, diagnostic: Diagnostic) {
         self.is_refused |= diagnostic.is_error();
         if self.diagnostics.len() < MAX_COMPLAINTS && !self.diagnostics.contains(&diagnostic) {
@@ -215,7 +215,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A path as the file system knows it: relative ones start at the prefix.
+    /// An absolute path: relative ones start at the prefix.
     fn path(&self, text: &str) -> PathBuf {
         self.options.prefix.join(text)
     }

@@ -1,4 +1,4 @@
-//! Patterns: compiled once for each text, with slots for their named groups.
+//! Compiles patterns (PCRE), each text once, and gives their named groups slots for variables.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The place in `word` of byte `offset` of the pattern that begins at `start`.
+/// The span of byte `offset` of the pattern that begins at `start` in `word`.
 fn place(word: &Word, start: usize, text: &str, offset: usize) -> nginx_conf::Span {
     let mut from = offset.min(text.len());
     while !text.is_char_boundary(from) {

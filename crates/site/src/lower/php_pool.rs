@@ -1,4 +1,4 @@
-//! `php_pool NAME { ... }`.
+//! Lowers `php_pool` blocks.
 
 use super::Lowering;
 use super::level::Level;

@@ -1,4 +1,4 @@
-//! The `main` and `events` contexts.
+//! Lowers the `main` and `events` contexts, which concern the whole process.
 
 use nginx_conf::Diagnostic;
 
@@ -6,7 +6,7 @@ use super::Lowering;
 use super::level::Level;
 use crate::model::*;
 
-/// Threads at most; far more than any machine has cores.
+/// The largest number of threads, far more than any machine has cores.
 const MAX_WORKERS: u64 = 1024;
 
 impl Lowering<'_> {
@@ -63,8 +63,8 @@ impl Lowering<'_> {
         usize::try_from(count).ok()
     }
 
-    /// nginx refuses a file without `events`; here it says nothing, so its
-    /// absence is only worth a note where the file has no `http` either.
+    /// nginx refuses a file without `events`. Here the block has no effect, so only a missing
+    /// `http` is reported.
     fn needs_events(&mut self, main: &Level<'_>) {
         if main.own("http").is_empty() && !self.diagnostics.iter().any(Diagnostic::is_error) {
             let mut warning =

@@ -1,5 +1,5 @@
-//! `proxy_pass` and what steers it: where requests go, what they say there, and
-//! which fields of responses are written anew.
+//! Lowers `proxy_pass` and the directives that only HTTP upstreams have: the URL, the request
+//! that is sent, and the fields of responses that are changed.
 
 use std::sync::Arc;
 
@@ -29,20 +29,19 @@ pub(crate) const PROXY: DirectivePrefix = DirectivePrefix {
     ],
 };
 
-/// Fields that `http_client` or the server itself settles: whatever a client or
-/// a line of configuration says, body and framing must agree.
+/// Fields that only the server sets, because they must agree with the body that is sent.
 const FRAMING_FIELDS: [&str; 2] = ["content-length", "transfer-encoding"];
 
-/// Fields of the client's request that concern its own connection only.
+/// Fields of the client's request that concern the client's connection only.
 const NOT_PASSED: [&str; 4] = ["te", "keep-alive", "expect", "upgrade"];
 
-/// nginx's words.
+/// The message of nginx.
 const URI_OF_UNKNOWN_PREFIX: &str = "\"proxy_pass\" cannot have URI part in location given by regular expression, or inside named location, or inside \"if\" statement, or inside \"limit_except\" block";
-/// nginx's words.
+/// The message of nginx.
 const REDIRECT_OF_VARIABLES: &str =
     "\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables";
 
-/// What `proxy_pass` says.
+/// The URL of `proxy_pass`, divided into its parts.
 struct PassUrl {
     is_tls: bool,
     target: PassTarget,
@@ -52,7 +51,7 @@ struct PassUrl {
 }
 
 impl PassUrl {
-    /// Of a location that asks no upstream.
+    /// For a location that asks no upstream.
     fn nowhere() -> PassUrl {
         PassUrl {
             is_tls: false,
@@ -65,7 +64,8 @@ impl PassUrl {
 }
 
 impl Lowering<'_> {
-    /// A proxy where this level passes requests on; every value is read anyway.
+    /// The proxy settings, if this level passes requests on. All values are read in any case, so
+    /// that mistakes are reported.
     pub fn proxy(
         &mut self,
         level: &Level<'_>,
@@ -105,7 +105,7 @@ impl Lowering<'_> {
         let pass_trailers = self.flag(level, "proxy_pass_trailers", false);
         let url = match (url, &purge) {
             (Some(url), _) => url,
-            // Never asked: a location that only purges has no other answer.
+            // A location that only purges asks no upstream.
             (None, PurgeDirective::Handler { .. }) if block == BlockKind::Location => {
                 PassUrl::nowhere()
             }
@@ -136,8 +136,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// What becomes of the path. Where the part to be replaced cannot be told, `proxy_pass` must
-    /// have no path of its own.
+    /// How the path of the request is changed. Where there is no fixed prefix to replace,
+    /// `proxy_pass` must have no path of its own.
     fn proxy_uri(
         &mut self,
         url: &PassUrl,
@@ -231,7 +231,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// `proxy_set_header`, and the fields that it does not name.
+    /// The fields of `proxy_set_header`, and the defaults that it does not name.
     fn set_fields(&mut self, level: &Level<'_>, version: ProxyVersion) -> Vec<SetField> {
         let mut fields: Vec<SetField> = Vec::new();
         for node in level.all("proxy_set_header").to_vec() {
@@ -261,7 +261,7 @@ impl Lowering<'_> {
         add(&mut fields, "Host", proxy_host());
         let connection = match version {
             ProxyVersion::Http10 => Template::literal("close"),
-            // Connections are kept unless a side says otherwise (RFC 9112 §9.3).
+            // In HTTP/1.1 connections are kept without this field (RFC 9112 §9.3).
             ProxyVersion::Http11 => Template::default(),
         };
         add(&mut fields, "Connection", connection);
@@ -271,7 +271,7 @@ impl Lowering<'_> {
         fields
     }
 
-    /// `proxy_redirect`; without any line, `default`.
+    /// The lines of `proxy_redirect`. Without any, `default` holds.
     fn redirects(
         &mut self,
         level: &Level<'_>,
@@ -340,8 +340,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// A text, `~PATTERN` or `~*PATTERN`. Of domains, case and a dot at the
-    /// beginning do not count.
+    /// A text, `~PATTERN` or `~*PATTERN`. In domains, case and a dot at the beginning do not
+    /// count.
     fn matching(&mut self, word: &Word, is_domain: bool) -> Option<Matching> {
         if let Some(text) = word.strip_prefix("~*") {
             return self.pattern(word, text, true).map(Matching::Pattern);
@@ -403,8 +403,8 @@ fn proxy_host() -> Template {
     }
 }
 
-/// What `proxy_redirect default` stands for: the URL of `proxy_pass` is replaced by the path of
-/// the location. There is none where that URL has variables.
+/// The meaning of `proxy_redirect default`: the URL of `proxy_pass` is replaced by the path of the
+/// location. There is none if the URL has variables.
 fn default_redirect(
     pass: Option<&Word>,
     url: Option<&PassUrl>,
@@ -424,7 +424,7 @@ fn default_redirect(
     })
 }
 
-/// Host and port, and the URI behind them.
+/// Host and port, and the URI after them.
 pub(crate) fn split_uri(rest: &str) -> (&str, Option<&str>) {
     if let Some(path) = rest.strip_prefix("unix:") {
         return match path.find(':') {

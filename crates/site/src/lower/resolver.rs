@@ -1,4 +1,4 @@
-//! `resolver` and `resolver_timeout`.
+//! Lowers `resolver` and `resolver_timeout`.
 
 use std::net::SocketAddr;
 
@@ -11,11 +11,11 @@ use super::values::{parameter, seconds};
 use crate::check::Node;
 use crate::model::*;
 
-/// Where name servers listen unless a port is written.
+/// The port of name servers, unless another is written.
 const DNS_PORT: u16 = 53;
 
 impl Lowering<'_> {
-    /// What holds at `level`, taken over from outer ones where it says nothing.
+    /// The name servers and the time limit that hold at `level`.
     pub fn name_resolution(&mut self, level: &Level<'_>) -> NameResolution {
         NameResolution {
             resolver: level.find("resolver").and_then(|node| self.resolver(node)),
@@ -23,7 +23,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Levels that inherit a line share what it remembers.
+    /// Levels that inherit a line share its resolver, and so its answers.
     fn resolver(&mut self, node: &Node<'_>) -> Option<ResolverId> {
         if let Some(known) = self.resolver_lines.get(&node.span()) {
             return *known;

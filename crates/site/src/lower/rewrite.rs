@@ -1,4 +1,5 @@
-//! The rewrite module: a level's steps in the order written.
+//! Lowers `rewrite`, `set`, `if`, `return` and `break`: the steps of a level, in the order in
+//! which they are written.
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -9,12 +10,12 @@ use super::template::has_variables;
 use crate::check::Node;
 use crate::model::*;
 
-/// Values of `return URL` that need no status before them.
+/// The beginnings of a URL that `return` accepts without a status.
 const URL_STARTS: [&str; 3] = ["http://", "https://", "$scheme"];
 
 impl Lowering<'_> {
-    /// The steps of a level. In a location, `around` takes in the locations
-    /// that its `if` blocks become.
+    /// The steps of a level. In a location, `around` is the location and the list to which the
+    /// locations of its `if` blocks are added.
     pub fn rewrite_ops(
         &mut self,
         level: &Level<'_>,
@@ -130,7 +131,7 @@ impl Lowering<'_> {
         let id = location
             .as_mut()
             .map(|(outer, list)| self.if_location(node, &level, outer, list));
-        // Steps of the block come in one list: blocks do not nest.
+        // `if` blocks cannot be nested.
         let then = self.rewrite_ops(&level, None);
         Some(RewriteOp::If {
             condition: condition?,
@@ -213,7 +214,7 @@ impl Lowering<'_> {
             }),
             "~" | "~*" | "!~" | "!~*" => {
                 let caseless = operator.1.ends_with('*');
-                // A bracket stripped from the end moves nothing but the end.
+                // Removing the bracket at the end does not move the beginning.
                 let pattern = self.pattern(value_word, value, caseless)?;
                 let negated = operator.1.starts_with('!');
                 Some(Condition::Matches {
@@ -248,12 +249,12 @@ impl Lowering<'_> {
     }
 }
 
-/// Where `text` begins in its word, once a bracket is gone.
+/// Where `text` begins in its word, after the bracket was removed.
 fn offset(word: &Word, text: &str) -> usize {
     word.find(text).unwrap_or(0)
 }
 
-/// The words without `(` before the first and `)` behind the last.
+/// The words without `(` before the first and `)` after the last.
 fn strip_brackets(words: &[Word]) -> Vec<(&Word, &str)> {
     let last = words.len().saturating_sub(1);
     let mut parts = Vec::with_capacity(words.len());
@@ -265,7 +266,7 @@ fn strip_brackets(words: &[Word]) -> Vec<(&Word, &str)> {
         if index == last {
             text = text.strip_suffix(')').unwrap_or(text);
         }
-        // A bracket that stood alone is no word; an empty value in quotes is.
+        // A bracket alone is no word. An empty value in quotes is one.
         if !text.is_empty() || word.text.is_empty() {
             parts.push((word, text));
         }

@@ -1,5 +1,5 @@
-//! `server_name`: exact names, wildcards, patterns.
-//! <https://nginx.org/en/docs/http/server_names.html>
+//! Lowers `server_name`: exact names, wildcards and patterns
+//! (<https://nginx.org/en/docs/http/server_names.html>).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::values::bytes;
 use crate::check::Node;
 use crate::model::*;
 
-/// One name, understood.
+/// A name of `server_name`, by its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HostName {
     Exact(String),
@@ -19,12 +19,12 @@ pub(crate) enum HostName {
     Leading(String),
     /// With its trailing dot.
     Trailing(String),
-    /// `.example.org`, with its dot: the name and what ends in it.
+    /// `.example.org`, with its dot: the name itself and all names that end in it.
     Both(String),
 }
 
-/// A name, a pattern, and where it is written (nowhere: the empty name of a
-/// server without `server_name`).
+/// A name or pattern, and the word that contains it. There is no word for the empty name of a
+/// server without `server_name`.
 pub(crate) struct WrittenName<'a> {
     word: Option<&'a Word>,
     kind: NameKind,
@@ -91,8 +91,7 @@ impl Lowering<'_> {
         name.map(NameKind::Host)
     }
 
-    /// Puts the names of a server behind a listener. The first server that has
-    /// a name keeps it.
+    /// Adds the names of a server to a listener. The first server with a name keeps it.
     pub fn add_names(
         &mut self,
         listener: &mut Listener,
@@ -155,7 +154,7 @@ fn add_wildcard(list: &mut Vec<(Box<[u8]>, ServerId)>, name: &str, server: Serve
     }
 }
 
-/// Which kind of name? `None`: none that nginx accepts.
+/// The kind of the name; `None` if nginx does not accept it.
 pub(crate) fn parse_name(text: &str) -> Option<HostName> {
     let is_plain = |name: &str| !name.contains('*') && !name.contains("..") && !name.contains('\0');
     if let Some(rest) = text.strip_prefix("*.") {

@@ -1,4 +1,5 @@
-//! What holds at one level, inheritance resolved: one call for each subject.
+//! Puts the settings of one level together: one call for each subject, with inheritance
+//! resolved.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use crate::directives::content_handlers;
 use crate::model::*;
 
 impl Lowering<'_> {
-    /// The settings of `level`. An `if` block is given those of its location:
-    /// what it says nothing about is theirs, the handler included.
+    /// The settings of `level`. For an `if` block, `outer` is the settings of its location, from
+    /// which it takes everything that it does not set, the handler included.
     pub fn settings(
         &mut self,
         level: &Level<'_>,
@@ -21,7 +22,7 @@ impl Lowering<'_> {
         outer: Option<&Arc<Settings>>,
     ) -> Settings {
         let runs_ssi = self.flag(level, "ssi", false);
-        // Which variables its commands name is not known before they run.
+        // The variables in its commands are known only when they run.
         self.variables.uses_upstream_fields |= runs_ssi;
         self.variables.uses_cache_last_modified |= runs_ssi;
         Settings {
@@ -92,7 +93,7 @@ impl Lowering<'_> {
         matcher: &LocationMatcher,
         outer: Option<&Arc<Settings>>,
     ) -> Content {
-        // Read at every level, so that every value is; used where there is a target.
+        // Read at every level, so that mistakes are reported; used where there is a target.
         let fastcgi = self.fastcgi(level, block);
         let proxy = self.proxy(level, block, matcher);
         let memcached = self.memcached(level);

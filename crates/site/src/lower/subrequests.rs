@@ -1,5 +1,5 @@
-//! What the server asks of its own paths besides answering: `auth_request` and
-//! `mirror`.
+//! Lowers `auth_request` and `mirror`: requests that the server makes to paths of the same
+//! site.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Values with variables in them: `$name`, `${name}`, `$1`.
+//! Parses values with variables: `$name`, `${name}`, `$1`.
 
 use nginx_conf::{Diagnostic, Span, Word};
 
@@ -11,7 +11,7 @@ impl Lowering<'_> {
         self.template_in(word, 0, &word.text)
     }
 
-    /// What `$name`, used at `span`, stands for.
+    /// The variable `$name`, used at `span`.
     pub fn variable(&mut self, name: &str, span: Span) -> Variable {
         let variable = self.variables.resolve(name, span);
         if variable == Variable::WithoutTls {
@@ -24,7 +24,7 @@ impl Lowering<'_> {
         variable
     }
 
-    /// The part of `word` that begins at byte `start` and says `text`.
+    /// `text`, which begins at byte `start` of `word`, as a value with variables.
     pub fn template_in(&mut self, word: &Word, start: usize, text: &str) -> Template {
         let mut parts = TemplateBuilder::default();
         let mut at = 0;
@@ -53,7 +53,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Several values one after the other.
+/// Joins several values.
 pub(crate) fn join(templates: impl IntoIterator<Item = Template>) -> Template {
     let mut parts: Vec<Part> = Vec::new();
     for part in templates.into_iter().flat_map(|template| template.parts) {
@@ -72,7 +72,7 @@ pub(crate) fn has_variables(text: &str) -> bool {
     text.contains('$')
 }
 
-/// The name behind a dollar sign and how many bytes it takes.
+/// The name after a dollar sign, and its length in bytes with brackets.
 fn name_at(rest: &str) -> Result<(&str, usize), &'static str> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if let Some(inner) = rest.strip_prefix('{') {
@@ -97,7 +97,7 @@ fn name_at(rest: &str) -> Result<(&str, usize), &'static str> {
     }
 }
 
-/// Pieces of a template; neighbouring literals are joined.
+/// Collects the pieces of a template.
 #[derive(Default)]
 struct TemplateBuilder {
     parts: Vec<Part>,

@@ -1,4 +1,4 @@
-//! `proxy_ssl_*`: encrypted connections to upstreams.
+//! Lowers `proxy_ssl_*`: TLS on connections to upstreams.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::values::to_usize;
 use crate::model::*;
 
 impl Lowering<'_> {
-    /// The settings of a level; `is_used`: its upstream is an `https://` one.
+    /// The settings of a level. They are used if its upstream is an `https://` one.
     pub fn upstream_tls(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsId> {
         let certificate = file_name(level, "proxy_ssl_certificate");
         let key = file_name(level, "proxy_ssl_certificate_key");
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         })))
     }
 
-    /// `proxy_ssl_verify` and what it needs. Mistakes are told where the settings are used.
+    /// `proxy_ssl_verify` and what it needs. Mistakes are reported where the settings are used.
     fn tls_verify(&mut self, level: &Level<'_>, is_used: bool) -> Option<TlsVerify> {
         let trusted = file_name(level, "proxy_ssl_trusted_certificate");
         let crl = file_name(level, "proxy_ssl_crl");
@@ -61,9 +61,9 @@ impl Lowering<'_> {
             return None;
         };
         Some(TlsVerify {
-            trusted: self.path(&trusted),
+            trusted: self.path(trusted),
             depth,
-            crl: crl.map(|word| self.path(&word)),
+            crl: crl.map(|word| self.path(word)),
         })
     }
 
@@ -87,7 +87,7 @@ impl Lowering<'_> {
         Some((self.path(certificate), self.path(key)))
     }
 
-    /// Which of the two versions are spoken; the older ones are not there.
+    /// Whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.
     fn tls_protocols(&mut self, level: &Level<'_>) -> (bool, bool) {
         let nodes = level.all("proxy_ssl_protocols").to_vec();
         if nodes.is_empty() {

@@ -1,4 +1,4 @@
-//! `upstream` blocks, and the groups made for addresses written in a `*_pass`.
+//! Lowers `upstream` blocks, and makes a group for each address that a `*_pass` names directly.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -89,8 +89,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `slow_start` needs turns to share out; `backup` is refused where nginx
-    /// refuses it: behind the line of a method that has none.
+    /// `slow_start` works with round robin and `least_conn` only. `backup` is refused where nginx
+    /// refuses it: after the line of a method without backup servers.
     fn check_parameters_suit_method(&mut self, level: &Level<'_>) {
         let nodes = level.list(&["least_conn", "ip_hash", "hash", "random"]);
         let Some(method) = nodes.last().filter(|node| node.name() != "least_conn") else {
@@ -221,7 +221,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a `server` line marked `resolve` stands for.
+    /// The meaning of a `server` line with `resolve`.
     fn run_time_name(
         &mut self,
         word: &Word,
@@ -232,7 +232,7 @@ impl Lowering<'_> {
     ) -> Option<ResolvedServer> {
         let is_name = !word.starts_with("unix:") && self.pool_named_by(word).is_none();
         let Some((host, port)) = split_host(word).filter(|_| is_name) else {
-            // Complains, or finds an address that needs no looking up.
+            // Reports a mistake, or finds an address that needs no look-up.
             let endpoint = self.endpoints(word, Some(80)).pop()?;
             return Some(ResolvedServer::Address(endpoint));
         };
@@ -346,8 +346,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `php:POOL`. With a number behind it is a host called `php`, as in many a set-up of
-    /// containers, unless a pool has that number for a name.
+    /// The pool in `php:POOL`. With a number, it is a host `php` and a port, as in many
+    /// configurations for containers, unless a pool has this number as its name.
     pub fn pool_named_by<'w>(&self, word: &'w str) -> Option<&'w str> {
         let name = word.strip_prefix("php:")?;
         let is_port = name.parse::<u16>().is_ok();
@@ -372,7 +372,7 @@ impl Lowering<'_> {
         None
     }
 
-    /// The group that a literal address of a `*_pass` leads to.
+    /// The group for the name or address in a `*_pass`.
     pub fn group_of(&mut self, word: &Word) -> Option<GroupId> {
         if let Some(&id) = self
             .group_names
@@ -452,7 +452,7 @@ impl Lowering<'_> {
             .and_then(|word| self.choice_of(word, &[("local", true)]))
             .unwrap_or(false);
         Some(KeepAlive {
-            // 0: none are kept.
+            // 0 keeps none.
             connections: to_usize(self.number_of(node.arg(0))?),
             requests,
             time,

@@ -1,7 +1,8 @@
-//! Typed values of directives: the nearest level's, or the default.
+//! Reads typed values of directives (sizes, times, numbers, words): the value of the nearest
+//! level, or the default.
 //!
-//! A value that cannot be read is reported and replaced by the default, so
-//! that the rest of the file is read too.
+//! A value that cannot be read is reported, and the default is used, so that the rest of the
+//! file is read too.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::check::either;
 use crate::model::Template;
 
 impl Lowering<'_> {
-    /// The value, or a complaint.
+    /// The value; an error is reported.
     pub fn valid<T>(&mut self, value: Result<T, ValueError>, word: &Word) -> Option<T> {
         value.map_err(|error| self.report(error.at(word))).ok()
     }
@@ -24,7 +25,7 @@ impl Lowering<'_> {
         self.report(Diagnostic::error(span, message));
     }
 
-    /// "invalid value", and what was expected.
+    /// Reports an invalid value, and what was expected.
     pub fn invalid(&mut self, word: &Word, what: &str, expected: impl Into<String>) {
         let message = format!("invalid {what} \"{word}\"");
         self.report(Diagnostic::error(word.span, message).label(expected));
@@ -53,17 +54,17 @@ impl Lowering<'_> {
         self.valid(parse_duration(word), word)
     }
 
-    /// A duration in the part of `word` behind `name=`.
+    /// A duration in the part of `word` after `name=`.
     pub fn duration_in(&mut self, word: &Word, text: &str) -> Option<Duration> {
         self.inner(word, text, parse_duration(text))
     }
 
-    /// A size in the part of `word` behind `name=`.
+    /// A size in the part of `word` after `name=`.
     pub fn size_in(&mut self, word: &Word, text: &str) -> Option<u64> {
         self.inner(word, text, parse_size(text))
     }
 
-    /// Points an error about `text`, the end of `word`, into the word.
+    /// Reports an error about `text`, the end of `word`, at its position in the word.
     fn inner<T>(&mut self, word: &Word, text: &str, value: Result<T, ValueError>) -> Option<T> {
         let before = word.len().saturating_sub(text.len());
         let shifted = value.map_err(|mut error| {
@@ -181,7 +182,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The part behind `NAME=`.
+/// The part after `NAME=`.
 pub(crate) fn parameter<'w>(word: &'w Word, name: &str) -> Option<&'w str> {
     word.text.strip_prefix(name)?.strip_prefix('=')
 }

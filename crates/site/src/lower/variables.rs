@@ -1,10 +1,9 @@
-//! Names of variables: what is declared, and what is used before or without
-//! a declaration.
+//! The names of variables: which are declared, and which are used without a declaration.
 //!
-//! `map`, `geo`, `split_clients` and `set` are declared before anything is
-//! lowered, so that they may stand anywhere. Named captures turn up when
-//! their patterns are compiled; a name used before that gets its slot at once
-//! and is reported at the end if nothing ever fills it.
+//! `map`, `geo`, `split_clients` and `set` are declared before anything is lowered, so that
+//! they may be written anywhere. Named groups are found when their patterns are compiled. A
+//! name that is used before that gets a slot at once, and is reported at the end if nothing
+//! fills the slot.
 
 use std::collections::{HashMap, HashSet};
 
@@ -54,8 +53,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("otel_", "OpenTelemetry is not there yet"),
 ];
 
-/// What nginx tells about TLS. On a connection without TLS none of them has a
-/// value there, nor here.
+/// nginx's variables about TLS. On a connection without TLS they have no value, in nginx and
+/// here.
 const TLS_VARIABLES: &[&str] = &[
     "ssl_alpn_protocol",
     "ssl_cipher",
@@ -86,7 +85,7 @@ const TLS_VARIABLES: &[&str] = &[
     "ssl_sigalg",
 ];
 
-/// Shorter names are near to too many others.
+/// Shorter names are similar to too many others.
 const MIN_GUESSED_BYTES: usize = 3;
 
 impl Variables {
@@ -156,7 +155,7 @@ impl Variables {
         self.declared.clone()
     }
 
-    /// What `$name`, used at `span`, stands for.
+    /// The variable `$name`, used at `span`.
     pub fn resolve(&mut self, written: &str, span: Span) -> Variable {
         let folded = written.to_ascii_lowercase();
         let name = folded.as_str();

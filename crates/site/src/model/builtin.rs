@@ -1,9 +1,8 @@
-//! Variables that nginx or Mayfly defines and whose name is fixed: one line of the table below
-//! for each.
+//! The built-in variables: one line of the table below for each.
 //!
-//! The line gives the variant, the name without the dollar sign, and the documentation. The
-//! enum, the look-up by name and the reference page are made from it. The server holds the
-//! function that gives a variable's value in an array, at [`Builtin::index`].
+//! A line gives the variant, the name without the dollar sign, and the documentation. The enum,
+//! the look-up by name and the reference page are made from it. The server keeps the function
+//! for a variable's value in an array, at [`Builtin::index`].
 
 macro_rules! builtins {
     ($($variant:ident $name:literal $documentation:literal;)*) => {

@@ -1,8 +1,7 @@
-//! The map type for names that come from the configuration and are looked up by requests.
+//! The map type for names that the configuration defines and requests look up.
 
 use std::collections::HashMap;
 
-/// Looked up with bytes that clients send. The entries come from the
-/// configuration alone, so nobody outside can make them collide, and a hash
-/// that is quick for short names will do.
+/// Clients choose the names that are looked up, but only the configuration adds entries. So nobody
+/// can make entries collide, and a hash that is quick for short names is safe.
 pub type ByteMap<V> = HashMap<Box<[u8]>, V, foldhash::fast::RandomState>;

@@ -1,4 +1,4 @@
-//! Cache rules: `*_cache_*` and our own `cache_*`, whatever made the response.
+//! Cache zones, and what a location says about its use of the cache: `*_cache*` and `cache_*`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct CacheZone {
     pub inactive: Duration,
 }
 
-/// Everything that steers one location's use of a cache zone.
+/// How one location uses a cache zone.
 #[derive(Debug)]
 pub struct CacheRules {
     pub zone: CacheZoneChoice,
@@ -52,8 +52,9 @@ pub struct CacheRules {
     /// `cache_ignore_args`: arguments that are not in the key, and not sent by a fetch whose
     /// response is for the cache.
     pub ignored_arguments: NameSet,
-    /// `cache_ignore_cookies`: globs of cookie names that do not count.
-    pub ignored_cookies: Vec<Box<[u8]>>,
+    /// `cache_ignore_cookies`: cookies that are not in the key, and not sent by a fetch whose
+    /// response is for the cache.
+    pub ignored_cookies: NameSet,
     /// `cache_store_set_cookie`: store responses although they carry Set-Cookie
     /// (the field itself is removed from the stored response).
     pub stores_set_cookie: bool,
@@ -65,13 +66,13 @@ pub struct CacheRules {
     pub shared: Option<Box<SharedRules>>,
     /// `cache_queue_stale N`: serve stale when so many requests wait for PHP.
     pub queue_stale: Option<usize>,
-    /// `cache_stale`: none, no bound.
+    /// `cache_stale`; `None`: no limit.
     pub stale: Option<StaleTimes>,
-    /// `cache_max_valid`: none, no bound.
+    /// `cache_max_valid`; `None`: no limit.
     pub max_valid: Option<Duration>,
 }
 
-/// `cache_stale TIME [TIME]`: how long past its freshness a response is shown at most.
+/// `cache_stale TIME [TIME]`: how long a response may be shown after its freshness lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleTimes {
     pub while_renewed: Duration,
@@ -79,35 +80,35 @@ pub struct StaleTimes {
 }
 
 impl CacheRules {
-    /// Arguments or cookies of a request do not count.
+    /// Does the cache ignore some arguments or cookies?
     pub fn overlooks_something(&self) -> bool {
         !self.ignored_arguments.is_empty() || !self.ignored_cookies.is_empty()
     }
 }
 
-/// A part of a cache key that tells visitors with different cookies apart.
+/// A part of a cache key that differs for visitors with different cookies.
 #[derive(Debug, Clone)]
 pub enum CookieInKey {
     /// `$http_cookie`: all of them.
     All,
     /// `$cookie_NAME`, or a `map` of nothing else.
     Named(Box<[u8]>),
-    /// A `map` of all cookies: it picks one, and has its default where that is missing.
+    /// A `map` of all cookies, which chooses a value by one of them.
     Map(MapId),
     /// A variable that `set` or a named group has filled, perhaps from a cookie.
     Slot(SlotId),
 }
 
-/// `cache_shared` and the directives that go with it: a request whose answer may be shared is
-/// written by the server itself.
+/// `cache_shared` and its directives: the server itself writes a request whose response may be
+/// shared.
 #[derive(Debug, Clone)]
 pub struct SharedRules {
     pub request: Arc<Rules>,
-    /// `*_cache_key`, where it is given: in the key beside what is always there.
+    /// `*_cache_key`, if it is given: added to what is always in the key.
     pub key: Option<Template>,
-    /// `cache_crawler_valid`: pages for crawlers are fresh for as long at least.
+    /// `cache_crawler_valid`: the shortest lifetime of pages for crawlers.
     pub crawler_lifetime: Option<Duration>,
-    /// `cache_not_found`: how long answers are fresh that say that there is no such page.
+    /// `cache_not_found`: the lifetime of responses 404 and 410.
     pub not_found: Option<Duration>,
 }
 
@@ -126,19 +127,18 @@ pub struct ValidRule {
     pub lifetime: Duration,
 }
 
-/// `*_cache_methods`; GET and HEAD always count, and there is no other (as in
-/// nginx).
+/// `*_cache_methods`. GET and HEAD are always included, and POST is the only other one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheMethods {
     pub post: bool,
 }
 
-/// `cache_private COOKIE ... [copies=N] [size=SIZE] [valid=TIME]`: a copy for
-/// each session, told apart by the values of the named cookies.
+/// `cache_private COOKIE ... [copies=N] [size=SIZE]`: a stored copy for each session. The values
+/// of the named cookies identify the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateRule {
-    /// Globs of cookie names.
-    pub cookies: Vec<Box<[u8]>>,
+    /// The cookies whose values identify a session.
+    pub cookies: NameSet,
     pub copies: usize,
     pub size_bytes: u64,
 }

@@ -12,7 +12,7 @@ pub struct CompressionSettings {
     pub gzip: CodingSettings,
     /// Lowest minor version of HTTP/1 that gets compressed answers: `gzip_http_version`.
     pub gzip_http_minor: u8,
-    /// `gzip_vary`; counts for every coding.
+    /// `gzip_vary`; holds for every coding.
     pub gzip_vary: bool,
     pub gzip_proxied: GzipProxied,
     /// Patterns of `gzip_disable` against User-Agent.
@@ -29,8 +29,8 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// In the order in which the server prefers them where a client leaves the
-    /// choice: the smallest first.
+    /// In the order in which the server prefers them if a client accepts several equally: the
+    /// smallest first.
     pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
     /// As `Accept-Encoding` and `Content-Encoding` name it (RFC 9110 §8.4.1,
@@ -43,7 +43,7 @@ impl Coding {
         }
     }
 
-    /// What stands behind the name of a file compressed beforehand.
+    /// The end of the name of a file that was compressed beforehand.
     pub fn file_suffix(self) -> &'static str {
         match self {
             Coding::Brotli => ".br",
@@ -57,7 +57,7 @@ impl Coding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodingSettings {
     pub enabled: bool,
-    /// `*_types` (`*` is everything); text/html always counts.
+    /// `*_types` (`*` is everything); text/html is always included.
     pub types: Arc<MediaTypes>,
     /// `*_min_length`, bytes.
     pub min_length: u64,
@@ -79,7 +79,7 @@ impl CompressionSettings {
     }
 }
 
-/// `gzip_proxied` and the like: flags as written.
+/// The flags of `gzip_proxied`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GzipProxied {
     pub any: bool,

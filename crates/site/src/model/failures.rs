@@ -1,4 +1,5 @@
-//! The ways in which an upstream can fail, as two directives name them.
+//! The ways in which an upstream can fail: the values of `*_next_upstream` and
+//! `*_cache_use_stale`.
 
 /// A set of ways to fail: `*_next_upstream` and `*_cache_use_stale`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

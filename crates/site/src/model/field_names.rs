@@ -1,7 +1,8 @@
-//! A set of field names that is asked for by each field of each response.
+//! A set of field names with a quick look-up: every field of every response is looked up in
+//! one.
 
-/// Names of fields, asked for by each field of each response: most have a length that
-/// none of these has.
+/// Names of fields. Most names that are looked up have a length that none of these has, so that
+/// the length is compared first.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct FieldNames {
     names: Vec<Box<[u8]>>,

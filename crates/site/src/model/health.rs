@@ -1,4 +1,4 @@
-//! Active health checks: `health_check` and the `match` blocks it refers to.
+//! Active health checks: `health_check` and the `match` blocks that it refers to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use super::template::Template;
 pub struct HealthCheck {
     /// Whose servers are checked.
     pub group: GroupId,
-    /// What the location says about talking to them.
+    /// The location's settings for requests to them.
     pub settings: Arc<Settings>,
     pub interval: Duration,
-    /// Each check is put off by up to as much, at random.
+    /// Each check is delayed by a random time up to this one.
     pub jitter: Duration,
-    /// So many in a row make a server unhealthy.
+    /// The number of failed checks in a row that make a server unhealthy.
     pub fails: u32,
-    /// So many in a row make it healthy again.
+    /// The number of successful checks in a row that make it healthy again.
     pub passes: u32,
     pub uri: Box<[u8]>,
-    /// Servers are not asked before their first check.
+    /// Servers get no requests before their first check.
     pub mandatory: bool,
-    /// Except those that were well before a reload.
+    /// Except those that were healthy before a reload.
     pub persistent: bool,
-    /// `None`: a status from 200 to 399 will do.
+    /// `None`: a status from 200 to 399 is a success.
     pub matching: Option<MatchId>,
-    /// In place of the server's own.
+    /// Replaces the server's own port.
     pub port: Option<u16>,
-    /// `None`: a connection for each check.
+    /// `None`: each check uses a new connection.
     pub keepalive_time: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Identifiers: each is an index into one vector of `Http` or of a server.
+//! Identifiers: each is an index into one vector of `Http` or of a `Server`.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(

@@ -1,4 +1,5 @@
-//! Who may come in, and how fast: access rules, request and connection limits.
+//! Who may make a request, and how fast: access rules, passwords, limits of requests and
+//! connections.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use super::log::LogLevel;
 use super::network::Network;
 use super::template::Template;
 
-/// `allow` and `deny`, in order; the first that holds the address decides.
+/// A line of `allow` or `deny`. The first one whose network contains the address decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessRule {
     pub network: Network,
@@ -63,7 +64,7 @@ pub struct LimitConn {
     pub connections: u64,
 }
 
-/// What a limit does when it is passed: `limit_*_status`, `_log_level`, `_dry_run`.
+/// What happens when a limit is exceeded: `limit_*_status`, `_log_level`, `_dry_run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitReaction {
     pub status: u16,

@@ -1,4 +1,4 @@
-//! Where connections are accepted, and which server takes a request there.
+//! Listening addresses, the servers behind them, and how a host name chooses a server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,12 +56,13 @@ pub struct ServerNames {
 /// A `server` block.
 #[derive(Debug)]
 pub struct Server {
-    /// First name: `$server_name`, and redirects where `server_name_in_redirect`.
+    /// The first name: the value of `$server_name`, and the host of redirects with
+    /// `server_name_in_redirect`.
     pub name: String,
     /// Directives of the rewrite module at server level.
     pub rewrite: Vec<RewriteOp>,
     /// All locations: nested ones and those of `if` blocks included. The first
-    /// is the server's own level: what holds where no location matches.
+    /// is the server's own level, which holds if no location matches.
     pub locations: Vec<Location>,
     /// The tree's top level.
     pub top: Locations,
@@ -83,7 +84,7 @@ impl Server {
     }
 }
 
-/// Limits on the request head; known before a location is.
+/// Limits on the request head. They are needed before the location is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadSettings {
     /// `client_header_buffer_size`, in bytes.

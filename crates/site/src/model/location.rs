@@ -1,4 +1,4 @@
-//! The location tree of a server.
+//! The locations of a server, and the tree in which a path finds one.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct Location {
     pub name: String,
     pub rewrite: Vec<RewriteOp>,
     pub settings: Arc<Settings>,
-    /// `limit_except`: what holds for other methods.
+    /// `limit_except`: the location for other methods.
     pub limit_except: Option<LimitExcept>,
     /// Locations nested in this one.
     pub inner: Locations,
@@ -29,14 +29,14 @@ pub struct Location {
     /// A prefix location ending in `/` with a handler that passes requests on:
     /// the same path without the slash is redirected to it (nginx's auto_redirect).
     pub auto_redirect: bool,
-    /// `alias` stands in a location given by a pattern: its value is the whole path.
+    /// `alias` is in a location with a pattern, so that its value is the whole path.
     pub is_pattern: bool,
 }
 
 /// `limit_except METHOD ... { }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitExcept {
-    /// Methods it leaves alone; HEAD is among them where GET is.
+    /// The methods that are not limited; GET includes HEAD.
     pub methods: Vec<&'static str>,
     /// A location of its own for all other methods.
     pub location: LocationId,
@@ -55,7 +55,7 @@ pub struct Locations {
 }
 
 impl Locations {
-    /// Is there none that a path may lead to?
+    /// Is there no location that a path could match?
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty() && self.patterns.is_empty()
     }

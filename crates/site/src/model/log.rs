@@ -1,4 +1,4 @@
-//! Logs: what is written where.
+//! Targets, levels and formats of the error log and the access log.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// The word of `error_log`, which log lines carry in brackets.
+    /// The word in `error_log` and, in brackets, in log lines.
     pub fn name(self) -> &'static str {
         match self {
             LogLevel::Emerg => "emerg",

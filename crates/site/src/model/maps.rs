@@ -1,4 +1,4 @@
-//! Variables made from other values: `map`, `geo` and `split_clients`.
+//! Variables that are defined from other values: `map`, `geo` and `split_clients`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Lists of media types, such as that of `gzip_types`.
+//! A list of media types, as in `gzip_types`.
 
 /// A list of media types such as `gzip_types`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

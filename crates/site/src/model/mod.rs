@@ -1,8 +1,8 @@
-//! The typed model of a site: plain values, cut along what a request meets.
+//! The typed model of a site: plain values, divided by what a request meets.
 //!
-//! Each file names the files whose types it uses, so that the arrows between them run one way:
-//! from `site`, which holds everything, through listeners, locations and settings down to
-//! templates and identifiers. Identifiers are indexes into the vectors of [`Http`].
+//! Each file imports the files whose types it uses, so that the imports run one way: from
+//! `site`, which contains everything, through listeners, locations and settings down to
+//! templates and identifiers.
 
 mod builtin;
 mod byte_map;

@@ -1,4 +1,4 @@
-//! Blocks of client addresses.
+//! A block of client addresses, as in `allow` and `geo`.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// Does it hold `address`? `None` is a unix socket peer. IPv4-mapped IPv6
+    /// Does it contain `address`? `None` is the client of a unix socket. IPv4-mapped IPv6
     /// addresses count as IPv4.
     pub fn contains(&self, address: Option<IpAddr>) -> bool {
         match (self, address) {

@@ -1,5 +1,5 @@
-//! What a location says about passing requests on (`fastcgi_pass`, `proxy_pass`,
-//! `memcached_pass`): what all protocols share, and what only one of them has.
+//! How a location passes requests on (`fastcgi_pass`, `proxy_pass`, `memcached_pass`): what all
+//! protocols share, and what only one of them has.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::ids::{GroupId, TlsId};
 use super::pattern::Pattern;
 use super::template::{Template, Variable};
 
-/// Where a `*_pass` leads.
+/// The upstream that a `*_pass` names.
 #[derive(Debug, Clone)]
 pub enum PassTarget {
     Group(GroupId),
@@ -21,8 +21,7 @@ pub enum PassTarget {
     Variable(Template),
 }
 
-/// A `*_pass` and everything that steers it: what all protocols share, and what
-/// is one protocol's own.
+/// A `*_pass` and its settings: those of all protocols, and those of one protocol.
 #[derive(Debug, Clone)]
 pub struct Pass {
     pub target: PassTarget,
@@ -31,7 +30,7 @@ pub struct Pass {
     pub protocol: Protocol,
 }
 
-/// What is spoken to the upstream.
+/// The protocol of the upstream, with its own settings.
 #[derive(Debug, Clone)]
 pub enum Protocol {
     FastCgi(FastCgi),
@@ -40,7 +39,7 @@ pub enum Protocol {
 }
 
 impl Pass {
-    /// The directive that leads there, for messages.
+    /// The name of the directive, for messages.
     pub fn directive(&self) -> &'static str {
         match self.protocol {
             Protocol::FastCgi(_) => "fastcgi_pass",
@@ -49,7 +48,7 @@ impl Pass {
         }
     }
 
-    /// What log lines put before an upstream's address.
+    /// The scheme before an upstream's address in log lines.
     pub fn scheme(&self) -> &'static str {
         match &self.protocol {
             Protocol::FastCgi(_) => "fastcgi",
@@ -74,7 +73,7 @@ impl Pass {
     }
 }
 
-/// What only `fastcgi_*` says.
+/// The settings that only `fastcgi_*` has.
 #[derive(Debug, Clone)]
 pub struct FastCgi {
     pub params: Vec<FastCgiParam>,
@@ -86,21 +85,21 @@ pub struct FastCgi {
     pub catch_stderr: Vec<Box<[u8]>>,
 }
 
-/// What only `memcached_*` says.
+/// The settings that only `memcached_*` has.
 #[derive(Debug, Clone)]
 pub struct Memcached {
     /// `$memcached_key`
     pub key: Variable,
-    /// `memcached_gzip_flag`: any of these bits says that a value is compressed.
+    /// `memcached_gzip_flag`: a value with one of these bits is compressed.
     pub gzip_flags: u32,
 }
 
-/// What only `proxy_*` says.
+/// The settings that only `proxy_*` has.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     /// `https://`
     pub is_tls: bool,
-    /// `proxy_ssl_*`, where it is.
+    /// `proxy_ssl_*`, if `is_tls`.
     pub tls: Option<TlsId>,
     /// `proxy_ssl_name`
     pub tls_name: Template,
@@ -110,8 +109,8 @@ pub struct Proxy {
     /// `$proxy_host` and `$proxy_port`, where `proxy_pass` has no variables.
     pub host: Box<[u8]>,
     pub port: Box<[u8]>,
-    /// `proxy_set_header`, with the defaults that it does not name: these fields
-    /// are sent, and of their names none of the client's.
+    /// `proxy_set_header`, with the defaults that it does not name. These fields replace the
+    /// client's fields of the same names.
     pub fields: Vec<SetField>,
     /// `proxy_method`
     pub method: Option<Template>,
@@ -130,7 +129,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Is any field of responses written anew?
+    /// Is any field of responses changed?
     pub fn rewrites_fields(&self) -> bool {
         !(self.redirects.is_empty()
             && self.cookie_domains.is_empty()
@@ -169,14 +168,14 @@ pub enum ProxyVersion {
     Http11,
 }
 
-/// What becomes of the request's path on its way to the upstream.
+/// How the path of the request is changed for the upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProxyUri {
     /// `proxy_pass` has none: the target as received, or the path as changed.
     Kept,
-    /// Stands in for so many bytes at the beginning of the path: the location's prefix.
+    /// Replaces the location's prefix, which has so many bytes, at the beginning of the path.
     Replaces { uri: Box<[u8]>, prefix_bytes: usize },
-    /// `proxy_pass` has variables: what follows host and port there, if anything.
+    /// `proxy_pass` has variables: its own path is sent, if it has one.
     OfTarget,
 }
 
@@ -188,7 +187,8 @@ pub struct SetField {
     pub value: Template,
 }
 
-/// A text to be found and what stands in for it: `proxy_redirect` and the like.
+/// A text to find and its replacement: `proxy_redirect`, `proxy_cookie_domain`,
+/// `proxy_cookie_path`.
 #[derive(Debug, Clone)]
 pub struct Replacement {
     pub matching: Matching,
@@ -229,7 +229,7 @@ pub struct Exchange {
     pub buffering: bool,
     /// `*_buffer_size`: the largest response head, in bytes.
     pub head_bytes: u64,
-    /// `*_buffers`: bytes kept in memory before a response spills to disk.
+    /// `*_buffers`: bytes kept in memory; the rest of a response is written to a file.
     pub buffer_bytes: u64,
     /// `*_max_temp_file_size`; 0: no temporary file.
     pub max_temp_file_bytes: u64,
@@ -252,7 +252,7 @@ pub struct Exchange {
     /// Fields of the upstream's response not sent on, in lower case:
     /// the defaults of the protocol, plus `*_hide_header`, less `*_pass_header`.
     pub hidden_fields: FieldNames,
-    /// `*_pass_header` names `Date`, or `Server`: ours is not sent.
+    /// `*_pass_header` names `Date` (or `Server`): the upstream's is sent instead of ours.
     pub passes_date: bool,
     pub passes_server: bool,
     /// `*_ignore_headers`
@@ -263,15 +263,15 @@ pub struct Exchange {
 /// Where responses are kept as files: `*_store` and `*_store_access`.
 #[derive(Debug, Clone)]
 pub struct FileCopy {
-    /// `None`: where `root` or `alias` has the request's path.
+    /// `None`: the file that `root` or `alias` gives for the path.
     pub path: Option<Template>,
     /// Permission bits of the files.
     pub mode: u32,
 }
 
 impl FileCopy {
-    /// Permission bits of folders made on the way: whoever may read a file may
-    /// also look into its folder.
+    /// Permission bits of directories that have to be made: whoever may read a file may search
+    /// its directory.
     pub fn folder_mode(&self) -> u32 {
         self.mode | (self.mode & 0o444) >> 2
     }
@@ -281,7 +281,7 @@ impl FileCopy {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bind {
     To(SocketAddr),
-    /// Known with each request; see [`Bind::parse`]. Empty: as the system likes.
+    /// Computed for each request; see [`Bind::parse`]. Empty: the system chooses.
     Named(Template),
 }
 

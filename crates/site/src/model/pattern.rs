@@ -1,4 +1,4 @@
-//! Regular expressions (PCRE, as in nginx) with the slots their named groups fill.
+//! A regular expression (PCRE, as in nginx), with the slots that its named groups fill.
 
 use std::sync::OnceLock;
 
@@ -7,8 +7,8 @@ use pcre2::bytes::{CaptureLocations, Regex, RegexBuilder};
 
 use super::ids::SlotId;
 
-/// What a pattern may need at most while it matches. The 32 KB that the library has by itself
-/// are used up by a few thousand turns of a group: a long path would make it give up.
+/// The largest stack of a match. The library's default of 32 KB is enough for a few thousand
+/// repetitions of a group, which a long path exceeds.
 const LARGE_STACK_BYTES: usize = 1024 * 1024;
 /// `PCRE2_ERROR_JIT_STACKLIMIT`
 const STACK_USED_UP: i32 = -46;
@@ -42,12 +42,12 @@ impl Pattern {
         }
     }
 
-    /// For those who take one that gives up for the worse of yes and no.
+    /// For callers that treat a match that gives up as the unsafe answer.
     pub(crate) fn regex(&self) -> &Regex {
         &self.regex
     }
 
-    /// Groups that it captures, the whole match among them.
+    /// The number of groups, with the whole match.
     pub fn group_count(&self) -> usize {
         self.regex.captures_len()
     }
@@ -55,7 +55,7 @@ impl Pattern {
     /// Does it match `subject`?
     ///
     /// # Errors
-    /// The library gave up: that is neither yes nor no.
+    /// The library gave up: whether the pattern matches is not known.
     pub fn is_match(&self, subject: &[u8]) -> Result<bool, Error> {
         match self.regex.is_match(subject) {
             Err(error) if error.code() == STACK_USED_UP => {

@@ -1,4 +1,4 @@
-//! What concerns the process as a whole: the `main` and `events` contexts.
+//! Settings of the whole process: the `main` context, and the `php_pool` blocks.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -91,7 +91,7 @@ pub enum PhpSettingKind {
     AdminFlag,
 }
 
-/// `pm` and its settings; counts left out are derived from `workers`.
+/// `pm` and its settings. Numbers that are not given are derived from `workers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PoolManager {
     Static,

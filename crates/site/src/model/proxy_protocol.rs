@@ -1,20 +1,20 @@
-//! What version 2 of the PROXY protocol may tell beside addresses, and the names under which
-//! `$proxy_protocol_tlv_NAME` asks for it.
+//! Values that version 2 of the PROXY protocol carries beside addresses, and their names in
+//! `$proxy_protocol_tlv_NAME`.
 
-/// What version 2 of the PROXY protocol may say beyond addresses.
+/// A value of version 2 of the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyExtra {
     /// By type.
     Of(u8),
-    /// By type, among what is said of the proxy's own TLS.
+    /// By type, among the values about the proxy's TLS connection.
     OfTls(u8),
     /// The outcome of verifying the client's certificate, as a number.
     TlsVerify,
 }
 
 impl ProxyExtra {
-    /// `alpn`, `ssl_cn`, `0x05`, `ssl_0x21` and so on: what stands behind
-    /// `$proxy_protocol_tlv_`.
+    /// The value for a name after `$proxy_protocol_tlv_`: `alpn`, `ssl_cn`, `0x05`, `ssl_0x21`
+    /// and others.
     pub fn from_name(name: &str) -> Option<ProxyExtra> {
         let number = |text: &str| {
             let digits = text.strip_prefix("0x")?;

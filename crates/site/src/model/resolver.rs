@@ -1,4 +1,4 @@
-//! Who looks names up at run time: `resolver`.
+//! Name servers for names that are looked up at run time: `resolver`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::ids::ResolverId;
 pub struct ResolverSettings {
     /// Asked in turn.
     pub servers: Vec<SocketAddr>,
-    /// `None`: as long as the answer says.
+    /// `None`: the TTL of the answer.
     pub valid: Option<Duration>,
     pub ipv4: bool,
     pub ipv6: bool,
 }
 
-/// What holds for names at one level.
+/// How names are looked up at one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameResolution {
     /// `None`: names are looked up only while the configuration is read.

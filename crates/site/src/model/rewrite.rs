@@ -1,4 +1,5 @@
-//! The rewrite module's directives, in the order written.
+//! The steps of `rewrite`, `set`, `if`, `return` and `break`, in the order in which they are
+//! written.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use super::ids::{LocationId, SlotId};
 use super::pattern::Pattern;
 use super::template::{Template, Variable};
 
-/// One step of a level's rewrite program.
+/// One step of a level.
 #[derive(Debug)]
 pub enum RewriteOp {
     Set {
@@ -24,14 +25,14 @@ pub enum RewriteOp {
     },
     Return {
         status: u16,
-        /// Text, or for redirects the location.
+        /// The text, or the URL of a redirect.
         value: Option<Template>,
     },
     Break,
     If {
         condition: Condition,
         then: Vec<RewriteOp>,
-        /// The settings in force once the condition held; `None` at server level.
+        /// The location that holds if the condition is true; `None` at server level.
         location: Option<LocationId>,
     },
 }

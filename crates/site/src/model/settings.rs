@@ -1,5 +1,6 @@
-//! Everything that holds for a request once its location is known. Inheritance
-//! is resolved: each location has a whole `Settings` of its own.
+//! Everything that holds for a request once its location is known.
+//!
+//! Inheritance is resolved: each location has complete `Settings`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub struct Settings {
     pub connection: ConnectionSettings,
     pub headers: HeaderSettings,
     pub access: Vec<AccessRule>,
-    /// Said in the error log about who is refused by `access`; empty: nothing.
+    /// Added to the error log when `access` refuses a request; empty: nothing.
     pub deny_reason: Box<str>,
     pub auth: Option<AuthBasic>,
     pub satisfy: Satisfy,
@@ -37,7 +38,7 @@ pub struct Settings {
     /// `mirror`; `None`: off.
     pub mirror: Option<Arc<Mirror>>,
     pub limits: Limits,
-    /// `early_hints`: is any of them true, a 103 goes on to the client.
+    /// `early_hints`: if any of them is true, a 103 is sent on to the client.
     pub early_hints: Vec<Template>,
     /// `error_page`, in order.
     pub error_pages: Vec<ErrorPage>,
@@ -71,10 +72,10 @@ pub struct Settings {
 pub enum Content {
     /// Files below `root` or `alias`, index files, listings.
     Files,
-    /// Passed on: `fastcgi_pass`, `proxy_pass`.
+    /// An upstream: `fastcgi_pass`, `proxy_pass`, `memcached_pass`.
     Pass(Arc<Pass>),
-    /// Made by the function of a directive that stands for it, such as `empty_gif`: the
-    /// directive's name, one of [`content_handlers`](crate::directives::content_handlers).
+    /// A function of the server, which a directive such as `empty_gif` chooses: the name of the
+    /// directive, one of [`content_handlers`](crate::directives::content_handlers).
     Handler(&'static str),
 }
 
@@ -87,7 +88,7 @@ impl Content {
         }
     }
 
-    /// The group that requests are passed on to, where one is named.
+    /// The group to which requests are passed on, if it is known without variables.
     pub fn group(&self) -> Option<GroupId> {
         match self {
             Content::Pass(pass) => match pass.target {
@@ -233,14 +234,13 @@ pub struct HeaderSettings {
     pub trailers: Vec<AddHeader>,
     pub expires: Expires,
     pub server_tokens: ServerTokens,
-    /// `Cache-Status` of RFC 9211 on responses that the cache had a say in
-    /// (`cache_status_header on | off`).
+    /// `cache_status_header`: the field `Cache-Status` of RFC 9211.
     pub cache_status: bool,
 }
 
 #[derive(Clone)]
 pub struct AddHeader {
-    /// Shared by the responses that carry it, like `constant`.
+    /// Shared by all responses with this field, like `constant`.
     pub name: Bytes,
     pub value: Template,
     /// The value where it holds no variable.
@@ -248,7 +248,7 @@ pub struct AddHeader {
     pub always: bool,
 }
 
-/// The constant says nothing that the value does not.
+/// Without `constant`, which repeats the value.
 impl std::fmt::Debug for AddHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AddHeader")
@@ -270,7 +270,7 @@ pub enum Expires {
     Modified(i64),
     /// Seconds since midnight, local time.
     Daily(u64),
-    /// A value with variables: the same words, known at run time.
+    /// A value with variables, which is read at run time.
     Variable {
         value: Template,
         modified: bool,
@@ -295,14 +295,14 @@ pub struct ErrorPage {
     pub target: Template,
 }
 
-/// What status an error page is sent with.
+/// The status with which an error page is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorAnswer {
-    /// That of the error.
+    /// The status of the error.
     Same,
     /// `=CODE`
     Status(u16),
-    /// `=`: whatever the page itself answers.
+    /// `=`: the status of the page itself.
     OfPage,
 }
 
@@ -326,7 +326,7 @@ pub struct AdditionSettings {
 #[derive(Debug, Clone)]
 pub struct AuthRequest {
     pub target: SubrequestTarget,
-    /// Variables that take values from the subrequest.
+    /// Variables that are set from the subrequest.
     pub set: Vec<(SetTarget, Template)>,
 }
 
@@ -334,15 +334,15 @@ pub struct AuthRequest {
 #[derive(Debug, Clone)]
 pub struct Mirror {
     pub targets: Vec<SubrequestTarget>,
-    /// The body is read first and goes along.
+    /// The body is read completely and sent with the copies.
     pub with_body: bool,
 }
 
-/// A path of this site that the server itself asks for.
+/// A path of this site that the server itself requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubrequestTarget {
     pub path: Box<[u8]>,
-    /// Behind a `?`; `None` where there is none.
+    /// The part after `?`; `None` if there is none.
     pub args: Option<Box<[u8]>>,
 }
 
@@ -362,20 +362,20 @@ pub struct SsiSettings {
 pub struct CharsetSettings {
     /// `charset`; empty: off.
     pub charset: Template,
-    /// `source_charset`: what bodies are in; empty: unknown.
+    /// `source_charset`: the charset of bodies; empty: unknown.
     pub source: Box<[u8]>,
     /// `override_charset`
     pub overrides: bool,
     pub types: Arc<MediaTypes>,
 }
 
-/// `charset_map FROM TO { ... }`; serves both ways.
+/// `charset_map FROM TO { ... }`, used in both directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CharsetMap {
     pub from: Box<[u8]>,
     pub to: Box<[u8]>,
-    /// A byte of the first charset, and what stands for it in the second: one
-    /// byte, or a character of utf-8.
+    /// A byte of the first charset, and the same character in the second: one byte, or a
+    /// character of utf-8.
     pub pairs: Vec<(u8, Box<[u8]>)>,
 }
 
@@ -408,7 +408,7 @@ pub type RefererName = (Box<[u8]>, Box<[u8]>);
 pub struct ValidReferers {
     pub none: bool,
     pub blocked: bool,
-    /// Host names, perhaps with `*.` before or `.*` behind, and a path prefix.
+    /// Host names, which may begin with `*.` or end with `.*`, and a path prefix.
     pub names: Vec<RefererName>,
     pub patterns: Vec<Arc<Pattern>>,
 }

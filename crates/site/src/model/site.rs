@@ -37,14 +37,14 @@ pub struct Http {
     /// Names of the request's writable variables: `set` and named captures.
     /// A request carries one slot for each.
     pub slots: Vec<String>,
-    /// Those that `set` writes: they are empty where it did not, and not missing.
+    /// Those that `set` writes. They are empty, not missing, until it writes them.
     pub slots_of_set: HashSet<SlotId>,
     /// What `map`, `geo` and `split_clients` define, by name.
     pub made_variables: HashMap<String, Variable>,
     /// `upstream` blocks first, then one implicit group for each address that
     /// a `*_pass` names literally.
     pub groups: Vec<UpstreamGroup>,
-    /// Settings of encrypted connections to upstreams, each once.
+    /// Settings of TLS connections to upstreams, without duplicates.
     pub tls: Vec<TlsSettings>,
     /// One for each `resolver` line that something refers to.
     pub resolvers: Vec<ResolverSettings>,
@@ -57,13 +57,13 @@ pub struct Http {
     pub log_formats: Vec<LogFormat>,
     /// Some value reads `$upstream_cache_last_modified`.
     pub uses_cache_last_modified: bool,
-    /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: heads of
-    /// upstreams' responses must stay inspectable.
+    /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: the fields of
+    /// upstreams' responses must be kept.
     pub uses_upstream_fields: bool,
 }
 
 impl Http {
-    /// What a name stands for that is met at run time.
+    /// The variable of a name that is known only at run time, as in SSI.
     pub fn variable(&self, written: &str) -> Option<Variable> {
         let name = written.to_ascii_lowercase();
         let made = self.made_variables.get(&name).cloned();

@@ -1,4 +1,6 @@
-//! Values with variables in them, parsed once.
+//! Values with variables in them, parsed once when the configuration is read.
+//!
+//! Also lists the variables whose names have a free part, such as `$arg_NAME`.
 
 use super::builtin::Builtin;
 use super::ids::{GeoId, MapId, SlotId, SplitClientsId};
@@ -44,7 +46,7 @@ impl Template {
     }
 }
 
-/// What `$name` stands for, resolved when the configuration is read.
+/// A variable, resolved when the configuration is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
     Builtin(Builtin),
@@ -52,10 +54,10 @@ pub enum Variable {
     Capture(u8),
     /// Written by `set` or by a named capture.
     Slot(SlotId),
-    /// Made by `map`, `geo` or `split_clients`, and written by `set` as well: what `set`
-    /// wrote in this request, else what is made.
+    /// Defined by `map`, `geo` or `split_clients`, and also written by `set`: the value that `set`
+    /// wrote in this request, else the defined one.
     SetOver(SlotId, Box<Variable>),
-    /// What nginx has over TLS only: `$ssl_NAME`.
+    /// `$ssl_NAME`, which nginx has over TLS only: no value.
     WithoutTls,
     Map(MapId),
     Geo(GeoId),
@@ -64,15 +66,15 @@ pub enum Variable {
     Argument(Box<[u8]>),
     /// `$http_NAME`: the field name, lower case, `_` for `-`.
     RequestField(Box<[u8]>),
-    /// `$sent_http_NAME`, spelt likewise.
+    /// `$sent_http_NAME`, spelt as in `$http_NAME`.
     SentField(Box<[u8]>),
-    /// `$sent_trailer_NAME`, spelt likewise.
+    /// `$sent_trailer_NAME`, spelt as in `$http_NAME`.
     SentTrailer(Box<[u8]>),
-    /// `$upstream_http_NAME`, spelt likewise.
+    /// `$upstream_http_NAME`, spelt as in `$http_NAME`.
     UpstreamField(Box<[u8]>),
-    /// `$upstream_trailer_NAME`, spelt likewise.
+    /// `$upstream_trailer_NAME`, spelt as in `$http_NAME`.
     UpstreamTrailer(Box<[u8]>),
-    /// `$cookie_NAME`: spelling kept, compared without case.
+    /// `$cookie_NAME`: as written, compared without case.
     Cookie(Box<[u8]>),
     /// `$upstream_cookie_NAME`.
     UpstreamCookie(Box<[u8]>),
@@ -81,7 +83,7 @@ pub enum Variable {
 }
 
 impl Variable {
-    /// As in nginx, `set` may write what `map`, `geo` or `split_clients` makes.
+    /// As in nginx, `set` may write a variable that `map`, `geo` or `split_clients` defines.
     pub(crate) fn made_or_set(made: Option<Variable>, slot: Option<SlotId>) -> Option<Variable> {
         match (made, slot) {
             (Some(made), Some(slot)) => Some(Variable::SetOver(slot, Box::new(made))),
@@ -90,7 +92,7 @@ impl Variable {
     }
 
     /// `$arg_NAME`, `$http_NAME` and the others of [`PREFIXED`]. As in nginx the name may be
-    /// empty; nothing is called so.
+    /// empty; such a variable has no value.
     pub(crate) fn with_free_name(name: &str) -> Option<Variable> {
         PREFIXED.iter().find_map(|(prefix, variable, _)| {
             let (start, rest) = name.split_at_checked(prefix.len())?;
@@ -100,10 +102,10 @@ impl Variable {
     }
 }
 
-/// A prefix of names, what such a name stands for, and a line for the reference page.
+/// A prefix of names, the variable for the rest of a name, and a line for the reference page.
 type PrefixedVariable = (&'static str, fn(&str) -> Option<Variable>, &'static str);
 
-/// Variables whose name ends in one that somebody else has chosen.
+/// Variables whose names end in a free part, such as the name of a field.
 #[rustfmt::skip]
 pub(crate) const PREFIXED: &[PrefixedVariable] = &[
     ("arg_", |name| Some(Variable::Argument(as_written(name))),

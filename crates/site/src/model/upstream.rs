@@ -1,5 +1,5 @@
 //! Groups of upstream servers: the `upstream` blocks, and one group for each address that a
-//! `*_pass` names literally.
+//! `*_pass` names directly.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct UpstreamGroup {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamServer {
-    /// As written: consistent hashing goes by it.
+    /// As written; consistent hashing uses it.
     pub name: String,
     pub endpoint: UpstreamEndpoint,
     pub weight: u32,
@@ -30,14 +30,14 @@ pub struct UpstreamServer {
     pub max_conns: usize,
     pub max_fails: u32,
     pub fail_timeout: Duration,
-    /// Zero: it comes back with all its weight.
+    /// Zero: the server gets its full weight at once.
     pub slow_start: Duration,
     pub backup: bool,
     pub down: bool,
 }
 
 impl UpstreamServer {
-    /// Does it stand for servers that are found at run time?
+    /// Does it mean servers that are found at run time?
     pub fn is_name(&self) -> bool {
         matches!(self.endpoint, UpstreamEndpoint::Name(_))
     }
@@ -47,9 +47,9 @@ impl UpstreamServer {
 pub enum UpstreamEndpoint {
     Tcp(SocketAddr),
     Unix(PathBuf),
-    /// `php:NAME`: a pool of our own.
+    /// `php:NAME`: a `php_pool`.
     PhpPool(String),
-    /// `resolve`: as many servers as the name has addresses at the time.
+    /// `resolve`: one server for each address that the name has at the time.
     Name(UpstreamName),
 }
 
@@ -58,7 +58,7 @@ pub enum UpstreamEndpoint {
 pub struct UpstreamName {
     pub host: String,
     pub port: u16,
-    /// `service=`: the name to ask for SRV records by.
+    /// `service=`: the name of the SRV records.
     pub service: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct KeepAlive {
     pub requests: u64,
     pub time: Duration,
     pub timeout: Duration,
-    /// Connections are used again within their location only.
+    /// A connection is used again in its own location only.
     pub local: bool,
 }
 

@@ -1,10 +1,10 @@
-//! A `Site` in short, a line for each fact: what differs in a server from an
-//! empty server's settings, and in a location from its server's.
+//! Shows a `Site` as text for golden files: one line for each fact that differs from an empty
+//! server, and for a location, from its server.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use site::{Content, Locations, Pass, Protocol, Settings, Site};
+use site::{Content, Location, Locations, Pass, Protocol, Server, Settings, Site};
 
 /// Texts instead of bytes, templates as they are written.
 fn readable(debug: &str) -> String {
@@ -210,8 +210,22 @@ pub fn facts(site: &Site, plain: &Site) -> String {
             .collect();
         line(&mut out, "", "health_check", &shown.join(", "));
     }
+    shared_facts(&mut out, site);
+    let defaults: Vec<_> = plain.http.servers[0]
+        .locations
+        .iter()
+        .flat_map(|location| facts_of(&location.settings))
+        .collect();
+    for (index, server) in site.http.servers.iter().enumerate() {
+        writeln!(out, "server {index} {:?}", server.name).unwrap();
+        server_facts(&mut out, server, &plain.http.servers[0], &defaults);
+    }
+    out
+}
+
+fn shared_facts(out: &mut String, site: &Site) {
     for format in &site.http.log_formats[1..] {
-        line(&mut out, "", "log_format", &format!("{format:?}"));
+        line(out, "", "log_format", &format!("{format:?}"));
     }
     for map in &site.http.maps {
         let exact: BTreeMap<_, _> = map
@@ -228,7 +242,7 @@ pub fn facts(site: &Site, plain: &Site) -> String {
             map.patterns,
             map.default
         );
-        line(&mut out, "", "map", &shown);
+        line(out, "", "map", &shown);
     }
     for listener in &site.http.listeners {
         let names = &listener.names;
@@ -246,55 +260,59 @@ pub fn facts(site: &Site, plain: &Site) -> String {
             names.patterns,
             listener.options
         );
-        line(&mut out, "", "listener", &shown);
+        line(out, "", "listener", &shown);
     }
-    let defaults: Vec<_> = plain.http.servers[0]
-        .locations
-        .iter()
-        .flat_map(|location| facts_of(&location.settings))
-        .collect();
-    for (index, server) in site.http.servers.iter().enumerate() {
-        writeln!(out, "server {index} {:?}", server.name).unwrap();
-        if server.head != plain.http.servers[0].head {
-            line(&mut out, "  ", "head", &format!("{:?}", server.head));
-        }
-        if !server.merge_slashes {
-            line(&mut out, "  ", "merge_slashes", "false");
-        }
-        for op in &server.rewrite {
-            line(&mut out, "  ", "rewrite", &format!("{op:?}"));
-        }
-        tree(&mut out, "  ", &server.top);
-        let mut around = defaults.clone();
-        for (id, location) in server.locations.iter().enumerate() {
-            write!(out, "  location {id} {:?}", location.name).unwrap();
-            for (flag, word) in [
-                (location.internal, "internal"),
-                (location.named, "named"),
-                (location.auto_redirect, "auto_redirect"),
-                (location.is_pattern, "pattern"),
-            ] {
-                if flag {
-                    write!(out, " {word}").unwrap();
-                }
-            }
-            writeln!(out, " prefix {:?}", location.prefix_bytes).unwrap();
-            if let Some(limit) = &location.limit_except {
-                line(&mut out, "    ", "limit_except", &format!("{limit:?}"));
-            }
-            for op in &location.rewrite {
-                line(&mut out, "    ", "rewrite", &format!("{op:?}"));
-            }
-            tree(&mut out, "    ", &location.inner);
-            let facts = facts_of(&location.settings);
-            differing(&mut out, "    ", &facts, &around);
-            if id == 0 {
-                // Locations are told by what differs from their server.
-                around.splice(0..0, facts);
-            }
+}
+
+fn server_facts(out: &mut String, server: &Server, plain: &Server, defaults: &[(String, String)]) {
+    if server.head != plain.head {
+        line(out, "  ", "head", &format!("{:?}", server.head));
+    }
+    if !server.merge_slashes {
+        line(out, "  ", "merge_slashes", "false");
+    }
+    for op in &server.rewrite {
+        line(out, "  ", "rewrite", &format!("{op:?}"));
+    }
+    tree(out, "  ", &server.top);
+    let mut known = defaults.to_vec();
+    for (id, location) in server.locations.iter().enumerate() {
+        write!(out, "  location {id} {:?}", location.name).unwrap();
+        let facts = location_facts(out, location, &known);
+        if id == 0 {
+            // Of a location, only what differs from its server is shown.
+            known.splice(0..0, facts);
         }
     }
-    out
+}
+
+/// Shows a location without the `known` facts, and returns its facts.
+fn location_facts(
+    out: &mut String,
+    location: &Location,
+    known: &[(String, String)],
+) -> Vec<(String, String)> {
+    for (flag, word) in [
+        (location.internal, "internal"),
+        (location.named, "named"),
+        (location.auto_redirect, "auto_redirect"),
+        (location.is_pattern, "pattern"),
+    ] {
+        if flag {
+            write!(out, " {word}").unwrap();
+        }
+    }
+    writeln!(out, " prefix {:?}", location.prefix_bytes).unwrap();
+    if let Some(limit) = &location.limit_except {
+        line(out, "    ", "limit_except", &format!("{limit:?}"));
+    }
+    for op in &location.rewrite {
+        line(out, "    ", "rewrite", &format!("{op:?}"));
+    }
+    tree(out, "    ", &location.inner);
+    let facts = facts_of(&location.settings);
+    differing(out, "    ", &facts, known);
+    facts
 }
 
 fn tree(out: &mut String, indent: &str, level: &Locations) {

@@ -1,6 +1,7 @@
-//! Golden files: `conf/NAME.conf` holds a configuration, a rule line, and below
-//! it the diagnostics, or the facts about the site. `MAYFLY_BLESS=1` writes
-//! what came out; read the diff before committing it.
+//! Golden files: `conf/NAME.conf` contains a configuration, a line of dashes, and what must
+//! come out: the diagnostics, or the facts about the site.
+//!
+//! `MAYFLY_BLESS=1` writes what comes out. Read the diff before you commit it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -159,20 +160,23 @@ fn explain_says_works_of_nothing_that_is_refused() {
         let input = text.split_once(RULE).map_or(&*text, |(input, _)| input);
         let reading = reading::read(input);
         let lines = site::explain(&reading.ast, &reading.sources, &reading.complaints);
-        let place = |span| {
+        let position_of = |span| {
             let at = reading.sources.position(span)?;
             Some(format!("{}:{}", at.path.display(), at.line))
         };
         let errors = reading.complaints.iter().filter(|it| it.is_error());
-        for place in errors.filter_map(|it| place(it.span?)) {
-            let here: Vec<_> = lines.iter().filter(|line| line.place == place).collect();
-            let is_told = |line: &&site::Explained| {
+        for position in errors.filter_map(|it| position_of(it.span?)) {
+            let here: Vec<_> = lines
+                .iter()
+                .filter(|line| line.position == position)
+                .collect();
+            let is_told = |line: &&site::ExplainedDirective| {
                 !matches!(line.verdict, Verdict::Works(_) | Verdict::Ignored(_))
             };
             // The line of an entry of a `map` belongs to the block.
             assert!(
                 here.is_empty() || here.iter().any(is_told),
-                "{place} is refused: {here:?}\n{input}"
+                "{position} is refused: {here:?}\n{input}"
             );
             refused_lines += usize::from(!here.is_empty());
         }

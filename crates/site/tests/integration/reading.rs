@@ -1,4 +1,5 @@
-//! Reading a configuration from a text, on a machine that is always the same.
+//! Reads a configuration from a text, with a resolver, a host name and directories that are
+//! always the same.
 
 use nginx_conf::MemoryLoader;
 use site::{LowerOptions, Reading, read_with};

@@ -1,4 +1,4 @@
-//! The reference page is made from the table: `MAYFLY_BLESS=1` writes it anew.
+//! `docs/directives.md` is what the directive table says. `MAYFLY_BLESS=1` writes it.
 
 use std::path::Path;
 

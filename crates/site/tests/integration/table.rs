@@ -1,4 +1,5 @@
-//! A sweep over the whole directive table: what it says is true of every entry.
+//! Checks every entry of the directive table: examples and defaults are accepted, names are
+//! unique, and every entry is documented.
 
 use site::directives::{self, Context, Directive, Effect, Ending};
 

@@ -83,7 +83,7 @@ impl Tree {
         let (path, args) = target.split_once('?').unwrap_or((&target, ""));
         request.path = path.into();
         request.args = args.into();
-        let server = &self.configuration.site.http.servers[request.server.0];
+        let server = &self.configuration.site.http.servers[request.server_id().0];
         if let Located::Location(location) = route::locate(&mut request, server) {
             request.enter(location);
         }

@@ -63,7 +63,7 @@ fn candidate_name(request: &mut Request, candidate: &TryFile) -> Vec<u8> {
 
 /// How much of the request's path an alias takes the place of.
 fn replaced_prefix(request: &Request) -> usize {
-    let place = request.server().location(request.location);
+    let place = request.location();
     match request.settings().files.root {
         Root::Alias(_) if !place.is_pattern => place.prefix_bytes.unwrap_or(0),
         _ => 0,
@@ -71,7 +71,7 @@ fn replaced_prefix(request: &Request) -> usize {
 }
 
 fn take_path(request: &mut Request, name: &[u8], is_directory: bool) {
-    let place = request.server().location(request.location);
+    let place = request.location();
     let is_whole_path = matches!(request.settings().files.root, Root::Alias(_)) && place.is_pattern;
     if is_whole_path {
         // The alias is the directory for such a candidate, not the file.

@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use http_cache::{
-    Followed, Millis, Served, StaleInfo, StaleReason, StoredResponse, may_serve_stale,
-};
+use http_cache::{Followed, Follower, Millis, Served, StaleReason};
 use site::Pass;
 use tokio::time::{Instant, timeout_at};
 
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
 use super::leading::fetch_unshared;
 use super::policy::Plan;
-use super::stale::stands_in_for_slow;
-use super::storing_policy::use_stale;
+use super::stale::StandIn;
 use crate::base::clock;
 use crate::content::pass::direct::direct;
 use crate::content::pass::response::failed;
@@ -21,28 +18,54 @@ use crate::exchange::request::Request;
 use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::FetchError;
 
-/// Waits for the leader and answers with what became of its fetch; `None` where the request
-/// has to start over.
-pub async fn follow(
+/// Why a follower waits no longer.
+pub enum WaitTimeout {
+    /// `*_cache_lock_age`: somebody else may lead; we look whether we may.
+    LockAge,
+    /// `*_cache_lock_timeout`
+    LockTimeout,
+}
+
+/// Waits for the leader. While it stands in line for the upstream both clocks stand
+/// still: to fetch for oneself would be to stand further back in the same line.
+pub async fn wait_for_leader(
+    request: &Request,
+    plan: &Plan<'_>,
+    follower: &mut Follower,
+    began: Instant,
+) -> Result<Followed, WaitTimeout> {
+    let fields = plan.fields(request);
+    let rules = plan.rules;
+    loop {
+        let progress = follower.last_progress();
+        let sent = progress.map_or_else(Instant::now, clock::instant_of);
+        let lock_timeout = began.max(sent) + rules.lock_timeout;
+        let lock_age = sent + rules.lock_age;
+        let deadline = lock_timeout.min(lock_age);
+        if let Ok(followed) = timeout_at(deadline, follower.wait(&fields)).await {
+            return Ok(followed);
+        }
+        if progress.is_none() || progress != follower.last_progress() {
+            continue;
+        }
+        return Err(match lock_timeout <= lock_age {
+            true => WaitTimeout::LockTimeout,
+            false => WaitTimeout::LockAge,
+        });
+    }
+}
+
+/// What a request gets that has waited for a leader; `None` where it has to look again.
+pub async fn answer_follower(
     request: &mut Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     client: &mut ClientSide,
-    mut follower: http_cache::Follower,
-    stale: Option<(Arc<StoredResponse>, StaleInfo)>,
-    began: Instant,
+    followed: Result<Followed, WaitTimeout>,
+    stand_in: &StandIn,
 ) -> Option<Handled> {
-    let allowed = use_stale(plan.rules);
-    if let Some((stored, info)) = &stale
-        && may_serve_stale(StaleReason::Updating, &allowed, info)
-    {
-        return Some(from_memory(request, stored.clone(), Served::StaleUpdating));
-    }
-    let followed = wait(request, plan, &mut follower, began).await;
-    drop(follower);
-    let asked_at = Millis(request.now);
     request.now = clock::now();
-    let waited = Millis(request.now).since(asked_at);
+    let now = Millis(request.now);
     if let Some(outcome) = &mut request.cache.outcome {
         outcome.collapsed = true;
     }
@@ -59,60 +82,19 @@ pub async fn follow(
             Some(fetch_unshared(request, pass, plan, client).await)
         }
         Ok(Followed::VaryMismatch | Followed::LeftOut) => None,
-        Ok(Followed::Failed(status)) => match stale {
-            Some((stored, info))
-                if may_serve_stale(StaleReason::Error, &allowed, &info.after(waited)) =>
-            {
-                Some(from_memory(request, stored, Served::StaleError))
-            }
-            // What the leader could not get, its followers do not ask for again.
-            _ if status == 503 => Some(failed(FetchError::Overloaded)),
-            _ => Some(Handled::Status(status)),
-        },
-        Err(OutOfPatience::WithLeader) => None,
-        Err(OutOfPatience::Altogether) => match stale {
-            Some((stored, info)) if stands_in_for_slow(&allowed, &info.after(waited)) => {
-                Some(from_memory(request, stored, Served::StaleError))
-            }
+        Ok(Followed::Failed(status)) => {
+            Some(match stand_in.response(StaleReason::Error, now) {
+                Some(stored) => from_memory(request, stored, Served::StaleError),
+                // What the leader could not get, its followers do not ask for again.
+                None if status == 503 => failed(FetchError::Overloaded),
+                None => Handled::Status(status),
+            })
+        }
+        Err(WaitTimeout::LockAge) => None,
+        Err(WaitTimeout::LockTimeout) => Some(match stand_in.for_slow_upstream(now) {
+            Some(stored) => from_memory(request, stored, Served::StaleError),
             // Fetch, but leave storing to the leader.
-            _ => Some(direct(request, pass, client).await),
-        },
-    }
-}
-
-/// Why a follower waits no longer.
-enum OutOfPatience {
-    /// `*_cache_lock_age`: somebody else may lead; we look whether we may.
-    WithLeader,
-    /// `*_cache_lock_timeout`
-    Altogether,
-}
-
-/// Waits for the leader. While it stands in line for the upstream both clocks stand
-/// still: to fetch for oneself would be to stand further back in the same line.
-async fn wait(
-    request: &Request,
-    plan: &Plan<'_>,
-    follower: &mut http_cache::Follower,
-    began: Instant,
-) -> Result<Followed, OutOfPatience> {
-    let fields = plan.fields(request);
-    let rules = plan.rules;
-    loop {
-        let progress = follower.last_progress();
-        let sent = progress.map_or_else(Instant::now, clock::instant_of);
-        let altogether = began.max(sent) + rules.lock_timeout;
-        let with_leader = sent + rules.lock_age;
-        let deadline = altogether.min(with_leader);
-        if let Ok(followed) = timeout_at(deadline, follower.wait(&fields)).await {
-            return Ok(followed);
-        }
-        if progress.is_none() || progress != follower.last_progress() {
-            continue;
-        }
-        return Err(match altogether <= with_leader {
-            true => OutOfPatience::Altogether,
-            false => OutOfPatience::WithLeader,
-        });
+            None => direct(request, pass, client).await,
+        }),
     }
 }

@@ -1,7 +1,7 @@
 //! From a head to a request that knows its host, target and server.
 
 use http1::{Framing, RequestError, Target, TargetForm, Version};
-use site::{ListenerId, Server};
+use site::ListenerId;
 
 use crate::access::real_ip as access;
 use crate::exchange::request::{HostName, Request};
@@ -16,7 +16,7 @@ pub fn validate(
 ) -> Result<Framing, RequestError> {
     let configuration = &request.configuration;
     let http = &configuration.site.http;
-    let merge = http.servers[request.server.0].merge_slashes;
+    let merge = http.servers[request.server_id().0].merge_slashes;
     let head = request.head.view();
     let target = Target::parse(head.target(), merge)?;
     // Also where the rest is refused: the log says what was asked for.
@@ -65,9 +65,8 @@ pub fn validate(
     if own_merge != merge {
         request.path = path_of(request.head.target(), own_merge)?;
     }
-    if server != request.server {
-        request.server = server;
-        request.enter(Server::ROOT);
+    if server != request.server_id() {
+        request.enter_server(server);
     }
     if captures {
         let configuration = request.configuration.clone();

@@ -25,11 +25,11 @@ use rustix::net::sockopt::Timeout;
 use tokio::sync::mpsc;
 
 use crate::account::{self, Account, SETPRIV};
+use crate::channel;
 use crate::cli::WORKER;
-use crate::handover;
 use crate::logs::LogFiles;
+use crate::messages::{self, FromWorker, SentConfiguration};
 use crate::pools::PoolStatus;
-use crate::wire::{self, FromWorker, Outgoing};
 
 /// A configuration of the largest size is in force within a second or two.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ pub struct WorkerProcess {
 
 /// What the worker process tells by itself.
 #[derive(Debug)]
-pub enum News {
+pub enum WorkerEvent {
     Released(u64),
     /// The process ended; how.
     Ended(String),
@@ -61,7 +61,7 @@ impl WorkerProcess {
     /// # Errors
     /// What the system says.
     pub fn spawn(account: &Account, env: &[(String, Option<String>)]) -> io::Result<WorkerProcess> {
-        let (ours, theirs) = handover::channel()?;
+        let (ours, theirs) = channel::channel()?;
         // A worker that does not read any more must not hold up its parent.
         rustix::net::sockopt::set_socket_timeout(&ours, Timeout::Send, Some(SEND_TIMEOUT))?;
         let program = File::open("/proc/self/exe")?;
@@ -85,7 +85,7 @@ impl WorkerProcess {
         let (sender, replies) = mpsc::channel(WAITING_REPLIES);
         let reader = channel.clone();
         let read = move || {
-            while let Ok(Some(reply)) = wire::receive_reply(reader.as_fd()) {
+            while let Ok(Some(reply)) = messages::receive_reply(reader.as_fd()) {
                 if sender.blocking_send(reply).is_err() {
                     return;
                 }
@@ -105,10 +105,10 @@ impl WorkerProcess {
     ///
     /// # Errors
     /// Why it is not.
-    pub async fn serve(&mut self, outgoing: Outgoing<'_>) -> Result<(), String> {
+    pub async fn serve(&mut self, sent: SentConfiguration<'_>) -> Result<(), String> {
         let gone =
             |error: io::Error| format!("the worker process does not take a configuration: {error}");
-        wire::send_configuration(self.channel.as_fd(), outgoing).map_err(gone)?;
+        messages::send_configuration(self.channel.as_fd(), sent).map_err(gone)?;
         loop {
             match tokio::time::timeout(ANSWER_TIMEOUT, self.replies.recv()).await {
                 Ok(Some(FromWorker::Ready)) => return Ok(()),
@@ -122,31 +122,31 @@ impl WorkerProcess {
 
     pub fn pool_changed(&self, status: &PoolStatus) {
         // A worker that is gone gets everything anew.
-        let _ = wire::send_pool(self.channel.as_fd(), status);
+        let _ = messages::send_pool(self.channel.as_fd(), status);
     }
 
     pub fn reopen(&self, logs: &LogFiles) {
-        let _ = wire::send_logs(self.channel.as_fd(), logs);
+        let _ = messages::send_logs(self.channel.as_fd(), logs);
     }
 
     pub fn stop_gracefully(&self) {
-        let _ = wire::send_stop(self.channel.as_fd());
+        let _ = messages::send_stop(self.channel.as_fd());
     }
 
     /// The next thing it tells.
-    pub async fn news(&mut self) -> News {
+    pub async fn next_event(&mut self) -> WorkerEvent {
         if let Some(serial) = self.released.pop() {
-            return News::Released(serial);
+            return WorkerEvent::Released(serial);
         }
         loop {
             tokio::select! {
                 Some(reply) = self.replies.recv() => {
                     if let FromWorker::Released(serial) = reply {
-                        return News::Released(serial);
+                        return WorkerEvent::Released(serial);
                     }
                 }
                 status = self.child.wait() => {
-                    return News::Ended(match status {
+                    return WorkerEvent::Ended(match status {
                         Ok(status) => status.to_string(),
                         Err(error) => error.to_string(),
                     });

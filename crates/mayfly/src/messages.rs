@@ -1,4 +1,4 @@
-//! The messages between parent and worker process, as values; [`handover`]
+//! The messages between parent and worker process, as values; [`channel`]
 //! carries their bytes and descriptors.
 
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ use nginx_conf::{MemoryLoader, Sources};
 use server::worker::{Listening, Sockets};
 use site::ListenAddress;
 
+use crate::channel::{self, Decoder, Encoder, Message};
 use crate::config::Invocation;
-use crate::handover::{self, Decoder, Encoder, Message};
 use crate::logs::LogFiles;
 use crate::pools::PoolStatus;
 
 /// A configuration with what belongs to it, as the worker gets it.
 #[derive(Debug)]
-pub struct Parcel {
+pub struct ReceivedConfiguration {
     /// Reads from texts.
     pub invocation: Invocation,
     /// Counts configurations, so that the parent knows which one is released.
@@ -36,7 +36,7 @@ pub struct Parcel {
 /// From the parent.
 #[derive(Debug)]
 pub enum ToWorker {
-    Serve(Parcel),
+    Serve(ReceivedConfiguration),
     Pool(PoolStatus),
     Reopen(LogFiles),
     /// Graceful: requests under way are finished.
@@ -64,7 +64,7 @@ const RELEASED: u8 = b'd';
 
 /// What the parent sends of a configuration; borrowed, since it keeps all of it.
 #[derive(Clone, Copy)]
-pub struct Outgoing<'a> {
+pub struct SentConfiguration<'a> {
     pub invocation: &'a Invocation,
     pub sources: &'a Sources,
     pub serial: u64,
@@ -75,10 +75,10 @@ pub struct Outgoing<'a> {
 
 /// # Errors
 /// What the system says.
-pub fn send_configuration(channel: BorrowedFd<'_>, outgoing: Outgoing<'_>) -> io::Result<()> {
+pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) -> io::Result<()> {
     let mut out = Encoder::default();
     let mut fds = Vec::new();
-    let invocation = outgoing.invocation;
+    let invocation = sent.invocation;
     out.bytes(invocation.path.as_os_str().as_bytes());
     out.bytes(invocation.prefix.as_os_str().as_bytes());
     out.optional(invocation.globals.as_deref().map(str::as_bytes));
@@ -88,14 +88,14 @@ pub fn send_configuration(channel: BorrowedFd<'_>, outgoing: Outgoing<'_>) -> io
             .as_deref()
             .map(|path| path.as_os_str().as_bytes()),
     );
-    out.number(outgoing.serial);
-    out.number(outgoing.sources.files().count() as u64);
-    for (path, text) in outgoing.sources.files() {
+    out.number(sent.serial);
+    out.number(sent.sources.files().count() as u64);
+    for (path, text) in sent.sources.files() {
         out.bytes(path.as_os_str().as_bytes());
         out.bytes(text.as_bytes());
     }
-    out.number(outgoing.sockets.len() as u64);
-    for (address, group) in outgoing.sockets {
+    out.number(sent.sockets.len() as u64);
+    for (address, group) in sent.sockets {
         put_address(&mut out, address);
         out.number(group.len() as u64);
         fds.extend(group.iter().map(|socket| match &**socket {
@@ -103,13 +103,10 @@ pub fn send_configuration(channel: BorrowedFd<'_>, outgoing: Outgoing<'_>) -> io
             Listening::Unix(listener) => listener.as_fd(),
         }));
     }
-    put_logs(&mut out, outgoing.logs, &mut fds);
-    out.number(outgoing.pools.len() as u64);
-    outgoing
-        .pools
-        .iter()
-        .for_each(|pool| put_pool(&mut out, pool));
-    handover::send(channel, SERVE, &out.0, &fds)
+    put_logs(&mut out, sent.logs, &mut fds);
+    out.number(sent.pools.len() as u64);
+    sent.pools.iter().for_each(|pool| put_pool(&mut out, pool));
+    channel::send(channel, SERVE, &out.0, &fds)
 }
 
 /// # Errors
@@ -117,7 +114,7 @@ pub fn send_configuration(channel: BorrowedFd<'_>, outgoing: Outgoing<'_>) -> io
 pub fn send_pool(channel: BorrowedFd<'_>, pool: &PoolStatus) -> io::Result<()> {
     let mut out = Encoder::default();
     put_pool(&mut out, pool);
-    handover::send(channel, POOL, &out.0, &[])
+    channel::send(channel, POOL, &out.0, &[])
 }
 
 /// # Errors
@@ -125,23 +122,23 @@ pub fn send_pool(channel: BorrowedFd<'_>, pool: &PoolStatus) -> io::Result<()> {
 pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
     let (mut out, mut fds) = (Encoder::default(), Vec::new());
     put_logs(&mut out, logs, &mut fds);
-    handover::send(channel, REOPEN, &out.0, &fds)
+    channel::send(channel, REOPEN, &out.0, &fds)
 }
 
 /// # Errors
 /// What the system says.
 pub fn send_stop(channel: BorrowedFd<'_>) -> io::Result<()> {
-    handover::send(channel, STOP, b"", &[])
+    channel::send(channel, STOP, b"", &[])
 }
 
 /// # Errors
 /// What the system says.
 pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
     match reply {
-        FromWorker::Ready => handover::send(channel, READY, b"", &[]),
-        FromWorker::Refused(reason) => handover::send(channel, REFUSED, reason.as_bytes(), &[]),
+        FromWorker::Ready => channel::send(channel, READY, b"", &[]),
+        FromWorker::Refused(reason) => channel::send(channel, REFUSED, reason.as_bytes(), &[]),
         FromWorker::Released(serial) => {
-            handover::send(channel, RELEASED, &serial.to_le_bytes(), &[])
+            channel::send(channel, RELEASED, &serial.to_le_bytes(), &[])
         }
     }
 }
@@ -151,7 +148,7 @@ pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> {
-    let Some(message) = handover::receive(channel, handover::FROM_WORKER)? else {
+    let Some(message) = channel::receive(channel, channel::FROM_WORKER)? else {
         return Ok(None);
     };
     let reply = match message.kind {
@@ -172,7 +169,7 @@ pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> 
 /// # Errors
 /// What the system says, or a message that makes no sense.
 pub fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<ToWorker>> {
-    let Some(message) = handover::receive(channel, handover::FROM_PARENT)? else {
+    let Some(message) = channel::receive(channel, channel::FROM_PARENT)? else {
         return Ok(None);
     };
     decode(message)
@@ -184,7 +181,7 @@ fn decode(message: Message) -> Option<ToWorker> {
     let mut input = Decoder(&message.body);
     let mut fds = message.fds.into_iter();
     Some(match message.kind {
-        SERVE => ToWorker::Serve(parcel(&mut input, &mut fds)?),
+        SERVE => ToWorker::Serve(received(&mut input, &mut fds)?),
         POOL => ToWorker::Pool(pool(&mut input)?),
         REOPEN => ToWorker::Reopen(logs(&mut input, &mut fds)?),
         STOP => ToWorker::Stop,
@@ -192,7 +189,10 @@ fn decode(message: Message) -> Option<ToWorker> {
     })
 }
 
-fn parcel(input: &mut Decoder<'_>, fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Parcel> {
+fn received(
+    input: &mut Decoder<'_>,
+    fds: &mut impl Iterator<Item = OwnedFd>,
+) -> Option<ReceivedConfiguration> {
     let main = path(input)?;
     let prefix = path(input)?;
     let globals = input
@@ -232,7 +232,7 @@ fn parcel(input: &mut Decoder<'_>, fds: &mut impl Iterator<Item = OwnedFd>) -> O
         // Only root has a worker process.
         is_privileged: true,
     };
-    Some(Parcel {
+    Some(ReceivedConfiguration {
         invocation,
         serial,
         sockets,

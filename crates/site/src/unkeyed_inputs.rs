@@ -1,23 +1,23 @@
-//! What of a request reaches the application and is not in the cache key: for `mayfly check`.
+//! Finds what reaches the application and is not in the cache key, for `mayfly check`.
 //!
-//! Without `cache_shared` fields go to the application as nginx sends them. Whatever of them
-//! shapes a page, and does not tell pages apart, one visitor chooses for the others.
+//! Without `cache_shared`, fields are sent to the application as nginx sends them. If such a
+//! field changes a page and is not in the key, one visitor decides what the others see.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::model::*;
 
-/// Locations whose cache has the same gaps.
+/// Locations with the same parts of a request missing from their cache keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unkeyed {
+pub struct UnkeyedInputs {
     /// Names of locations, with the server's name where it has one.
     pub locations: Vec<String>,
     /// What is sent and not in the key, in words.
     pub inputs: Vec<String>,
 }
 
-impl fmt::Display for Unkeyed {
+impl fmt::Display for UnkeyedInputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -68,9 +68,9 @@ impl fmt::Display for Input {
     }
 }
 
-/// The gaps of each location that keeps responses, alike ones together.
-pub fn unkeyed(site: &Site) -> Vec<Unkeyed> {
-    let mut found: Vec<Unkeyed> = Vec::new();
+/// The missing parts for each location with a cache; locations with the same ones together.
+pub fn unkeyed_inputs(site: &Site) -> Vec<UnkeyedInputs> {
+    let mut found: Vec<UnkeyedInputs> = Vec::new();
     for server in &site.http.servers {
         for location in &server.locations {
             let Content::Pass(pass) = &location.settings.content else {
@@ -92,7 +92,7 @@ pub fn unkeyed(site: &Site) -> Vec<Unkeyed> {
             match found.iter_mut().find(|known| known.inputs == inputs) {
                 Some(known) if known.locations.contains(&name) => {}
                 Some(known) => known.locations.push(name),
-                None => found.push(Unkeyed {
+                None => found.push(UnkeyedInputs {
                     locations: vec![name],
                     inputs,
                 }),
@@ -105,7 +105,7 @@ pub fn unkeyed(site: &Site) -> Vec<Unkeyed> {
 fn gaps(http: &Http, pass: &Pass, rules: &CacheRules) -> Vec<String> {
     let mut keyed = BTreeSet::new();
     inputs_of(http, &rules.key, MAX_DEPTH, &mut keyed);
-    // Who has any cookie goes past the cache and leaves nothing there.
+    // A request with a cookie bypasses the cache, and its response is not stored.
     let by_cookie = |conditions: &[Template]| {
         conditions.iter().any(|condition| {
             matches!(&condition.parts[..],
@@ -133,7 +133,7 @@ fn gaps(http: &Http, pass: &Pass, rules: &CacheRules) -> Vec<String> {
         .collect()
 }
 
-/// Maps of maps are followed so deep.
+/// How many maps of maps are followed.
 const MAX_DEPTH: usize = 8;
 
 /// What the application is sent.
@@ -175,7 +175,7 @@ fn sent_inputs(http: &Http, pass: &Pass, sent: &mut BTreeSet<Input>) {
     }
 }
 
-/// The parts of a request that a text is made of.
+/// The parts of a request from which the value of `text` is made.
 fn inputs_of(http: &Http, text: &Template, depth: usize, found: &mut BTreeSet<Input>) {
     for part in &text.parts {
         let Part::Variable(variable) = part else {
@@ -267,7 +267,7 @@ mod tests {
         let site = read
             .site
             .unwrap_or_else(|| panic!("{:?}", read.diagnostics));
-        unkeyed(&site)
+        unkeyed_inputs(&site)
             .iter()
             .map(|it| format!("{}: {}", it.locations.join(" "), it.inputs.join("; ")))
             .collect()
