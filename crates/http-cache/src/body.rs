@@ -8,7 +8,7 @@
 //!   21504 bytes  ->  [ 20480 ][ 1024 ]
 //! ```
 
-use crate::memory_file::{FilePlace, MemoryFile};
+use crate::memory_file::{FileSlot, MemoryFile};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,12 +32,12 @@ pub struct Body {
     pieces: Pieces,
     len: u64,
     /// Where the same bytes may be as a file; `None` where they are too few or too many.
-    file: Option<Arc<FilePlace>>,
+    file: Option<Arc<FileSlot>>,
 }
 
 #[derive(Clone, Debug)]
 enum Pieces {
-    /// The handle is in the body itself: a list would be one more place in memory for each hit.
+    /// The handle is in the body itself: a list would be one more address to read for each hit.
     One(Bytes),
     Many(Arc<[Bytes]>),
 }
@@ -80,7 +80,7 @@ impl Body {
             Some(_) => Body {
                 pieces: Pieces::Many(std::iter::once(first).chain(pieces).collect()),
                 len: len as u64,
-                file: FilePlace::for_body(len as u64),
+                file: FileSlot::for_body(len as u64),
             },
         }
     }
@@ -91,7 +91,7 @@ impl Body {
         Body {
             pieces: Pieces::One(piece),
             len,
-            file: FilePlace::for_body(len),
+            file: FileSlot::for_body(len),
         }
     }
 
@@ -138,7 +138,7 @@ impl Body {
         self.file.as_ref()?.ask(self.chunks())
     }
 
-    pub(crate) fn file_place(&self) -> Option<&FilePlace> {
+    pub(crate) fn file_slot(&self) -> Option<&FileSlot> {
         self.file.as_deref()
     }
 
@@ -152,7 +152,7 @@ impl Body {
                 each.sum::<usize>() + 16
             }
         };
-        pieces + self.file.as_ref().map_or(0, |_| FilePlace::size_bytes())
+        pieces + self.file.as_ref().map_or(0, |_| FileSlot::size_bytes())
     }
 }
 

@@ -77,8 +77,8 @@ pub struct Leader {
 }
 
 /// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
-/// counts neither as the leader's slowness ([`JoinRequest::lock_age`]) nor against the patience of
-/// its followers ([`Follower::last_progress`]): another fetch would stand in the same line, further
+/// counts neither as the leader's slowness ([`JoinRequest::lock_age`]) nor against the time that
+/// its followers wait ([`Follower::last_progress`]): another fetch would stand in the same line, further
 /// back.
 #[derive(Clone)]
 pub struct Progress {
@@ -119,8 +119,8 @@ pub enum Followed {
 pub struct Reader {
     flight: Arc<Flight>,
     head: Arc<StoredHead>,
-    /// This reader's place in the flight's list of readers.
-    place: usize,
+    /// This reader's number in the flight's list of readers.
+    number: usize,
 }
 
 /// The response ended before it was complete.
@@ -430,11 +430,11 @@ impl Filling {
     /// before the first push.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        let place = self.duty.flight.add_reader();
+        let number = self.duty.flight.add_reader();
         Reader {
             flight: Arc::clone(&self.duty.flight),
             head: Arc::clone(&self.head),
-            place,
+            number,
         }
     }
 
@@ -563,10 +563,10 @@ impl Follower {
     fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Option<Followed> {
         Some(match self.flight.look(matches) {
             Seen::Nothing => return None,
-            Seen::Streaming(head, place) => Followed::Streaming(Reader {
+            Seen::Streaming(head, number) => Followed::Streaming(Reader {
                 flight: Arc::clone(&self.flight),
                 head,
-                place,
+                number,
             }),
             Seen::Complete(response) => Followed::Complete(response),
             Seen::NotShareable(why) => Followed::NotShareable(why),
@@ -592,7 +592,7 @@ impl Reader {
         loop {
             let mut changed = std::pin::pin!(self.flight.changed.notified());
             changed.as_mut().enable();
-            match self.flight.next(self.place) {
+            match self.flight.next(self.number) {
                 Next::Chunk(bytes) => return Ok(Some(bytes)),
                 Next::End => return Ok(None),
                 Next::Broken => return Err(Truncated),
@@ -603,7 +603,7 @@ impl Reader {
 
     /// The next bytes if they are there already.
     pub fn try_next_chunk(&mut self) -> Option<Bytes> {
-        match self.flight.next(self.place) {
+        match self.flight.next(self.number) {
             Next::Chunk(bytes) => Some(bytes),
             _ => None,
         }
@@ -618,7 +618,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.flight.remove_reader(self.place);
+        self.flight.remove_reader(self.number);
     }
 }
 

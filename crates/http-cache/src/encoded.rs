@@ -27,7 +27,7 @@ pub struct Encoding(pub u16);
 /// another level of each. What goes beyond is not kept.
 const MAX_FORMS: usize = 8;
 
-/// What the budget counts for a form beside its bytes: places in the list, which grows from four.
+/// What the budget counts for a form beside its bytes: entries of the list, which grows from four.
 const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
 
 /// What a stored response has in a coding: [`StoredResponse::encoded`].
@@ -85,7 +85,7 @@ impl EncodedForms {
     }
 
     /// Says where the response is found.
-    pub(crate) fn settle(&self, zone: &Weak<Zone>, hash: u64) {
+    pub(crate) fn set_home(&self, zone: &Weak<Zone>, hash: u64) {
         self.home.get_or_init(|| Home {
             zone: Weak::clone(zone),
             hash,
@@ -131,7 +131,7 @@ impl EncodedForms {
                 return Encoded::Absent(Claim {
                     forms: Arc::clone(self),
                     encoding,
-                    is_settled: false,
+                    is_finished: false,
                     ends,
                 });
             }
@@ -142,8 +142,8 @@ impl EncodedForms {
     /// Puts `form` where it was being made. Called with the response's shard locked.
     fn put(&self, encoding: Encoding, form: Form) {
         let mut forms = self.forms.write();
-        if let Some(place) = forms.iter_mut().find(|(other, _)| *other == encoding) {
-            place.1 = form;
+        if let Some(entry) = forms.iter_mut().find(|(other, _)| *other == encoding) {
+            entry.1 = form;
         }
     }
 
@@ -173,8 +173,8 @@ impl StoredResponse {
 pub struct Claim {
     forms: Arc<EncodedForms>,
     encoding: Encoding,
-    is_settled: bool,
-    /// Whoever waits is woken when this goes, which is after the form is in place.
+    is_finished: bool,
+    /// Whoever waits is woken when this goes, which is after the form was put there.
     ends: watch::Sender<()>,
 }
 
@@ -191,31 +191,31 @@ impl Claim {
     #[allow(clippy::must_use_candidate, reason = "what to do is the same")]
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
-        if let Some(place) = body.file_place() {
-            place.settle(&self.forms);
+        if let Some(slot) = body.file_slot() {
+            slot.set_owner(&self.forms);
         }
-        self.settle(bytes, Form::Ready(body))
+        self.finish(bytes, Form::Ready(body))
     }
 
     /// Remembers that the form would be no smaller than the body.
     pub fn useless(self) {
-        self.settle(FORM_BYTES, Form::Useless);
+        self.finish(FORM_BYTES, Form::Useless);
     }
 
-    fn settle(mut self, bytes: usize, form: Form) -> bool {
+    fn finish(mut self, bytes: usize, form: Form) -> bool {
         let Some((zone, hash)) = self.forms.home() else {
             return false;
         };
         let put = || self.forms.put(self.encoding, form);
         let kept = zone.attach(hash, &self.forms, bytes as u64, put);
-        self.is_settled = kept.is_some();
+        self.is_finished = kept.is_some();
         kept == Some(true)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_finished {
             self.forms.give_up(self.encoding);
         }
     }
@@ -415,7 +415,7 @@ mod tests {
     }
 
     fn file_bytes(body: &Body) -> u64 {
-        body.file_place().map_or(0, |place| place.file_bytes())
+        body.file_slot().map_or(0, |slot| slot.file_bytes())
     }
 
     /// Bytes of what can be found in the zone: responses, their forms and their files.

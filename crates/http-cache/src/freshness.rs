@@ -3,7 +3,7 @@
 //! The first voice that speaks decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
 //! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` silences the
 //! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` are
-//! heard whoever gave the lifetime. What cannot be understood counts as stale (§4.2.1).
+//! heard whoever gave the lifetime. What cannot be parsed counts as stale (§4.2.1).
 
 #[cfg(test)]
 mod tests;
@@ -112,13 +112,13 @@ pub struct CacheControl {
     pub proxy_revalidate: bool,
     /// `must-understand`.
     pub must_understand: bool,
-    /// `s-maxage`; zero when it cannot be understood.
+    /// `s-maxage`; zero when it cannot be parsed.
     pub s_maxage: Option<Duration>,
-    /// `max-age`; zero when it cannot be understood.
+    /// `max-age`; zero when it cannot be parsed.
     pub max_age: Option<Duration>,
-    /// `stale-while-revalidate`; absent when it cannot be understood.
+    /// `stale-while-revalidate`; absent when it cannot be parsed.
     pub stale_while_revalidate: Option<Duration>,
-    /// `stale-if-error`; absent when it cannot be understood.
+    /// `stale-if-error`; absent when it cannot be parsed.
     pub stale_if_error: Option<Duration>,
 }
 

@@ -123,7 +123,7 @@ impl Drop for Room {
 
 /// Beside a body: how often it was asked for, and the file once there is one.
 #[derive(Debug, Default)]
-pub(crate) struct FilePlace {
+pub(crate) struct FileSlot {
     asked: AtomicU32,
     file: OnceLock<MemoryFile>,
     /// What the response keeps beside its body; unset while it is not stored, and for good where
@@ -133,19 +133,19 @@ pub(crate) struct FilePlace {
     turn: Mutex<()>,
 }
 
-impl FilePlace {
-    /// A place for the file of a body of `len` bytes, if that is a length for a file.
-    pub(crate) fn for_body(len: u64) -> Option<Arc<FilePlace>> {
+impl FileSlot {
+    /// A slot for the file of a body of `len` bytes, if that is a length for a file.
+    pub(crate) fn for_body(len: u64) -> Option<Arc<FileSlot>> {
         (MIN_BYTES..=MAX_BYTES).contains(&len).then(Arc::default)
     }
 
-    /// Bytes of memory that a place takes.
+    /// Bytes of memory that a slot takes.
     pub(crate) fn size_bytes() -> usize {
-        allocated(size_of::<FilePlace>() + 16)
+        allocated(size_of::<FileSlot>() + 16)
     }
 
     /// Says whose body, or form, this is.
-    pub(crate) fn settle(&self, forms: &Arc<EncodedForms>) {
+    pub(crate) fn set_owner(&self, forms: &Arc<EncodedForms>) {
         self.home.get_or_init(|| Arc::downgrade(forms));
     }
 
@@ -188,7 +188,7 @@ impl FilePlace {
             return;
         };
         let file = MemoryFile { file, room };
-        // In place only while it is counted, which it is while the response is stored.
+        // Kept only while it is counted, which it is while the response is stored.
         zone.count_beside(hash, &forms, bytes, |is_here| {
             if is_here {
                 let _ = self.file.set(file);
@@ -347,7 +347,7 @@ mod tests {
         };
         put_again();
         assert_eq!(zone.stats().used_bytes, counted);
-        // In place of itself, as after a 304: still once.
+        // Instead of itself, as after a 304: still once.
         put_again();
         assert_eq!(zone.stats().used_bytes, counted);
         let Found::Fresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, T0) else {

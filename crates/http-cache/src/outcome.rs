@@ -73,7 +73,7 @@ pub enum Served {
     Fresh,
     /// Stale, and this request began the refresh in the background.
     StaleRefreshing,
-    /// Stale while a refresh begun by somebody else is under way.
+    /// Stale while a refresh that somebody else began is under way.
     StaleUpdating,
     /// Stale because the upstream failed.
     StaleError,

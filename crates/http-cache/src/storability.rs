@@ -182,7 +182,7 @@ no_store! {
     TooLarge, "too-large", "The response is larger than may be stored.";
     NoRoom, "no-room", "The memory budget has no room for the response.";
     Truncated, "truncated", "The response ended before it was complete.";
-    Surplus, "surplus", "The upstream sent more than the response says.";
+    ExcessData, "excess-data", "The upstream sent more than the response says.";
     Purged, "purged", "The key was purged while the response was fetched.";
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Flight {
     pub(super) changed: Notify,
     /// A reader of a passing response has caught up or left.
     space: Notify,
-    /// A follower has begun to wait.
+    /// A follower waits, or did.
     is_awaited: AtomicBool,
     /// Tells the one who leads so.
     awaited: Notify,
@@ -82,14 +82,14 @@ pub(super) struct State {
     /// Has outgrown what may be stored.
     is_passing: bool,
     /// None: has left.
-    readers: Vec<Option<Place>>,
+    readers: Vec<Option<ReaderPosition>>,
     /// None: waits in line for the upstream, which is no fault of the upstream's.
     last_progress: Option<Millis>,
 }
 
 /// How far a reader has come.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct ReaderPosition {
     chunk: usize,
     offset: u64,
 }
@@ -264,7 +264,7 @@ impl Flight {
         release
     }
 
-    /// What there is for a follower; a stream comes with a place for its reader.
+    /// What there is for a follower; a stream comes with the number of its reader.
     pub(super) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Seen {
         let mut state = self.state.lock();
         let mismatch = |head: &StoredHead| {
@@ -306,8 +306,8 @@ impl Flight {
 
     pub(super) fn remove_reader(&self, reader: usize) {
         let mut state = self.state.lock();
-        if let Some(place) = state.readers.get_mut(reader) {
-            *place = None;
+        if let Some(position) = state.readers.get_mut(reader) {
+            *position = None;
         }
         if state.is_passing {
             state.trim();
@@ -414,7 +414,7 @@ impl State {
 
     fn break_off_slowest(&mut self) {
         let end = self.first_chunk + self.chunks.len();
-        let has_all = |place: &Place| place.chunk == end;
+        let has_all = |position: &ReaderPosition| position.chunk == end;
         if !self.is_passing || !self.readers.iter().flatten().any(has_all) {
             return;
         }
@@ -425,28 +425,28 @@ impl State {
         });
         let oldest_kept = end - newest.count();
         for reader in &mut self.readers {
-            reader.take_if(|place| place.chunk < oldest_kept);
+            reader.take_if(|position| position.chunk < oldest_kept);
         }
         self.trim();
     }
 
     fn add_reader(&mut self) -> usize {
-        self.readers.push(Some(Place::default()));
+        self.readers.push(Some(ReaderPosition::default()));
         self.readers.len() - 1
     }
 
     fn next(&mut self, reader: usize) -> Next {
-        let Some(Some(place)) = self.readers.get_mut(reader) else {
+        let Some(Some(position)) = self.readers.get_mut(reader) else {
             return Next::Broken;
         };
         if let Phase::Stored(response) = &self.phase {
-            let Some(chunk) = response.body.slice(place.offset..u64::MAX).next() else {
+            let Some(chunk) = response.body.slice(position.offset..u64::MAX).next() else {
                 return Next::End;
             };
-            place.offset += chunk.len() as u64;
+            position.offset += chunk.len() as u64;
             return Next::Chunk(chunk);
         }
-        let Some(at) = place.chunk.checked_sub(self.first_chunk) else {
+        let Some(at) = position.chunk.checked_sub(self.first_chunk) else {
             return Next::Broken;
         };
         let Some(chunk) = self.chunks.get(at).cloned() else {
@@ -456,8 +456,8 @@ impl State {
                 Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => Next::Broken,
             };
         };
-        place.chunk += 1;
-        place.offset += chunk.len() as u64;
+        position.chunk += 1;
+        position.offset += chunk.len() as u64;
         if self.is_passing && at == 0 {
             self.trim();
         }
@@ -471,7 +471,7 @@ impl State {
             .readers
             .iter()
             .flatten()
-            .map(|place| place.chunk)
+            .map(|position| position.chunk)
             .min()
             .unwrap_or(end);
         while self.first_chunk < slowest {

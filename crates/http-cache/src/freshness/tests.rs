@@ -65,17 +65,17 @@ fn first_voice_that_speaks_gives_the_lifetime() {
                 Err(NoStore::ZeroLifetime),
             ),
             (
-                "accel off is not understood",
+                "accel off is invalid",
                 &["X-Accel-Expires: off"],
                 Ok(60_000),
             ),
             (
-                "accel negative is not understood",
+                "accel negative is invalid",
                 &["X-Accel-Expires: -1"],
                 Ok(60_000),
             ),
             (
-                "accel two points is not understood",
+                "accel two points is invalid",
                 &["X-Accel-Expires: 1.2.3"],
                 Ok(60_000),
             ),

@@ -119,7 +119,7 @@ pub struct Swept {
 /// A zone remembers one key per this many bytes of its budget, in each of its tables of notes.
 const BYTES_PER_NOTE: u64 = 64 * 1024;
 
-/// Bound on those tables: 65,536 places are under 4 MB.
+/// Bound on those tables: 65,536 entries are under 4 MB.
 const MAX_NOTES: u64 = 65_536;
 
 /// How many slots a sweep looks at under one lock: some ten microseconds.
@@ -233,7 +233,7 @@ impl Zone {
         self.purges.stamp()
     }
 
-    /// Stores a complete response. (Fetches led through [`Zone::join`] do this by themselves.)
+    /// Stores a complete response. (Leaders of [`Zone::collapse`] do this by themselves.)
     ///
     /// # Errors
     /// Too large, no room, or purged since its stamp.
@@ -250,7 +250,7 @@ impl Zone {
         if !self.reserve(cost) {
             return Err(NoStore::NoRoom);
         }
-        response.settle(&self.me, key.hash());
+        response.set_home(&self.me, key.hash());
         let (block, response) = response.laid_out(key.bytes());
         let response = Arc::new(response);
         let cell = self.cell(key.hash());
@@ -260,7 +260,7 @@ impl Zone {
             id,
             size_bytes: cost,
         };
-        let mut surplus = Vec::new();
+        let mut displaced_members = Vec::new();
         let displaced = {
             let mut shard = cell.shard.write();
             // Under the lock: a purge that is not written down yet will find what we store.
@@ -270,7 +270,7 @@ impl Zone {
                 return Err(NoStore::Purged);
             }
             if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
-                surplus = self.groups.enter(group, member, limits);
+                displaced_members = self.groups.enter(group, member, limits);
             }
             let stored = (block, Arc::clone(&response));
             self.responses.fetch_add(1, Relaxed);
@@ -279,12 +279,12 @@ impl Zone {
         };
         self.counters
             .variants_dropped
-            .fetch_add(displaced.surplus_variants, Relaxed);
+            .fetch_add(displaced.dropped_variants, Relaxed);
         displaced.gone.iter().for_each(|gone| self.count_gone(gone));
         if displaced.uncounted_bytes > 0 {
             self.count_file(&response, member, displaced.uncounted_bytes);
         }
-        for member in surplus {
+        for member in displaced_members {
             self.remove(member);
         }
         cell.notes.lock().forget_refusal(key.hash());
@@ -315,7 +315,7 @@ impl Zone {
         &self.file_bytes
     }
 
-    /// Keeps an encoded form of a stored response: `put` brings it into place, under the lock of
+    /// Keeps an encoded form of a stored response: `put` makes it known, under the lock of
     /// the response's shard, so that it is counted wherever the response goes from there. True: it
     /// is counted. False: the response has left, and the form lasts as long as those who hold it.
     /// None: there is no room, and `put` was not called.
