@@ -9,6 +9,7 @@
 //! ```
 
 use crate::memory_file::{FileSlot, MemoryFile};
+use crate::size_class::{allocated, class_below};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,27 +175,6 @@ fn piece_lengths(len: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The size class that holds `len` bytes (jemalloc's: four per power of two, 16 apart at first).
-/// Other allocators round in a similar way; this is what the budget counts.
-#[must_use]
-pub fn allocated(len: usize) -> usize {
-    match len {
-        0 => 0,
-        1..=128 => len.next_multiple_of(16),
-        _ => len.next_multiple_of(class_step(len - 1)),
-    }
-}
-
-/// The largest size class of at most `len` bytes; `len` is above 128.
-fn class_below(len: usize) -> usize {
-    len - len % class_step(len)
-}
-
-/// The distance between the classes around `len`: a quarter of the power of two below it.
-fn class_step(len: usize) -> usize {
-    (1usize << len.ilog2()) / 4
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,28 +188,6 @@ mod tests {
         let body = Body::pack(&[Bytes::from(numbered(21504))]);
         let lens: Vec<usize> = body.chunks().iter().map(Bytes::len).collect();
         assert_eq!(lens, [20480, 1024]);
-    }
-
-    #[test]
-    fn size_classes_are_the_allocators() {
-        for (len, class) in [
-            (0, 0),
-            (1, 16),
-            (16, 16),
-            (17, 32),
-            (128, 128),
-            (129, 160),
-            (160, 160),
-            (161, 192),
-            (256, 256),
-            (257, 320),
-            (1025, 1280),
-            (16385, 20480),
-            (20480, 20480),
-            (65537, 81920),
-        ] {
-            assert_eq!(allocated(len), class, "{len}");
-        }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 mod tests;
 
 use crate::fields::{Field, first, values};
-use crate::storability::{NoStore, Policy};
+use crate::no_store::NoStore;
+use crate::policy::{Policy, StatusSet, ValidRule};
 use crate::time::Millis;
 use std::time::{Duration, SystemTime};
 
@@ -60,39 +61,6 @@ impl LifetimeSource {
             LifetimeSource::Heuristic => "heuristic",
         }
     }
-}
-
-/// Response fields not to be obeyed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IgnoreFields {
-    /// `X-Accel-Expires`.
-    pub accel_expires: bool,
-    /// `Cache-Control` and `CDN-Cache-Control`.
-    pub cache_control: bool,
-    /// `Expires`.
-    pub expires: bool,
-    /// `Set-Cookie`: store the response although it sets a cookie.
-    pub set_cookie: bool,
-    /// `Vary`.
-    pub vary: bool,
-}
-
-/// The statuses a rule is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StatusSet {
-    /// Every status.
-    Any,
-    /// These.
-    Of(Vec<u16>),
-}
-
-/// A lifetime for responses whose fields say nothing (as `fastcgi_cache_valid`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValidRule {
-    /// For which statuses. The first rule that matches counts.
-    pub statuses: StatusSet,
-    /// For how long; zero: not stored.
-    pub lifetime: Duration,
 }
 
 /// The directives of `Cache-Control` that a cache reads from a response (RFC 9111 §5.2.2).

@@ -3,7 +3,7 @@
 //! The pipeline fills an [`Outcome`] in; the `Cache-Status` field, the variable
 //! `$upstream_cache_status`, the log and the counters are renderings of it.
 
-use crate::storability::NoStore;
+use crate::no_store::NoStore;
 use std::fmt;
 use std::time::Duration;
 

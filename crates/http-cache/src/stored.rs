@@ -17,14 +17,14 @@
 //!   stored_at ─── fresh ─── expires_at ─── stale (swr, sie) ─── only by the operator's word
 //! ```
 
-use crate::body::{Body, COUNTER_BYTES, allocated};
-use crate::encoded::EncodedForms;
+use crate::body::{Body, COUNTER_BYTES};
+use crate::encoded::{Encoded, EncodedForms, Encoding, FormsHome};
 use crate::fields::{Field, Known, StoredFields};
 use crate::freshness::LifetimeSource;
 use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
+use crate::size_class::allocated;
 use crate::storability::Storable;
-use crate::store::Zone;
 use crate::time::Millis;
 use crate::vary::VaryKey;
 use bytes::Bytes;
@@ -233,6 +233,16 @@ impl StoredResponse {
         self.last_failure.at.fetch_max(now.0, Relaxed);
     }
 
+    /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.
+    #[must_use]
+    pub fn encoded(&self, encoding: Encoding) -> Encoded {
+        // A session's page is seldom asked for twice, and its group's bounds count whole responses.
+        if self.group.is_some() || !self.encoded_forms.has_home() {
+            return Encoded::NotKept;
+        }
+        self.encoded_forms.look_or_claim(encoding)
+    }
+
     /// The same response, and the block of memory that begins with `key` and has all in it that is
     /// small.
     pub(crate) fn laid_out(mut self, key: &[u8]) -> (Bytes, StoredResponse) {
@@ -272,11 +282,12 @@ impl StoredResponse {
     }
 
     /// Says where the response is found.
-    pub(crate) fn set_home(&self, zone: &Weak<Zone>, hash: u64) {
+    pub(crate) fn set_home(&self, zone: Weak<dyn FormsHome>, hash: u64) {
         self.encoded_forms.set_home(zone, hash);
         // A session's page is seldom asked for twice.
         if let (None, Some(slot)) = (self.group, self.body.file_slot()) {
-            slot.set_owner(&self.encoded_forms);
+            let owner = Arc::downgrade(&self.encoded_forms);
+            slot.set_owner(owner);
         }
     }
 

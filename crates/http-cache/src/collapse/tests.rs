@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::testing::{T0, fields, key, storable};
-use crate::{CacheKey, PurgeMode, PurgeTarget, ZoneConfig};
+use crate::{CacheKey, Field, PurgeMode, PurgeTarget, ResponseHead, Storable, ZoneConfig};
+use bytes::Bytes;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::policy::IgnoreFields;
 use crate::testing::{T0, decide_200, fields};
 
 /// Response lines, and the lifetime in milliseconds or the reason why there is none.

@@ -6,7 +6,7 @@
 //! The hash stands for the key: two keys with one hash could at worst be fetched without waiting
 //! for each other.
 
-use crate::storability::NoStore;
+use crate::no_store::NoStore;
 use crate::time::Millis;
 
 /// The tables. Each takes its memory with its first note: a server at rest stays small.
