@@ -103,14 +103,14 @@ impl Resolver {
         &self.spec
     }
 
-    /// The addresses of `name`, waiting for `patience` (`resolver_timeout`) at most.
+    /// The addresses of `name`, waiting for `resolver_timeout` at most.
     ///
     /// An IP address is its own answer, for good. Call it inside of a tokio
     /// runtime: a name that is not known is asked for by a task.
     pub async fn resolve(
         self: &Arc<Self>,
         name: &str,
-        patience: Duration,
+        resolver_timeout: Duration,
         now: Millis,
     ) -> Result<Addresses, ResolveError> {
         if let Ok(address) = name.parse() {
@@ -119,7 +119,9 @@ impl Resolver {
                 valid_until: Millis::MAX,
             });
         }
-        let timed = self.find(Key::Addresses(normal(name)), patience, now).await;
+        let timed = self
+            .find(Key::Addresses(normal(name)), resolver_timeout, now)
+            .await;
         match timed {
             Ok(Timed {
                 found: Found::Addresses(addresses),
@@ -137,10 +139,12 @@ impl Resolver {
     pub async fn services(
         self: &Arc<Self>,
         name: &str,
-        patience: Duration,
+        resolver_timeout: Duration,
         now: Millis,
     ) -> Result<Services, ResolveError> {
-        let timed = self.find(Key::Services(normal(name)), patience, now).await;
+        let timed = self
+            .find(Key::Services(normal(name)), resolver_timeout, now)
+            .await;
         match timed {
             Ok(Timed {
                 found: Found::Services(services),
@@ -157,7 +161,7 @@ impl Resolver {
     async fn find(
         self: &Arc<Self>,
         key: Key,
-        patience: Duration,
+        resolver_timeout: Duration,
         now: Millis,
     ) -> Result<Timed, Fault> {
         let mut answer = {
@@ -175,9 +179,9 @@ impl Resolver {
                 Looked::Full => return Err(Fault::Refused),
             }
         };
-        match timeout(patience, answer.wait_for(Option::is_some)).await {
+        match timeout(resolver_timeout, answer.wait_for(Option::is_some)).await {
             Ok(Ok(told)) => told.clone().unwrap_or(Err(Fault::TimedOut)),
-            // The thread of the asker has ended, or we have no more patience.
+            // The thread of the asker has ended, or `resolver_timeout` is over.
             Ok(Err(_)) | Err(_) => Err(Fault::TimedOut),
         }
     }
@@ -191,10 +195,10 @@ impl Resolver {
             flight: &flight,
         };
         let began = Instant::now();
-        let mut asking = std::pin::pin!(timeout(MAX_LOOKUP, self.ask(&key)));
+        let mut query = std::pin::pin!(timeout(MAX_LOOKUP, self.ask(&key)));
         let asked = loop {
             tokio::select! {
-                asked = &mut asking => break asked.unwrap_or(Err(Fault::TimedOut)),
+                asked = &mut query => break asked.unwrap_or(Err(Fault::TimedOut)),
                 () = flight.closed() => {
                     // Under the lock, so that nobody joins what is given up.
                     let mut cache = self.cache.lock();
@@ -257,12 +261,12 @@ impl Resolver {
         let mut turn = self.next_server.fetch_add(1, Ordering::Relaxed);
         loop {
             let servers = &self.spec.servers;
-            let place = turn.checked_rem(servers.len()).ok_or(Fault::Refused)?;
-            let Some(server) = servers.get(place) else {
+            let index = turn.checked_rem(servers.len()).ok_or(Fault::Refused)?;
+            let Some(server) = servers.get(index) else {
                 return Err(Fault::Refused);
             };
-            let asking = round.ask(*server, self.spec.tcp_timeout);
-            if let Ok(Err(_)) = timeout(self.spec.resend, asking).await {
+            let query = round.ask(*server, self.spec.tcp_timeout);
+            if let Ok(Err(_)) = timeout(self.spec.resend, query).await {
                 sleep(AFTER_ERROR).await;
             }
             if let Some(replies) = round.replies() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dns::{Addresses, Fault, ResolveError, Resolver, ResolverSpec};
 use testkit::fake_dns::{DnsQuestion, DnsRecord, DnsReply, FakeDns};
 
-/// Ample: only tests about patience run into one.
+/// Ample: only tests about timeouts run into it.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn resolver(servers: &[&FakeDns]) -> Arc<Resolver> {

@@ -127,9 +127,9 @@ impl Decoder {
                     self.buffer.advance(BODY_BYTES);
                     check_protocol_status(status)?;
                     // Longer than the specification says: the rest is skipped.
-                    let surplus = u32::from(content_bytes).saturating_sub(BODY_BYTES as u32);
+                    let excess = u32::from(content_bytes).saturating_sub(BODY_BYTES as u32);
                     self.state = State::SkipThenEnd {
-                        bytes: surplus + u32::from(padding_bytes),
+                        bytes: excess + u32::from(padding_bytes),
                         app_status: u32::from_be_bytes([a, b, c, d]),
                     };
                 }

@@ -28,7 +28,7 @@ pub use error::{Error, HeadFault, RecordFault, Truncation};
 pub use exchange::{Exchange, RequestSpec};
 pub use head::ResponseHead;
 pub use params::{FieldOutcome, Params, ParamsEncoder};
-pub use response::{Event, Surplus};
+pub use response::{Event, ExcessData};
 pub use upstream_exchange::{BodySource, NoBody, Side};
 
 /// Runs the decoder and the head parser over `data`, whose first byte says

@@ -130,8 +130,8 @@ impl<'a> ParamsEncoder<'a> {
             Ok(0) => out.clear(),
             Ok(length) => {
                 let header = RecordHeader::new(record::kind::PARAMS, length).encode();
-                if let Some(place) = out.first_chunk_mut() {
-                    *place = header;
+                if let Some(start) = out.first_chunk_mut() {
+                    *start = header;
                 }
             }
             Err(_) => {

@@ -20,7 +20,7 @@ pub const HEADER_BYTES: usize = 8;
 /// The largest content of a record: what two bytes can say.
 pub const MAX_CONTENT_BYTES: usize = 65_535;
 /// The content of a record in a longer stream: the largest multiple of
-/// eight, so that PHP reads from aligned places.
+/// eight, so that PHP reads from aligned offsets.
 pub const STREAM_CONTENT_BYTES: usize = 65_528;
 /// Length of a BEGIN_REQUEST and of an END_REQUEST body.
 pub const BODY_BYTES: usize = 8;

@@ -3,7 +3,7 @@
 //! Here the body is counted. The promise: an [`Event::End`] means that the
 //! response is complete. A body shorter than its `Content-Length`, or one
 //! that no END_REQUEST followed, ends in an error, never in `End`. Data
-//! beyond `Content-Length` is cut off, as nginx does, and told ([`Surplus`]).
+//! beyond `Content-Length` is cut off, as nginx does, and told ([`ExcessData`]).
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use crate::decoder::{Decoder, Piece};
 use crate::error::{Error, HeadFault, RecordFault, Truncation};
 use crate::head::{HeadParser, ResponseHead};
 
-/// What happens in a response, in order: any number of `Stderr` at any place,
+/// What happens in a response, in order: any number of `Stderr` at any point,
 /// one `Head`, any number of `Data`, one `End`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -34,26 +34,26 @@ pub enum Event {
         /// Whether the connection may carry another request.
         reusable: bool,
         /// What came beyond the response and was dropped, for the log.
-        surplus: Option<Surplus>,
+        excess_data: Option<ExcessData>,
     },
 }
 
 /// How PHP sent more than its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Surplus {
+pub enum ExcessData {
     /// After as many bytes as `Content-Length` says.
     AfterLength,
     /// After END_REQUEST.
     AfterEnd,
 }
 
-impl fmt::Display for Surplus {
+impl fmt::Display for ExcessData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Surplus::AfterLength => {
+            ExcessData::AfterLength => {
                 "upstream sent more data than specified in \"Content-Length\" header"
             }
-            Surplus::AfterEnd => "upstream sent data after the end of the FastCGI request",
+            ExcessData::AfterEnd => "upstream sent data after the end of the FastCGI request",
         })
     }
 }
@@ -97,7 +97,7 @@ struct Body {
     may_be_empty: bool,
     received_bytes: u64,
     /// More came than was promised.
-    has_surplus: bool,
+    has_excess_data: bool,
     /// No content belongs to the response, so that what comes is no lie about it.
     is_bodyless: bool,
     /// What came with the end of the head.
@@ -137,7 +137,7 @@ impl ResponseReader {
                     Stage::Body(body) if !body.is_complete() => {
                         return Err(body.truncated(Truncation::RequestEnded));
                     }
-                    Stage::Body(body) => body.surplus(),
+                    Stage::Body(body) => body.excess_data(),
                     Stage::Ended => None,
                 };
                 self.stage = Stage::Ended;
@@ -147,7 +147,7 @@ impl ResponseReader {
                 Ok(Some(Event::End {
                     app_status: Some(app_status),
                     reusable: self.is_reusable,
-                    surplus: in_body.or((!ended_cleanly).then_some(Surplus::AfterEnd)),
+                    excess_data: in_body.or((!ended_cleanly).then_some(ExcessData::AfterEnd)),
                 }))
             }
         }
@@ -170,7 +170,7 @@ impl ResponseReader {
                     expected_bytes,
                     may_be_empty: self.expected.head_request,
                     received_bytes: 0,
-                    has_surplus: false,
+                    has_excess_data: false,
                     is_bodyless: has_no_content || self.expected.head_request,
                     first,
                 });
@@ -221,12 +221,12 @@ impl DecodeResponse for ResponseReader {
         }
         match &self.stage {
             Stage::Body(body) if body.has_whole_length() => {
-                let surplus = body.surplus();
+                let excess_data = body.excess_data();
                 self.stage = Stage::Ended;
                 Ok(Some(Event::End {
                     app_status: None,
                     reusable: false,
-                    surplus,
+                    excess_data,
                 }))
             }
             Stage::Body(body) => Err(body.truncated(Truncation::ConnectionClosed)),
@@ -258,15 +258,15 @@ impl Body {
         if let Some(expected) = self.expected_bytes {
             let room = expected.saturating_sub(self.received_bytes);
             let room = usize::try_from(room).unwrap_or(usize::MAX);
-            self.has_surplus |= data.len() > room && !self.is_bodyless;
+            self.has_excess_data |= data.len() > room && !self.is_bodyless;
             data.truncate(room);
         }
         self.received_bytes += data.len() as u64;
         (!data.is_empty()).then_some(data)
     }
 
-    fn surplus(&self) -> Option<Surplus> {
-        self.has_surplus.then_some(Surplus::AfterLength)
+    fn excess_data(&self) -> Option<ExcessData> {
+        self.has_excess_data.then_some(ExcessData::AfterLength)
     }
 
     fn has_whole_length(&self) -> bool {
@@ -345,7 +345,7 @@ mod tests {
         body: Vec<u8>,
         stderr: Vec<u8>,
         end: Option<(Option<u32>, bool)>,
-        surplus: Option<Surplus>,
+        excess_data: Option<ExcessData>,
     }
 
     /// Reads `wire` in pieces, then meets the end of the stream.
@@ -384,10 +384,10 @@ mod tests {
                 Event::End {
                     app_status,
                     reusable,
-                    surplus,
+                    excess_data,
                 } => {
                     seen.end = Some((app_status, reusable));
-                    seen.surplus = surplus;
+                    seen.excess_data = excess_data;
                     return Ok(seen);
                 }
             }
@@ -456,8 +456,8 @@ mod tests {
                 assert_eq!(seen.body, body.as_bytes(), "{name} by {in_pieces_of}");
                 assert_eq!(seen.end, end, "{name} by {in_pieces_of}");
                 let lies = ["extra data is cut", "zero length with data"].contains(&name);
-                let surplus = lies.then_some(Surplus::AfterLength);
-                assert_eq!(seen.surplus, surplus, "{name} by {in_pieces_of}");
+                let excess_data = lies.then_some(ExcessData::AfterLength);
+                assert_eq!(seen.excess_data, excess_data, "{name} by {in_pieces_of}");
             }
         }
     }
@@ -469,7 +469,7 @@ mod tests {
         let seen = read(&wire, false, wire.len()).expect("a whole response");
         assert_eq!(seen.body, b"body");
         assert_eq!(seen.end, Some((Some(0), false)));
-        assert_eq!(seen.surplus, Some(Surplus::AfterEnd));
+        assert_eq!(seen.excess_data, Some(ExcessData::AfterEnd));
     }
 
     #[test]
@@ -602,12 +602,12 @@ mod tests {
             let whole = format!("{:?}", read(&wire, false, 1_000_000));
             let cut = format!("{:?}", read(&wire, false, in_pieces_of));
             // Only what follows the end is seen or not seen, by chance.
-            let settle = |text: String| {
+            let without_text = |text: String| {
                 text.replace("), true))", "), _))")
                     .replace("), false))", "), _))")
-                    .replace("surplus: Some(AfterEnd)", "surplus: None")
+                    .replace("excess_data: Some(AfterEnd)", "excess_data: None")
             };
-            prop_assert_eq!(settle(whole), settle(cut));
+            prop_assert_eq!(without_text(whole), without_text(cut));
         }
     }
 }

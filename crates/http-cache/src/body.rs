@@ -8,7 +8,8 @@
 //!   21504 bytes  ->  [ 20480 ][ 1024 ]
 //! ```
 
-use crate::memory_file::{FilePlace, MemoryFile};
+use crate::memory_file::{FileSlot, MemoryFile};
+use crate::size_class::{allocated, class_below};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,12 +33,12 @@ pub struct Body {
     pieces: Pieces,
     len: u64,
     /// Where the same bytes may be as a file; `None` where they are too few or too many.
-    file: Option<Arc<FilePlace>>,
+    file: Option<Arc<FileSlot>>,
 }
 
 #[derive(Clone, Debug)]
 enum Pieces {
-    /// The handle is in the body itself: a list would be one more place in memory for each hit.
+    /// The handle is in the body itself: a list would be one more address to read for each hit.
     One(Bytes),
     Many(Arc<[Bytes]>),
 }
@@ -80,7 +81,7 @@ impl Body {
             Some(_) => Body {
                 pieces: Pieces::Many(std::iter::once(first).chain(pieces).collect()),
                 len: len as u64,
-                file: FilePlace::for_body(len as u64),
+                file: FileSlot::for_body(len as u64),
             },
         }
     }
@@ -91,7 +92,7 @@ impl Body {
         Body {
             pieces: Pieces::One(piece),
             len,
-            file: FilePlace::for_body(len),
+            file: FileSlot::for_body(len),
         }
     }
 
@@ -138,7 +139,7 @@ impl Body {
         self.file.as_ref()?.ask(self.chunks())
     }
 
-    pub(crate) fn file_place(&self) -> Option<&FilePlace> {
+    pub(crate) fn file_slot(&self) -> Option<&FileSlot> {
         self.file.as_deref()
     }
 
@@ -152,7 +153,7 @@ impl Body {
                 each.sum::<usize>() + 16
             }
         };
-        pieces + self.file.as_ref().map_or(0, |_| FilePlace::size_bytes())
+        pieces + self.file.as_ref().map_or(0, |_| FileSlot::size_bytes())
     }
 }
 
@@ -174,27 +175,6 @@ fn piece_lengths(len: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The size class that holds `len` bytes (jemalloc's: four per power of two, 16 apart at first).
-/// Other allocators round in a similar way; this is what the budget counts.
-#[must_use]
-pub fn allocated(len: usize) -> usize {
-    match len {
-        0 => 0,
-        1..=128 => len.next_multiple_of(16),
-        _ => len.next_multiple_of(class_step(len - 1)),
-    }
-}
-
-/// The largest size class of at most `len` bytes; `len` is above 128.
-fn class_below(len: usize) -> usize {
-    len - len % class_step(len)
-}
-
-/// The distance between the classes around `len`: a quarter of the power of two below it.
-fn class_step(len: usize) -> usize {
-    (1usize << len.ilog2()) / 4
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,28 +188,6 @@ mod tests {
         let body = Body::pack(&[Bytes::from(numbered(21504))]);
         let lens: Vec<usize> = body.chunks().iter().map(Bytes::len).collect();
         assert_eq!(lens, [20480, 1024]);
-    }
-
-    #[test]
-    fn size_classes_are_the_allocators() {
-        for (len, class) in [
-            (0, 0),
-            (1, 16),
-            (16, 16),
-            (17, 32),
-            (128, 128),
-            (129, 160),
-            (160, 160),
-            (161, 192),
-            (256, 256),
-            (257, 320),
-            (1025, 1280),
-            (16385, 20480),
-            (20480, 20480),
-            (65537, 81920),
-        ] {
-            assert_eq!(allocated(len), class, "{len}");
-        }
     }
 
     #[test]

@@ -12,10 +12,11 @@
 //!                          └ dropped ┘
 //! ```
 
-use crate::body::{Body, allocated};
-use crate::store::Zone;
-use crate::stored::StoredResponse;
+use crate::body::Body;
+use crate::memory_file::{FileOwner, Room};
+use crate::size_class::allocated;
 use parking_lot::RwLock;
+use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::watch;
 
@@ -27,7 +28,7 @@ pub struct Encoding(pub u16);
 /// another level of each. What goes beyond is not kept.
 const MAX_FORMS: usize = 8;
 
-/// What the budget counts for a form beside its bytes: places in the list, which grows from four.
+/// What the budget counts for a form beside its bytes: entries of the list, which grows from four.
 const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
 
 /// What a stored response has in a coding: [`StoredResponse::encoded`].
@@ -74,8 +75,37 @@ pub struct EncodedForms {
 
 #[derive(Debug)]
 struct Home {
-    zone: Weak<Zone>,
+    zone: Weak<dyn FormsHome>,
     hash: u64,
+}
+
+/// The zone that a response is stored in, as what is kept beside the response sees it.
+pub(crate) trait FormsHome: fmt::Debug + Send + Sync {
+    /// Keeps an encoded form of the response with these `forms`: `put` makes it known, under the
+    /// lock of the response's shard, so that it is counted wherever the response goes from there.
+    /// True: it is counted. False: the response has left, and the form lasts as long as those who
+    /// hold it. None: there is no room, and `put` was not called.
+    fn attach(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: &mut dyn FnMut(),
+    ) -> Option<bool>;
+
+    /// Counts what is kept beside a stored body. `put` is told whether the response is still here,
+    /// under the lock of its shard; without it nothing stays counted. None: there is no room,
+    /// and `put` was not called.
+    fn count_beside(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: &mut dyn FnMut(bool),
+    ) -> Option<bool>;
+
+    /// A part of what files may take.
+    fn take_file_room(&self, bytes: u64) -> Option<Room>;
 }
 
 impl EncodedForms {
@@ -85,15 +115,17 @@ impl EncodedForms {
     }
 
     /// Says where the response is found.
-    pub(crate) fn settle(&self, zone: &Weak<Zone>, hash: u64) {
-        self.home.get_or_init(|| Home {
-            zone: Weak::clone(zone),
-            hash,
-        });
+    pub(crate) fn set_home(&self, zone: Weak<dyn FormsHome>, hash: u64) {
+        self.home.get_or_init(|| Home { zone, hash });
+    }
+
+    /// Whether the response is stored, or was.
+    pub(crate) fn has_home(&self) -> bool {
+        self.home.get().is_some()
     }
 
     /// The zone that the response is stored in, and the hash of its key.
-    pub(crate) fn home(&self) -> Option<(Arc<Zone>, u64)> {
+    fn home(&self) -> Option<(Arc<dyn FormsHome>, u64)> {
         let home = self.home.get()?;
         Some((home.zone.upgrade()?, home.hash))
     }
@@ -102,6 +134,15 @@ impl EncodedForms {
     pub(crate) fn clear(&self) {
         let mut forms = self.forms.write();
         forms.retain(|(_, form)| matches!(form, Form::Making(_)));
+    }
+
+    /// The body in `encoding`, or the right to make it.
+    #[inline]
+    pub(crate) fn look_or_claim(self: &Arc<Self>, encoding: Encoding) -> Encoded {
+        match self.look(encoding) {
+            Some(found) => found,
+            None => self.claim(encoding),
+        }
     }
 
     #[inline]
@@ -131,7 +172,7 @@ impl EncodedForms {
                 return Encoded::Absent(Claim {
                     forms: Arc::clone(self),
                     encoding,
-                    is_settled: false,
+                    is_finished: false,
                     ends,
                 });
             }
@@ -142,8 +183,8 @@ impl EncodedForms {
     /// Puts `form` where it was being made. Called with the response's shard locked.
     fn put(&self, encoding: Encoding, form: Form) {
         let mut forms = self.forms.write();
-        if let Some(place) = forms.iter_mut().find(|(other, _)| *other == encoding) {
-            place.1 = form;
+        if let Some(entry) = forms.iter_mut().find(|(other, _)| *other == encoding) {
+            entry.1 = form;
         }
     }
 
@@ -153,17 +194,15 @@ impl EncodedForms {
     }
 }
 
-impl StoredResponse {
-    /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.
-    #[must_use]
-    pub fn encoded(&self, encoding: Encoding) -> Encoded {
-        // A session's page is seldom asked for twice, and its group's bounds count whole responses.
-        if self.group.is_some() || self.encoded_forms.home.get().is_none() {
-            return Encoded::NotKept;
-        }
-        match self.encoded_forms.look(encoding) {
-            Some(found) => found,
-            None => self.encoded_forms.claim(encoding),
+impl FileOwner for EncodedForms {
+    fn take_room(&self, bytes: u64) -> Option<Room> {
+        let (zone, _) = self.home()?;
+        zone.take_file_room(bytes)
+    }
+
+    fn count_file(self: Arc<Self>, bytes: u64, put: &mut dyn FnMut(bool)) {
+        if let Some((zone, hash)) = self.home() {
+            zone.count_beside(hash, &self, bytes, put);
         }
     }
 }
@@ -173,8 +212,8 @@ impl StoredResponse {
 pub struct Claim {
     forms: Arc<EncodedForms>,
     encoding: Encoding,
-    is_settled: bool,
-    /// Whoever waits is woken when this goes, which is after the form is in place.
+    is_finished: bool,
+    /// Whoever waits is woken when this goes, which is after the form was put there.
     ends: watch::Sender<()>,
 }
 
@@ -191,31 +230,37 @@ impl Claim {
     #[allow(clippy::must_use_candidate, reason = "what to do is the same")]
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
-        if let Some(place) = body.file_place() {
-            place.settle(&self.forms);
+        if let Some(slot) = body.file_slot() {
+            let owner = Arc::downgrade(&self.forms);
+            slot.set_owner(owner);
         }
-        self.settle(bytes, Form::Ready(body))
+        self.finish(bytes, Form::Ready(body))
     }
 
     /// Remembers that the form would be no smaller than the body.
     pub fn useless(self) {
-        self.settle(FORM_BYTES, Form::Useless);
+        self.finish(FORM_BYTES, Form::Useless);
     }
 
-    fn settle(mut self, bytes: usize, form: Form) -> bool {
+    fn finish(mut self, bytes: usize, form: Form) -> bool {
         let Some((zone, hash)) = self.forms.home() else {
             return false;
         };
-        let put = || self.forms.put(self.encoding, form);
-        let kept = zone.attach(hash, &self.forms, bytes as u64, put);
-        self.is_settled = kept.is_some();
+        let mut form = Some(form);
+        let mut put = || {
+            if let Some(form) = form.take() {
+                self.forms.put(self.encoding, form);
+            }
+        };
+        let kept = zone.attach(hash, &self.forms, bytes as u64, &mut put);
+        self.is_finished = kept.is_some();
         kept == Some(true)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_finished {
             self.forms.give_up(self.encoding);
         }
     }
@@ -225,7 +270,10 @@ impl Drop for Claim {
 mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, Random, T0, key, response, storable};
-    use crate::{Found, JoinRequest, Leader, NoStore, PurgeMode, PurgeTarget, ZoneConfig};
+    use crate::{
+        Found, JoinRequest, Leader, NoStore, PurgeMode, PurgeTarget, StoredResponse, Zone,
+        ZoneConfig,
+    };
     use bytes::Bytes;
     use std::time::Duration;
 
@@ -415,7 +463,7 @@ mod tests {
     }
 
     fn file_bytes(body: &Body) -> u64 {
-        body.file_place().map_or(0, |place| place.file_bytes())
+        body.file_slot().map_or(0, |slot| slot.file_bytes())
     }
 
     /// Bytes of what can be found in the zone: responses, their forms and their files.

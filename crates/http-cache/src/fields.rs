@@ -136,7 +136,7 @@ impl KnownSet {
 /// A stored response's fields.
 #[derive(Clone, Debug, Default)]
 pub struct StoredFields {
-    /// The lines, and behind them a [`Span`] for each: in a large store another place to look at
+    /// The lines, and behind them a [`Span`] for each: in a large store another address to look at
     /// would be another wait for memory.
     block: Bytes,
     lines_len: u32,
@@ -357,7 +357,7 @@ impl StoredFields {
         StoredFields::new(&fields)
     }
 
-    /// The same lines in another place.
+    /// The same lines in other memory.
     #[must_use]
     pub(crate) fn moved_to(self, block: Bytes) -> StoredFields {
         debug_assert_eq!(self.block, block);

@@ -3,13 +3,14 @@
 //! The first voice that speaks decides: `X-Accel-Expires`, `CDN-Cache-Control` (RFC 9213),
 //! `Cache-Control`, `Expires`, then the operator's rules by status. `X-Accel-Expires` silences the
 //! prohibitions of those below it, as in nginx; `stale-while-revalidate` and `stale-if-error` are
-//! heard whoever gave the lifetime. What cannot be understood counts as stale (§4.2.1).
+//! heard whoever gave the lifetime. What cannot be parsed counts as stale (§4.2.1).
 
 #[cfg(test)]
 mod tests;
 
 use crate::fields::{Field, first, values};
-use crate::storability::{NoStore, Policy};
+use crate::no_store::NoStore;
+use crate::policy::{Policy, StatusSet, ValidRule};
 use crate::time::Millis;
 use std::time::{Duration, SystemTime};
 
@@ -62,39 +63,6 @@ impl LifetimeSource {
     }
 }
 
-/// Response fields not to be obeyed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IgnoreFields {
-    /// `X-Accel-Expires`.
-    pub accel_expires: bool,
-    /// `Cache-Control` and `CDN-Cache-Control`.
-    pub cache_control: bool,
-    /// `Expires`.
-    pub expires: bool,
-    /// `Set-Cookie`: store the response although it sets a cookie.
-    pub set_cookie: bool,
-    /// `Vary`.
-    pub vary: bool,
-}
-
-/// The statuses a rule is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StatusSet {
-    /// Every status.
-    Any,
-    /// These.
-    Of(Vec<u16>),
-}
-
-/// A lifetime for responses whose fields say nothing (as `fastcgi_cache_valid`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ValidRule {
-    /// For which statuses. The first rule that matches counts.
-    pub statuses: StatusSet,
-    /// For how long; zero: not stored.
-    pub lifetime: Duration,
-}
-
 /// The directives of `Cache-Control` that a cache reads from a response (RFC 9111 §5.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheControl {
@@ -112,13 +80,13 @@ pub struct CacheControl {
     pub proxy_revalidate: bool,
     /// `must-understand`.
     pub must_understand: bool,
-    /// `s-maxage`; zero when it cannot be understood.
+    /// `s-maxage`; zero when it cannot be parsed.
     pub s_maxage: Option<Duration>,
-    /// `max-age`; zero when it cannot be understood.
+    /// `max-age`; zero when it cannot be parsed.
     pub max_age: Option<Duration>,
-    /// `stale-while-revalidate`; absent when it cannot be understood.
+    /// `stale-while-revalidate`; absent when it cannot be parsed.
     pub stale_while_revalidate: Option<Duration>,
-    /// `stale-if-error`; absent when it cannot be understood.
+    /// `stale-if-error`; absent when it cannot be parsed.
     pub stale_if_error: Option<Duration>,
 }
 

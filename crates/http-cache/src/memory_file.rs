@@ -17,13 +17,13 @@
 //!   asked 1, 2, ... 15 times ─► bytes     16 times ─► file, if there is room; else again at 32, 64, ...
 //! ```
 
-use crate::body::allocated;
-use crate::encoded::EncodedForms;
+use crate::size_class::allocated;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -92,13 +92,13 @@ impl FileBytes {
 
 /// One file's part of what there may be. Given back when dropped.
 #[derive(Debug)]
-struct Room {
+pub(crate) struct Room {
     zone: Arc<FileBytes>,
     bytes: u64,
 }
 
 impl Room {
-    fn take(zone: &Arc<FileBytes>, bytes: u64, zone_budget_bytes: u64) -> Option<Room> {
+    pub(crate) fn take(zone: &Arc<FileBytes>, bytes: u64, zone_budget_bytes: u64) -> Option<Room> {
         let one_more = |files: usize| (files < max_files()).then_some(files + 1);
         FILES.fetch_update(Relaxed, Relaxed, one_more).ok()?;
         let more =
@@ -121,32 +121,41 @@ impl Drop for Room {
     }
 }
 
+/// What a response keeps beside its body: where a file of the body is counted.
+pub(crate) trait FileOwner: fmt::Debug + Send + Sync {
+    /// A part of what the files of the response's zone may take.
+    fn take_room(&self, bytes: u64) -> Option<Room>;
+
+    /// Counts the file in the zone's budget. `put` is told whether the response is still stored,
+    /// while it cannot leave; where there is no room it is not called.
+    fn count_file(self: Arc<Self>, bytes: u64, put: &mut dyn FnMut(bool));
+}
+
 /// Beside a body: how often it was asked for, and the file once there is one.
 #[derive(Debug, Default)]
-pub(crate) struct FilePlace {
+pub(crate) struct FileSlot {
     asked: AtomicU32,
     file: OnceLock<MemoryFile>,
-    /// What the response keeps beside its body; unset while it is not stored, and for good where
-    /// it is one session's own.
-    home: OnceLock<Weak<EncodedForms>>,
+    /// Unset while the response is not stored, and for good where it is one session's own.
+    owner: OnceLock<Weak<dyn FileOwner>>,
     /// Held by the one who makes the file.
     turn: Mutex<()>,
 }
 
-impl FilePlace {
-    /// A place for the file of a body of `len` bytes, if that is a length for a file.
-    pub(crate) fn for_body(len: u64) -> Option<Arc<FilePlace>> {
+impl FileSlot {
+    /// A slot for the file of a body of `len` bytes, if that is a length for a file.
+    pub(crate) fn for_body(len: u64) -> Option<Arc<FileSlot>> {
         (MIN_BYTES..=MAX_BYTES).contains(&len).then(Arc::default)
     }
 
-    /// Bytes of memory that a place takes.
+    /// Bytes of memory that a slot takes.
     pub(crate) fn size_bytes() -> usize {
-        allocated(size_of::<FilePlace>() + 16)
+        allocated(size_of::<FileSlot>() + 16)
     }
 
     /// Says whose body, or form, this is.
-    pub(crate) fn settle(&self, forms: &Arc<EncodedForms>) {
-        self.home.get_or_init(|| Arc::downgrade(forms));
+    pub(crate) fn set_owner(&self, owner: Weak<dyn FileOwner>) {
+        self.owner.get_or_init(|| owner);
     }
 
     /// Bytes that the file takes, if there is one.
@@ -171,26 +180,22 @@ impl FilePlace {
         let Some(_turn) = self.turn.try_lock().filter(|_| self.file.get().is_none()) else {
             return;
         };
-        let Some(forms) = self.home.get().and_then(Weak::upgrade) else {
-            return;
-        };
-        let Some((zone, hash)) = forms.home() else {
+        let Some(owner) = self.owner.get().and_then(Weak::upgrade) else {
             return;
         };
         let len: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let bytes = len.next_multiple_of(PAGE_BYTES);
-        let budget = zone.config().memory_budget_bytes;
-        let Some(room) = Room::take(zone.file_bytes(), bytes, budget) else {
+        let Some(room) = owner.take_room(bytes) else {
             return;
         };
         // No memory, no descriptor, no such call: there are the bytes.
         let Ok(file) = write(chunks) else {
             return;
         };
-        let file = MemoryFile { file, room };
-        // In place only while it is counted, which it is while the response is stored.
-        zone.count_beside(hash, &forms, bytes, |is_here| {
-            if is_here {
+        let mut file = Some(MemoryFile { file, room });
+        // Kept only while it is counted, which it is while the response is stored.
+        owner.count_file(bytes, &mut |is_here| {
+            if let Some(file) = file.take().filter(|_| is_here) {
                 let _ = self.file.set(file);
             }
         });
@@ -347,7 +352,7 @@ mod tests {
         };
         put_again();
         assert_eq!(zone.stats().used_bytes, counted);
-        // In place of itself, as after a 304: still once.
+        // Instead of itself, as after a 304: still once.
         put_again();
         assert_eq!(zone.stats().used_bytes, counted);
         let Found::Fresh(found) = zone.find(&key("a").as_ref(), NO_FIELDS, T0) else {

@@ -3,7 +3,7 @@
 //! The pipeline fills an [`Outcome`] in; the `Cache-Status` field, the variable
 //! `$upstream_cache_status`, the log and the counters are renderings of it.
 
-use crate::storability::NoStore;
+use crate::no_store::NoStore;
 use std::fmt;
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ pub enum Served {
     Fresh,
     /// Stale, and this request began the refresh in the background.
     StaleRefreshing,
-    /// Stale while a refresh begun by somebody else is under way.
+    /// Stale while a refresh that somebody else began is under way.
     StaleUpdating,
     /// Stale because the upstream failed.
     StaleError,

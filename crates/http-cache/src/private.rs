@@ -17,7 +17,7 @@ pub struct GroupLimits {
     pub max_bytes: u64,
 }
 
-/// What a member costs in the table below: its place and a share of its group's.
+/// What a member costs in the table below: its entry and a share of its group's.
 pub(crate) const MEMBER_BYTES: usize = 2 * size_of::<Member>() + 2 * size_of::<(u64, Group)>();
 
 /// The groups of a zone. As bounded as the zone is: a group lives as long as it has members.

@@ -176,12 +176,12 @@ pub(crate) fn is_not_found(status: u16) -> bool {
 
 impl Log {
     fn add_key(&mut self, hash: u64, stamp: u64) {
-        let places = self.keys.len().max(1);
-        if let Some(place) = self.keys.get_mut(hash as usize % places) {
-            if place.0 != hash {
-                self.floor = self.floor.max(place.1);
+        let slots = self.keys.len().max(1);
+        if let Some(slot) = self.keys.get_mut(hash as usize % slots) {
+            if slot.0 != hash {
+                self.floor = self.floor.max(slot.1);
             }
-            *place = (hash, stamp);
+            *slot = (hash, stamp);
         }
     }
 

@@ -5,10 +5,12 @@
 //! `private`, what nobody gave a lifetime is not stored unless the policy says so by name.
 
 use crate::fields::{Field, RequestFields, first, values};
-use crate::freshness::{IgnoreFields, Lifetime, LifetimeSource, ValidRule, initial_age, lifetime};
+use crate::freshness::{Lifetime, LifetimeSource, initial_age, lifetime};
+use crate::no_store::NoStore;
+use crate::policy::Policy;
 use crate::purge::is_not_found;
 use crate::time::Millis;
-use crate::vary::{VaryKey, VaryRules};
+use crate::vary::VaryKey;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,87 +38,6 @@ pub struct ResponseFacts<'a> {
     pub declared_length: Option<u64>,
 }
 
-/// Methods whose responses may be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Methods {
-    /// `GET` and `HEAD`.
-    pub get_head: bool,
-    /// `POST`; the key should then hold the request's body, or no bodies matter.
-    pub post: bool,
-}
-
-impl Methods {
-    /// Whether `method` is among them. No other method is ever stored.
-    #[must_use]
-    pub fn contains(self, method: &[u8]) -> bool {
-        match method {
-            b"GET" | b"HEAD" => self.get_head,
-            b"POST" => self.post,
-            _ => false,
-        }
-    }
-}
-
-/// What the operator wants stored. Plain data; made once per location.
-#[derive(Clone, Debug)]
-pub struct Policy {
-    /// Methods whose responses may be stored. Default: GET and HEAD.
-    pub methods: Methods,
-    /// Response fields that are not to be obeyed (as `fastcgi_ignore_headers`).
-    pub ignore: IgnoreFields,
-    /// Lifetimes by status, for responses whose fields say nothing.
-    pub valid: Vec<ValidRule>,
-    /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
-    pub max_fresh: Option<Duration>,
-    /// How long answers that say that there is no such page (404, 410) are fresh, whatever their
-    /// fields and `max_fresh` say. For requests of which nobody's identity is a part. Default: as
-    /// other answers.
-    pub not_found: Option<Duration>,
-    /// Store answers to requests with `Authorization` although the response does not allow it.
-    pub store_authorized: bool,
-    /// Store a 206 as if it were whole: the key says which part it is. Default: no.
-    pub stores_partial: bool,
-    /// Obey `CDN-Cache-Control` (RFC 9213). Default: yes.
-    pub targeted: bool,
-    /// Share of the time since `Last-Modified` to use as lifetime, in percent, and its bound
-    /// (RFC 9111 §4.2.2). Default: none.
-    pub heuristic: Option<(u32, Duration)>,
-    /// Requests for a key before it is stored. Default: 1.
-    pub min_uses: u32,
-    /// The largest body to store, in bytes. The zone has its own bound beside this one.
-    pub max_response_bytes: u64,
-    /// `stale-while-revalidate` for responses that do not say.
-    pub stale_while_revalidate: Duration,
-    /// `stale-if-error` for responses that do not say.
-    pub stale_if_error: Duration,
-    /// How `Vary` is read.
-    pub vary: Arc<VaryRules>,
-}
-
-impl Default for Policy {
-    fn default() -> Policy {
-        Policy {
-            methods: Methods {
-                get_head: true,
-                post: false,
-            },
-            ignore: IgnoreFields::default(),
-            valid: Vec::new(),
-            max_fresh: None,
-            not_found: None,
-            store_authorized: false,
-            stores_partial: false,
-            targeted: true,
-            heuristic: None,
-            min_uses: 1,
-            max_response_bytes: u64::MAX,
-            stale_while_revalidate: Duration::ZERO,
-            stale_if_error: Duration::ZERO,
-            vary: Arc::default(),
-        }
-    }
-}
-
 /// A response that may be stored and shared.
 #[derive(Clone, Debug)]
 pub struct Storable {
@@ -136,54 +57,6 @@ pub struct Storable {
     pub vary: Option<Arc<VaryKey>>,
     /// May be shared with collapsed requests but not stored, and why (minimum uses).
     pub share_only: Option<NoStore>,
-}
-
-macro_rules! no_store {
-    ($($(#[$doc:meta])* $variant:ident, $word:literal, $sentence:literal;)*) => {
-        /// Why a response is not stored. Each has a word for logs and a sentence for people.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum NoStore { $(#[doc = $sentence] $variant,)* }
-
-        impl NoStore {
-            /// All reasons, for documentation and metrics.
-            pub const ALL: &[NoStore] = &[$(NoStore::$variant,)*];
-
-            /// The reason as one word for logs and metrics.
-            #[must_use]
-            pub fn word(self) -> &'static str {
-                match self { $(NoStore::$variant => $word,)* }
-            }
-
-            /// The reason as a sentence.
-            #[must_use]
-            pub fn sentence(self) -> &'static str {
-                match self { $(NoStore::$variant => $sentence,)* }
-            }
-        }
-    };
-}
-
-no_store! {
-    Condition, "condition", "A configured condition says not to store.";
-    Method, "method", "Responses to this method are not stored.";
-    Status, "status", "Responses of this status cannot be stored.";
-    Partial, "partial", "It is a part of a response only.";
-    CookieOutsideKey, "cookie", "The response is for one visitor, whose cookies are not in the key.";
-    Authorization, "authorization", "The request carries credentials and the response does not allow sharing.";
-    SetCookie, "set-cookie", "The response sets a cookie.";
-    NoStoreDirective, "no-store", "The response says no-store.";
-    NoCache, "no-cache", "The response says no-cache.";
-    Private, "private", "The response says private.";
-    VaryStar, "vary-star", "The response varies on more than the request's fields.";
-    VaryTooLong, "vary-too-long", "The response varies on too many or too long fields.";
-    ZeroLifetime, "zero-lifetime", "The response is stale on arrival.";
-    NoLifetime, "no-lifetime", "Neither the response nor a rule gives a lifetime.";
-    MinUses, "min-uses", "The key was not asked for often enough yet.";
-    TooLarge, "too-large", "The response is larger than may be stored.";
-    NoRoom, "no-room", "The memory budget has no room for the response.";
-    Truncated, "truncated", "The response ended before it was complete.";
-    Surplus, "surplus", "The upstream sent more than the response says.";
-    Purged, "purged", "The key was purged while the response was fetched.";
 }
 
 /// Most specific reason first: a response gets the same word whatever else is wrong with it.
@@ -275,7 +148,7 @@ fn storable(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::freshness::StatusSet;
+    use crate::policy::{IgnoreFields, Methods, StatusSet, ValidRule};
     use crate::testing::{T0, fields};
 
     struct Case {

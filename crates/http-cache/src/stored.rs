@@ -4,8 +4,8 @@
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
 //! stored response that shares the body of the old one.
 //!
-//! What a hit reads lies side by side, since in a large store each place is a wait for memory, and
-//! the index knows both places, so that nobody waits for one to learn of the other:
+//! What a hit reads lies side by side, since in a large store each address is a wait for memory, and
+//! the index knows both addresses, so that nobody waits for one to learn of the other:
 //!
 //! ```text
 //!   index ─┬──► [ key ][ fields ][ body of up to 2 KB ] ◄─┐
@@ -17,14 +17,14 @@
 //!   stored_at ─── fresh ─── expires_at ─── stale (swr, sie) ─── only by the operator's word
 //! ```
 
-use crate::body::{Body, COUNTER_BYTES, allocated};
-use crate::encoded::EncodedForms;
+use crate::body::{Body, COUNTER_BYTES};
+use crate::encoded::{Encoded, EncodedForms, Encoding, FormsHome};
 use crate::fields::{Field, Known, StoredFields};
 use crate::freshness::LifetimeSource;
-use crate::memory_file::FilePlace;
+use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
+use crate::size_class::allocated;
 use crate::storability::Storable;
-use crate::store::Zone;
 use crate::time::Millis;
 use crate::vary::VaryKey;
 use bytes::Bytes;
@@ -184,7 +184,7 @@ pub struct StoredResponse {
 }
 
 /// When a fetch last failed for which a stored response stood in. The only thing about one that
-/// changes: what succeeds takes the response's place.
+/// changes: what succeeds replaces the response.
 #[derive(Debug, Default)]
 pub(crate) struct LastFailure {
     /// Milliseconds of the Unix epoch; 0: never.
@@ -233,6 +233,16 @@ impl StoredResponse {
         self.last_failure.at.fetch_max(now.0, Relaxed);
     }
 
+    /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.
+    #[must_use]
+    pub fn encoded(&self, encoding: Encoding) -> Encoded {
+        // A session's page is seldom asked for twice, and its group's bounds count whole responses.
+        if self.group.is_some() || !self.encoded_forms.has_home() {
+            return Encoded::NotKept;
+        }
+        self.encoded_forms.look_or_claim(encoding)
+    }
+
     /// The same response, and the block of memory that begins with `key` and has all in it that is
     /// small.
     pub(crate) fn laid_out(mut self, key: &[u8]) -> (Bytes, StoredResponse) {
@@ -272,18 +282,19 @@ impl StoredResponse {
     }
 
     /// Says where the response is found.
-    pub(crate) fn settle(&self, zone: &Weak<Zone>, hash: u64) {
-        self.encoded_forms.settle(zone, hash);
+    pub(crate) fn set_home(&self, zone: Weak<dyn FormsHome>, hash: u64) {
+        self.encoded_forms.set_home(zone, hash);
         // A session's page is seldom asked for twice.
-        if let (None, Some(place)) = (self.group, self.body.file_place()) {
-            place.settle(&self.encoded_forms);
+        if let (None, Some(slot)) = (self.group, self.body.file_slot()) {
+            let owner = Arc::downgrade(&self.encoded_forms);
+            slot.set_owner(owner);
         }
     }
 
     /// Lets go of the encoded forms. The body's file cannot go; these are its bytes.
     pub(crate) fn let_go_beside(&self) -> u64 {
         self.encoded_forms.clear();
-        self.body.file_place().map_or(0, FilePlace::file_bytes)
+        self.body.file_slot().map_or(0, FileSlot::file_bytes)
     }
 
     /// The same response, stale from `now` on (soft purge).

@@ -1,7 +1,9 @@
 //! What the tests share: fields from text, responses in one line, seeded random numbers.
 
 use crate::fields::{Field, NoFields};
-use crate::storability::{NoStore, Policy, RequestFacts, ResponseFacts, Storable, decide};
+use crate::no_store::NoStore;
+use crate::policy::Policy;
+use crate::storability::{RequestFacts, ResponseFacts, Storable, decide};
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
 use crate::{Body, CacheKey, Millis, Stamp};
 use bytes::Bytes;

@@ -7,7 +7,8 @@
 //! whole and compared whole, never as hashes.
 
 use crate::fields::RequestFields;
-use crate::storability::NoStore;
+use crate::no_store::NoStore;
+use crate::size_class::allocated;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -153,7 +154,6 @@ impl VaryKey {
     /// Bytes of memory it takes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        use crate::body::allocated;
         let names: usize = self
             .spec
             .names

@@ -34,7 +34,7 @@ pub use exchange::{Exchange, RequestSpec};
 pub use http_semantics::Version;
 pub use http1::{ResponseError as HeadFault, chunked::ChunkedError};
 pub use request::BodyFraming;
-pub use response::{Event, MAX_INTERIM_RESPONSES, ResponseHead, Surplus};
+pub use response::{Event, ExcessData, MAX_INTERIM_RESPONSES, ResponseHead};
 pub use spare::recycle;
 pub use upstream_exchange::{BodySource, NoBody, READ_BUFFER_BYTES, Side};
 

@@ -3,7 +3,7 @@
 //! Here the body is counted. The promise: an [`Event::End`] means that the
 //! response is complete. A body shorter than its `Content-Length`, or a
 //! chunked one without its last chunk, ends in an error, never in `End`. Data
-//! beyond the end is dropped and told ([`Surplus`]), as nginx does.
+//! beyond the end is dropped and told ([`ExcessData`]), as nginx does.
 //!
 //! ```text
 //! Head ─(1xx)─ Head ─ Body ─ Ended
@@ -53,7 +53,7 @@ pub enum Event {
         /// Whether the connection may carry another request.
         reusable: bool,
         /// Bytes beyond the end of the response, for the log.
-        surplus: Option<Surplus>,
+        excess_data: Option<ExcessData>,
     },
 }
 
@@ -78,7 +78,7 @@ pub struct ResponseHead {
 
 /// How an upstream sent more than its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Surplus {
+pub enum ExcessData {
     /// After as many bytes as `Content-Length` says.
     AfterLength,
     /// After the last chunk.
@@ -87,14 +87,14 @@ pub enum Surplus {
     AfterHead,
 }
 
-impl fmt::Display for Surplus {
+impl fmt::Display for ExcessData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Surplus::AfterLength => {
+            ExcessData::AfterLength => {
                 "upstream sent more data than specified in \"Content-Length\" header"
             }
-            Surplus::AfterLastChunk => "upstream sent data after final chunk",
-            Surplus::AfterHead => "upstream sent a body with a response that has none",
+            ExcessData::AfterLastChunk => "upstream sent data after final chunk",
+            ExcessData::AfterHead => "upstream sent a body with a response that has none",
         })
     }
 }
@@ -251,7 +251,7 @@ impl ResponseReader {
             return Ok(None);
         };
         if decoder.is_done() {
-            return Ok(Some(self.end(Surplus::AfterLastChunk)));
+            return Ok(Some(self.end(ExcessData::AfterLastChunk)));
         }
         let decoded = decoder.decode(&self.buffer);
         match decoded {
@@ -267,7 +267,7 @@ impl ResponseReader {
             Ok(Decoded::Done { consumed }) => {
                 self.buffer.advance(consumed);
                 if decoder.trailers().is_empty() {
-                    return Ok(Some(self.end(Surplus::AfterLastChunk)));
+                    return Ok(Some(self.end(ExcessData::AfterLastChunk)));
                 }
                 let trailers = decoder.trailers().as_slice().to_vec();
                 Ok(Some(Event::Trailers(trailers)))
@@ -284,17 +284,17 @@ impl ResponseReader {
         (!data.is_empty()).then_some(Event::Data(data))
     }
 
-    fn end(&mut self, kind: Surplus) -> Event {
+    fn end(&mut self, kind: ExcessData) -> Event {
         self.stage = Stage::Ended;
-        let surplus = (!self.buffer.is_empty()).then_some(kind);
+        let excess_data = (!self.buffer.is_empty()).then_some(kind);
         // What is left of a request would be taken for the next one.
         self.is_reusable = self.keep_alive
             && self.expected.keep_alive
             && self.is_request_sent
-            && surplus.is_none();
+            && excess_data.is_none();
         Event::End {
             reusable: self.is_reusable,
-            surplus,
+            excess_data,
         }
     }
 }
@@ -335,8 +335,8 @@ impl DecodeResponse for ResponseReader {
     fn next_event(&mut self) -> Result<Option<Event>, Error> {
         match &mut self.stage {
             Stage::Head { .. } => self.next_head(false),
-            Stage::Empty => Ok(Some(self.end(Surplus::AfterHead))),
-            Stage::Length { left: 0 } => Ok(Some(self.end(Surplus::AfterLength))),
+            Stage::Empty => Ok(Some(self.end(ExcessData::AfterHead))),
+            Stage::Length { left: 0 } => Ok(Some(self.end(ExcessData::AfterLength))),
             Stage::Length { left } => {
                 let room = usize::try_from(*left).unwrap_or(usize::MAX);
                 let data = take(&mut self.buffer, room);
@@ -364,7 +364,7 @@ impl DecodeResponse for ResponseReader {
                 self.stage = Stage::Ended;
                 Ok(Some(Event::End {
                     reusable: false,
-                    surplus: None,
+                    excess_data: None,
                 }))
             }
             _ => Err(self.truncated(failure.take())),
@@ -517,8 +517,11 @@ fn read(wire: &[u8], expected: Expected, piece_bytes: usize) -> Seen {
                 assert!(!trailers.is_empty());
                 seen.trailers = trailers;
             }
-            Ok(Event::End { reusable, surplus }) => {
-                assert!(!(reusable && surplus.is_some()));
+            Ok(Event::End {
+                reusable,
+                excess_data,
+            }) => {
+                assert!(!(reusable && excess_data.is_some()));
                 check_end(&seen, expected);
                 seen.is_complete = true;
                 return seen;

@@ -65,8 +65,8 @@ fn thousandths(weight: &[u8]) -> u16 {
         Some([b'0', b'.', digits @ ..])
             if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) =>
         {
-            let places = digits.iter().chain(b"000").take(3);
-            places.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'))
+            let decimals = digits.iter().chain(b"000").take(3);
+            decimals.fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0'))
         }
         _ => 0,
     }

@@ -55,7 +55,7 @@ impl Fields {
         self.0.push((name.into(), value.into()));
     }
 
-    /// Gives `name` one value: the first such field keeps its place, others go.
+    /// Gives `name` one value: the first such field keeps its position, others go.
     pub fn set(&mut self, name: impl Into<Bytes>, value: impl Into<Bytes>) {
         let (name, value) = (name.into(), value.into());
         let mut value = Some(value);

@@ -38,12 +38,12 @@ pub fn begin_without() {
         Some(word) => word.given_forbidden,
         None => given.unwrap_or(false),
     };
-    let begun = Word {
+    let without = Word {
         given_forbidden,
         ..Word::default()
     };
-    *word = Some(begun);
-    say(begun);
+    *word = Some(without);
+    say(without);
 }
 
 /// Permits huge pages, or forbids them again. What is there stays as it is; what is there in small
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_process_begins_without_and_its_children_do_not() {
         let given = here();
-        assert_eq!(as_given(in_a_child), given, "nothing was begun");
+        assert_eq!(as_given(in_a_child), given, "nothing was changed");
         begin_without();
         assert!(!here());
         assert!(!in_a_child(), "inherited");

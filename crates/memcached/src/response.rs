@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_understood_whole_and_in_pieces() {
+    fn answers_are_decoded_whole_and_in_pieces() {
         let found = |flags, length_bytes| {
             Some(ResponseHead::Found {
                 flags,

@@ -38,12 +38,12 @@ impl Running {
             .spawn()
             .expect("memcached starts");
         let running = Running { child, folder };
-        let begun = Instant::now();
+        let started_at = Instant::now();
         while UnixStream::connect(running.folder.path().join("socket"))
             .await
             .is_err()
         {
-            assert!(begun.elapsed() < TIMEOUT, "memcached does not listen");
+            assert!(started_at.elapsed() < TIMEOUT, "memcached does not listen");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Some(running)

@@ -74,7 +74,7 @@ impl Word {
         self.text == other.text && self.quoted == other.quoted
     }
 
-    /// The place of a part of `text`, given as a byte range; the whole word
+    /// The span of a part of `text`, given as a byte range; the whole word
     /// where escapes keep the two from lining up.
     pub fn part(&self, range: std::ops::Range<usize>) -> Span {
         let quote = u32::from(self.quoted);

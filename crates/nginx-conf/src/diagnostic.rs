@@ -20,10 +20,10 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// What is wrong: `unexpected "}"`.
     pub message: String,
-    /// Where. `None` when it is about no place, such as a file that cannot be
+    /// Where. `None` when it is about no text, such as a file that cannot be
     /// opened.
     pub span: Option<Span>,
-    /// What was expected, written under the place.
+    /// What was expected, written under the text.
     pub label: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
@@ -33,7 +33,7 @@ pub struct Diagnostic {
     pub cause: Option<String>,
 }
 
-/// A further fact, perhaps about another place.
+/// A further fact, perhaps about another span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub message: String,
@@ -49,7 +49,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, Some(span), message)
     }
 
-    /// For what has no place in a text.
+    /// For what is not in a text.
     pub fn error_without_span(message: impl Into<String>) -> Self {
         Self::new(Severity::Error, None, message)
     }
@@ -108,7 +108,7 @@ impl Diagnostic {
     }
 
     /// nginx's rendering: `message in FILE:LINE`, `message in command line`
-    /// for the argument of `-g`, the bare message without a place.
+    /// for the argument of `-g`, the bare message without a position.
     pub fn one_line(&self, sources: &Sources) -> String {
         let message = &self.message;
         let Some(span) = self.span else {
@@ -116,20 +116,20 @@ impl Diagnostic {
         };
         let origin = sources.source(span.source).map(|source| source.origin());
         match sources.position(span) {
-            Some(place) if origin == Some(Origin::File) => {
-                format!("{message} in {}:{}", place.path.display(), place.line)
+            Some(position) if origin == Some(Origin::File) => {
+                format!("{message} in {}:{}", position.path.display(), position.line)
             }
-            Some(place) => format!("{message} in {}", place.path.display()),
+            Some(position) => format!("{message} in {}", position.path.display()),
             None => message.clone(),
         }
     }
 }
 
-/// So many further places of one cause are shown.
-const MAX_PLACES_SHOWN: usize = 5;
+/// So many further spans of one cause are shown.
+const MAX_SPANS_SHOWN: usize = 5;
 
-/// One complaint for each cause and severity: the first keeps its place and words, the
-/// places of the others become notes of it.
+/// One complaint for each cause and severity: the first keeps its span and words, the
+/// spans of the others become notes of it.
 pub fn merge_by_cause(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut merged: Vec<Diagnostic> = Vec::with_capacity(diagnostics.len());
     let mut others: Vec<Vec<Span>> = Vec::with_capacity(diagnostics.len());
@@ -140,25 +140,25 @@ pub fn merge_by_cause(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
                 && first.severity == diagnostic.severity
         });
         match (first.and_then(|at| others.get_mut(at)), diagnostic.span) {
-            (Some(places), Some(span)) => places.push(span),
+            (Some(spans), Some(span)) => spans.push(span),
             _ => {
                 merged.push(diagnostic);
                 others.push(Vec::new());
             }
         }
     }
-    for (diagnostic, places) in merged.iter_mut().zip(others) {
-        let hidden = places.len().saturating_sub(MAX_PLACES_SHOWN);
-        for span in places.into_iter().take(MAX_PLACES_SHOWN) {
+    for (diagnostic, spans) in merged.iter_mut().zip(others) {
+        let hidden = spans.len().saturating_sub(MAX_SPANS_SHOWN);
+        for span in spans.into_iter().take(MAX_SPANS_SHOWN) {
             diagnostic.notes.push(Note {
                 message: "for the same reason".to_owned(),
                 span: Some(span),
             });
         }
         if hidden > 0 {
-            let places = if hidden == 1 { "place" } else { "places" };
+            let noun = if hidden == 1 { "place" } else { "places" };
             diagnostic.notes.push(Note {
-                message: format!("and {hidden} more {places}"),
+                message: format!("and {hidden} more {noun}"),
                 span: None,
             });
         }

@@ -77,7 +77,7 @@ impl<'a> Lexer<'a> {
         self.text.get(range).unwrap_or_default()
     }
 
-    /// First place from `at` on where `stops` holds, or the end of the text.
+    /// First offset from `at` on where `stops` holds, or the end of the text.
     fn until(&self, at: usize, stops: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.as_bytes().get(at..).unwrap_or_default();
         at + rest

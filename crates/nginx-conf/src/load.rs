@@ -29,7 +29,7 @@ pub const MAX_TOTAL_BYTES: usize = 32 << 20;
 /// What came of a configuration's texts.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    /// All that could be understood.
+    /// All that could be parsed.
     pub ast: Ast,
     pub sources: Sources,
     /// In the order they were found.
@@ -116,7 +116,7 @@ struct Load<'a> {
     loaded: Loaded,
     /// What each file says, for the next time it is included.
     parsed: HashMap<PathBuf, (SourceId, Vec<Directive>)>,
-    /// The files whose directives are being put in place, outermost first.
+    /// The files whose directives are being put in, outermost first.
     stack: Vec<SourceId>,
     includes_left: usize,
     bytes_left: usize,

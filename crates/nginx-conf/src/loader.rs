@@ -1,6 +1,6 @@
 //! Where the texts of a configuration come from.
 //!
-//! The only place of this crate that touches the file system. A worker without
+//! The only file of this crate that touches the file system. A worker without
 //! the rights to read the files is given their texts in a [`MemoryLoader`].
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub trait Loader {
     ///
     /// # Errors
     ///
-    /// A pattern that cannot be understood.
+    /// A pattern that is invalid.
     fn glob(&self, pattern: &Path) -> io::Result<Vec<PathBuf>>;
 }
 

@@ -153,8 +153,8 @@ impl Parser<'_> {
         };
         let diagnostic = match problem {
             QuoteProblem::Unclosed => unclosed(),
-            QuoteProblem::ClosedElsewhere(place) => {
-                unclosed().note_at(self.span(&place), format!("the next {quote} is here"))
+            QuoteProblem::ClosedElsewhere(range) => {
+                unclosed().note_at(self.span(&range), format!("the next {quote} is here"))
             }
             QuoteProblem::Trailing(junk) => {
                 let span = self.span(&junk);
@@ -262,7 +262,7 @@ impl Parser<'_> {
     }
 
     fn finish(mut self) -> Vec<Directive> {
-        // The last place with text; nginx names the line after it.
+        // The last line with text; nginx names the line after it.
         let end = self.source.text().trim_ascii_end().len();
         let end = Span::new(self.id, end, end);
         if !self.stopped {
@@ -293,9 +293,9 @@ impl Parser<'_> {
         let mut diagnostic = Diagnostic::error(end, message)
             .label("expected }")
             .note_at(head, "this block is not closed");
-        if let Some(place) = self.misplaced.filter(|place| *place != head) {
+        if let Some(brace) = self.misplaced.filter(|brace| *brace != head) {
             let message = "the } that closes this block has another indentation";
-            diagnostic = diagnostic.note_at(place, message);
+            diagnostic = diagnostic.note_at(brace, message);
         }
         self.diagnostics.push(diagnostic);
     }

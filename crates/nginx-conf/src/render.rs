@@ -1,4 +1,4 @@
-//! Diagnostics as people read them: the file, the line, the place underlined,
+//! Diagnostics as people read them: the file, the line, the span underlined,
 //! what was expected, and a hint.
 //!
 //! ```text
@@ -34,18 +34,18 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
     };
     let mut group = Group::with_title(level.primary_title(visible(&diagnostic.message)));
     let primary = diagnostic.span.and_then(|span| excerpt(sources, span));
-    if let Some(place) = &primary {
-        let annotation = AnnotationKind::Primary.span(place.underlined.clone());
-        group = group.element(place.snippet(annotation, diagnostic.label.as_deref()));
+    if let Some(excerpt) = &primary {
+        let annotation = AnnotationKind::Primary.span(excerpt.underlined.clone());
+        group = group.element(excerpt.snippet(annotation, diagnostic.label.as_deref()));
     } else if let Some(label) = &diagnostic.label {
         group = group.element(Level::NOTE.message(visible(label)));
     }
     for note in &diagnostic.notes {
         match note.span.and_then(|span| excerpt(sources, span)) {
             None => group = group.element(Level::NOTE.message(visible(&note.message))),
-            Some(place) => {
-                let annotation = AnnotationKind::Context.span(place.underlined.clone());
-                group = group.element(place.snippet(annotation, Some(&note.message)));
+            Some(excerpt) => {
+                let annotation = AnnotationKind::Context.span(excerpt.underlined.clone());
+                group = group.element(excerpt.snippet(annotation, Some(&note.message)));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The texts a configuration was read from, and places in them.
+//! The texts a configuration was read from, and positions in them.
 //!
 //! Every file (and the text of `-g`) becomes one source, in the order of first
 //! opening, however often it is included. Text that is not UTF-8 is kept
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct SourceId(u32);
 
 impl SourceId {
-    /// The place of the source in the order of opening, from 0.
+    /// The number of the source in the order of opening, from 0.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -123,7 +123,7 @@ impl Source {
     }
 }
 
-/// A place as people name it: line and column count from 1, columns in
+/// A position as people name it: line and column count from 1, columns in
 /// characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position<'a> {

@@ -27,14 +27,14 @@ pub(crate) const PRIORITY: &str = "process.priority";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     /// Which value, in the words of the `php_pool` block.
-    pub place: String,
+    pub setting: String,
     /// What is wrong with it.
     pub reason: &'static str,
 }
 
 impl fmt::Display for SpecError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.place, self.reason)
+        write!(out, "{}: {}", self.setting, self.reason)
     }
 }
 
@@ -179,11 +179,11 @@ impl Conf {
                 let least = min_spare.unwrap_or((workers / 4).max(1)).min(most);
                 let start = start.unwrap_or(least + (most - least) / 2);
                 if !(1 <= least && least <= start && start <= most && most <= workers) {
-                    let place = format!(
+                    let setting = format!(
                         "min_spare_servers {least}, start_servers {start}, max_spare_servers {most}, workers {workers}"
                     );
                     return Err(refuse(
-                        &place,
+                        &setting,
                         "must not decrease in this order and begin with 1 or more",
                     ));
                 }
@@ -281,16 +281,16 @@ fn check_key(kind: &str, name: &str) -> Result<(), SpecError> {
 /// A value as PHP's ini scanner reads it back unchanged. Single quotes keep
 /// everything but themselves; those stand in double quotes, and the scanner
 /// joins neighbours.
-fn quote(place: &str, value: &str) -> Result<String, SpecError> {
+fn quote(setting: &str, value: &str) -> Result<String, SpecError> {
     if value.bytes().any(|byte| matches!(byte, b'\n' | b'\r' | 0)) {
         return Err(refuse(
-            place,
+            setting,
             "php-fpm's configuration cannot carry line ends or NUL",
         ));
     }
     if value.contains("$pool") {
         return Err(refuse(
-            place,
+            setting,
             "php-fpm would replace `$pool` by the name of the pool",
         ));
     }
@@ -325,9 +325,9 @@ fn seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-fn refuse(place: &str, reason: &'static str) -> SpecError {
+fn refuse(setting: &str, reason: &'static str) -> SpecError {
     SpecError {
-        place: place.to_owned(),
+        setting: setting.to_owned(),
         reason,
     }
 }
@@ -417,7 +417,7 @@ process.priority = '-5'
     fn user_is_left_out_for_an_ordinary_account_and_needed_for_root() {
         let mut spec = PoolSpec::new("site");
         assert_eq!(
-            rendered(&spec, MasterAccount::Root).unwrap_err().place,
+            rendered(&spec, MasterAccount::Root).unwrap_err().setting,
             "user"
         );
         spec.run_as = Some(www_data());
@@ -435,11 +435,11 @@ process.priority = '-5'
             spec.extra = pair(name, value);
             rendered(&spec, MasterAccount::Ordinary)
         };
-        assert_eq!(written("chroot", "/srv").unwrap_err().place, "ini chroot");
+        assert_eq!(written("chroot", "/srv").unwrap_err().setting, "ini chroot");
         let priority = "process.priority";
         assert!(!written(priority, "5").unwrap().contains(priority));
         let refused = written(priority, "5; rm").unwrap_err();
-        assert_eq!(refused.place, "ini process.priority");
+        assert_eq!(refused.setting, "ini process.priority");
     }
 
     #[test]
@@ -510,11 +510,11 @@ process.priority = '-5'
                 "min_spare_servers 5, start_servers 1, max_spare_servers 6, workers 8",
             ),
         ];
-        for (name, change, place) in cases {
+        for (name, change, setting) in cases {
             let mut spec = PoolSpec::new("site");
             change(&mut spec);
             let error = rendered(&spec, MasterAccount::Ordinary).expect_err(name);
-            assert_eq!(error.place, place, "{name}");
+            assert_eq!(error.setting, setting, "{name}");
         }
     }
 

@@ -81,13 +81,13 @@ const CONF: &str = "php-fpm.conf";
 /// A folder with the pool's socket and configuration, which nobody but this
 /// process's account can change; removed with everything in it when dropped.
 #[derive(Debug)]
-pub(crate) struct Runtime {
+pub(crate) struct PoolFolder {
     folder: PathBuf,
     own: OwnFolder,
     socket: Socket,
 }
 
-impl Runtime {
+impl PoolFolder {
     /// Makes the folder and listens.
     pub(crate) fn make(spec: &PoolSpec) -> Result<Self, StartError> {
         let parent = spec.runtime_parent.clone().unwrap_or_else(usual_parent);
@@ -127,7 +127,7 @@ impl Runtime {
     }
 }
 
-impl Drop for Runtime {
+impl Drop for PoolFolder {
     fn drop(&mut self) {
         // Nothing to be done about a failure, and nothing depends on it.
         let _ = fs::remove_dir_all(&self.folder);
@@ -273,21 +273,21 @@ impl Drop for Master {
     }
 }
 
-/// Starts a master on `runtime`'s socket with configuration `conf` and waits
+/// Starts a master on the socket of `pool_folder` with configuration `conf` and waits
 /// until its workers answer.
 pub(crate) async fn start_master(
-    runtime: &Runtime,
+    pool_folder: &PoolFolder,
     binary: &Path,
     conf: &str,
     generation: u64,
     spec: &PoolSpec,
     log: &Log,
 ) -> Result<Master, StartError> {
-    let file = runtime.folder.join(CONF);
-    write_conf(runtime, conf, spec)
+    let file = pool_folder.folder.join(CONF);
+    write_conf(pool_folder, conf, spec)
         .map_err(|source| StartError::io(format!("write {}", file.display()), source))?;
     make_slow_log(spec);
-    let mut child = spawn(runtime, binary, &file, spec, log).await?;
+    let mut child = spawn(pool_folder, binary, &file, spec, log).await?;
     let since = Instant::now();
     let (Some(pid), Some(stderr)) = (child.id(), child.stderr.take()) else {
         return Err(StartError::io(
@@ -327,11 +327,11 @@ pub(crate) async fn start_master(
 
 /// The configuration may hold passwords, as environment of the workers. The
 /// master reads it as the pool's account, and cannot change it.
-fn write_conf(runtime: &Runtime, conf: &str, spec: &PoolSpec) -> io::Result<()> {
+fn write_conf(pool_folder: &PoolFolder, conf: &str, spec: &PoolSpec) -> io::Result<()> {
     let is_other =
         rustix::process::geteuid().is_root() && master_account(spec) == MasterAccount::Ordinary;
     let reader = spec.run_as.as_ref().filter(|_| is_other);
-    runtime
+    pool_folder
         .own
         .write(CONF, conf.as_bytes(), reader.map(|run_as| run_as.gid))
 }
@@ -350,13 +350,13 @@ fn make_slow_log(spec: &PoolSpec) {
 
 /// Starts the process on the thread that outlives all others.
 async fn spawn(
-    runtime: &Runtime,
+    pool_folder: &PoolFolder,
     binary: &Path,
     conf: &Path,
     spec: &PoolSpec,
     log: &Log,
 ) -> Result<Child, StartError> {
-    let socket = runtime
+    let socket = pool_folder
         .socket
         .try_clone()
         .map_err(|source| StartError::io("share the socket", source))?;
@@ -389,7 +389,10 @@ async fn spawn(
     if spec.run_as.as_ref().is_some_and(|run_as| run_as.uid == 0) {
         command.arg("--allow-to-run-as-root");
     }
-    let inherited = format!("{}={SOCKET_DESCRIPTOR}", runtime.inherited_path().display());
+    let inherited = format!(
+        "{}={SOCKET_DESCRIPTOR}",
+        pool_folder.inherited_path().display()
+    );
     command.env("FPM_SOCKETS", inherited);
     // These speak to us; php-fpm would answer the service manager in our name.
     for name in [

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::find::{FindError, find_php_fpm};
 use crate::fpm_conf::{SpecError, render};
-use crate::launch::{Log, Master, Runtime, master_account, start_master};
+use crate::launch::{Log, Master, PoolFolder, master_account, start_master};
 use crate::probe::{WorkerMemory, group_members, is_group_member, worker_memory};
 use crate::sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers, is_worth_resizing};
 use crate::spec::{PoolSpec, Workers};
@@ -182,9 +182,9 @@ impl Pool {
         // A bad spec or a missing php-fpm is found before the disk is touched.
         render(&spec, workers, Path::new("/"), master_account(&spec))?;
         find_php_fpm(spec.binary.as_deref())?;
-        let runtime = Runtime::make(&spec)?;
+        let pool_folder = PoolFolder::make(&spec)?;
         let endpoint = Endpoint {
-            path: runtime.socket_path(),
+            path: pool_folder.socket_path(),
         };
         let (state_sender, state) = watch::channel(PoolState::Starting);
         let (commands, command_receiver) = mpsc::channel(COMMANDS_MAX);
@@ -196,7 +196,7 @@ impl Pool {
             generation: 0,
             backoff: Backoff::default(),
             grown_at: Instant::now(),
-            runtime,
+            pool_folder,
             log: Arc::new(log),
             state: state_sender,
             commands: command_receiver,
@@ -289,7 +289,7 @@ struct Supervisor {
     generation: u64,
     backoff: Backoff,
     grown_at: Instant,
-    runtime: Runtime,
+    pool_folder: PoolFolder,
     log: Log,
     state: watch::Sender<PoolState>,
     commands: mpsc::Receiver<Command>,
@@ -395,12 +395,12 @@ impl Supervisor {
         let conf = render(
             &self.spec,
             self.workers,
-            &self.runtime.inherited_path(),
+            &self.pool_folder.inherited_path(),
             master_account(&self.spec),
         )?;
         let generation = self.generation + 1;
         let start = start_master(
-            &self.runtime,
+            &self.pool_folder,
             &binary,
             &conf,
             generation,
@@ -455,7 +455,7 @@ impl Supervisor {
         match self.launch().await {
             Ok(new) => {
                 // The queue's new length is a wish; the old one still works.
-                let _ = self.runtime.adapt(&self.spec);
+                let _ = self.pool_folder.adapt(&self.spec);
                 self.retire(old);
                 (Ok(()), Life::Running(new))
             }
@@ -514,12 +514,12 @@ impl Supervisor {
         }
         while self.retiring.join_next().await.is_some() {}
         let Self {
-            runtime,
+            pool_folder,
             state,
             log,
             ..
         } = self;
-        drop(runtime);
+        drop(pool_folder);
         state.send_replace(PoolState::Stopped);
         log(Event::Stopped);
     }

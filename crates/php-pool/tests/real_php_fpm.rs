@@ -179,7 +179,7 @@ fn status(pid: u32, name: &str) -> String {
     line.unwrap().trim_start_matches(':').trim().to_owned()
 }
 
-/// Living processes whose group is led by `master`.
+/// Living processes whose process group is that of `master`.
 fn group(master: u32) -> Vec<u32> {
     let stat = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let is_member = |pid: &u32| {
@@ -231,7 +231,7 @@ fn killed_master_is_replaced_and_no_request_is_lost() {
         // the test wants.
         let gate = bench.folder.join("gate");
         let slow = bench.script("slow.php", &format!(
-            "<?php touch('{0}/begun-' . getmypid()); while (!file_exists('{0}/gate')) {{ usleep(5000); clearstatcache(); }} echo 'finished';",
+            "<?php touch('{0}/started-' . getmypid()); while (!file_exists('{0}/gate')) {{ usleep(5000); clearstatcache(); }} echo 'finished';",
             bench.folder.display()
         ));
         std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
@@ -243,7 +243,7 @@ fn killed_master_is_replaced_and_no_request_is_lost() {
                 .file_name()
                 .to_str()
                 .unwrap()
-                .starts_with("begun")
+                .starts_with("started")
         }) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
@@ -420,16 +420,16 @@ fn environment_and_settings_arrive_character_for_character() {
 fn stop_fast_ends_requests_under_way() {
     run(async {
         let bench = Bench::new("fast");
-        let begun = bench.folder.join("begun");
+        let started = bench.folder.join("started");
         let script = bench.script(
             "a.php",
-            &format!("<?php touch('{}'); sleep(60);", begun.display()),
+            &format!("<?php touch('{}'); sleep(60);", started.display()),
         );
         std::fs::set_permissions(&bench.folder, std::fs::Permissions::from_mode(0o1777)).unwrap();
         let pool = bench.start().await;
         let master = bench.masters()[0];
         let under_way = send(&pool.endpoint().path, &script).await;
-        while !begun.exists() {
+        while !started.exists() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         pool.stop_fast().await;
@@ -600,12 +600,12 @@ fn a_master_that_a_script_has_stopped_does_not_hold_up_the_end() {
             let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
         }
-        let begun = std::time::Instant::now();
+        let started = std::time::Instant::now();
         pool.stop_fast().await;
         assert!(
-            begun.elapsed() < Duration::from_secs(5),
+            started.elapsed() < Duration::from_secs(5),
             "{:?}",
-            begun.elapsed()
+            started.elapsed()
         );
         assert_eq!(group(master), []);
     });
@@ -649,12 +649,12 @@ fn a_start_that_is_held_up_does_not_hold_up_the_end() {
         while started(&bench).is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let begun = std::time::Instant::now();
+        let stopped_at = std::time::Instant::now();
         pool.stop_fast().await;
         assert!(
-            begun.elapsed() < Duration::from_secs(5),
+            stopped_at.elapsed() < Duration::from_secs(5),
             "{:?}",
-            begun.elapsed()
+            stopped_at.elapsed()
         );
         while !started(&bench).is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -127,12 +127,12 @@ thread_local! {
 fn remembered(user_agent: &[u8]) -> Class {
     let mut hasher = foldhash::fast::FixedState::with_seed(0).build_hasher();
     hasher.write(user_agent);
-    let place = (hasher.finish() % REMEMBERED as u64) as usize;
+    let index = (hasher.finish() % REMEMBERED as u64) as usize;
     KNOWN.with_borrow_mut(|all| {
         if all.is_empty() {
             all.resize(REMEMBERED, Known::default());
         }
-        let Some(known) = all.get_mut(place) else {
+        let Some(known) = all.get_mut(index) else {
             return look(user_agent);
         };
         if let Some(class) = known.class

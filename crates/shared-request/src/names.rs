@@ -35,9 +35,9 @@ impl NameSet {
             return NameSet::default();
         }
         globs.truncate(usize::from(u16::MAX));
-        globs.sort_by_key(Glob::place);
+        globs.sort_by_key(Glob::bucket);
         let starts = (0..=257)
-            .map(|place| globs.partition_point(|glob| glob.place() < place) as u16)
+            .map(|bucket| globs.partition_point(|glob| glob.bucket() < bucket) as u16)
             .collect();
         NameSet {
             globs: globs.into(),
@@ -53,9 +53,9 @@ impl NameSet {
     /// Is one of the patterns this very name?
     #[must_use]
     pub fn has(&self, name: &[u8]) -> bool {
-        let of = |place: usize| {
-            let start = self.starts.get(place).copied().unwrap_or_default();
-            let end = self.starts.get(place + 1).copied().unwrap_or_default();
+        let of = |bucket: usize| {
+            let start = self.starts.get(bucket).copied().unwrap_or_default();
+            let end = self.starts.get(bucket + 1).copied().unwrap_or_default();
             self.globs
                 .get(usize::from(start)..usize::from(end))
                 .unwrap_or_default()
@@ -68,7 +68,7 @@ impl NameSet {
     }
 }
 
-/// The place of patterns that begin with `*`.
+/// The bucket of patterns that begin with `*`.
 const ANYWHERE: usize = 256;
 
 impl Glob {
@@ -85,7 +85,7 @@ impl Glob {
         }
     }
 
-    fn place(&self) -> usize {
+    fn bucket(&self) -> usize {
         self.parts
             .first()
             .and_then(|part| part.first())

@@ -1,4 +1,4 @@
-//! Paths that are personal, known in whatever spelling the application may understand.
+//! Paths that are personal, known in whatever spelling the application may accept.
 
 use std::borrow::Cow;
 

@@ -108,14 +108,14 @@ fn put_languages(value: &[u8], out: &mut Vec<u8>) {
     }
     // Stable: of those with one weight, the first was named first.
     languages.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-    for (place, (_, language)) in languages.iter().take(MAX_LANGUAGES).enumerate() {
-        if place > 0 {
+    for (index, (_, language)) in languages.iter().take(MAX_LANGUAGES).enumerate() {
+        if index > 0 {
             out.push(b',');
         }
         out.extend_from_slice(language);
-        if place > 0 {
+        if index > 0 {
             out.extend_from_slice(b";q=0.");
-            out.push(b'0' + (10 - place) as u8);
+            out.push(b'0' + (10 - index) as u8);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! milliseconds, wants exactly this. It needs no privilege. Where the kernel does not
 //! know of it nothing changes.
 //!
-//! This crate is the one place of the project with `unsafe` code: two system calls that no
+//! This crate is the only one of the project with `unsafe` code: two system calls that no
 //! library wraps. Both are given a structure of our own and its size, and nothing else; the
 //! kernel reads or writes at most so many bytes and keeps no reference to it.
 

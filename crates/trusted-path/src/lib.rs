@@ -10,7 +10,7 @@
 //! - The file itself is a regular file with one name, or one that root made. It is opened
 //!   without waiting, so that a FIFO without a reader is an error instead of a hang.
 //!
-//! A place is *trusted* when nobody but root can change what the path leads to. There,
+//! A path is *trusted* when nobody but root can change what the path leads to. There,
 //! whatever root put is used as it is, FIFOs with a reader and devices included.
 //!
 //! Started by anybody else, nothing here differs from the standard library: there is no
@@ -25,7 +25,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
-use walk::{Missing, Place, walk};
+use walk::{FolderEntry, Missing, walk};
 
 /// What root reads from a file that others may have written: a pid file has ten bytes.
 const READ_BYTES_MAX: u64 = 4096;
@@ -42,8 +42,8 @@ pub fn append(path: &Path, mode: u32) -> io::Result<File> {
         }
         return plain(mode).append(true).open(path);
     }
-    let place = walk(path, Missing::Make)?;
-    open_to_write(&place, OFlags::APPEND, mode)
+    let entry = walk(path, Missing::Make)?;
+    open_to_write(&entry, OFlags::APPEND, mode)
 }
 
 /// Makes the content of a file be `bytes`.
@@ -58,9 +58,9 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
             .open(path)?
             .write_all(bytes);
     }
-    let place = walk(path, Missing::Fail)?;
+    let entry = walk(path, Missing::Fail)?;
     // Emptied only once it is known to be the right file.
-    let mut file = open_to_write(&place, OFlags::empty(), mode)?;
+    let mut file = open_to_write(&entry, OFlags::empty(), mode)?;
     if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) == FileType::RegularFile {
         file.set_len(0)?;
     }
@@ -91,10 +91,10 @@ pub fn remove(path: &Path) -> io::Result<()> {
     if !is_root() {
         return std::fs::remove_file(path);
     }
-    let place = Place::of_name_itself(path)?;
+    let entry = FolderEntry::of_name_itself(path)?;
     Ok(rustix::fs::unlinkat(
-        &place.folder,
-        &place.name,
+        &entry.folder,
+        &entry.name,
         AtFlags::empty(),
     )?)
 }
@@ -105,14 +105,14 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
-    let place = walk(path, Missing::Fail)?;
-    if !place.is_trusted {
+    let entry = walk(path, Missing::Fail)?;
+    if !entry.is_trusted {
         return Ok(());
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match rustix::fs::openat(
-        &place.folder,
-        &place.name,
+        &entry.folder,
+        &entry.name,
         flags,
         Mode::from_raw_mode(0o600),
     ) {
@@ -132,22 +132,22 @@ pub fn make_for(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
 /// # Errors
 /// What the system says, or that the folder belongs to somebody else.
 pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
-    let place = walk(path, Missing::Fail)?;
-    let made = rustix::fs::mkdirat(&place.folder, &place.name, Mode::from_raw_mode(0o700));
+    let entry = walk(path, Missing::Fail)?;
+    let made = rustix::fs::mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o700));
     let is_new = match made {
         Ok(()) => true,
         Err(rustix::io::Errno::EXIST) => false,
         Err(error) => return Err(error.into()),
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty())?;
+    let folder = rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&folder)?;
     if stat.st_uid == owner {
         return Ok(());
     }
-    // A folder just made in a place of somebody else's may have been exchanged since.
+    // A folder just made in a folder of somebody else's may have been exchanged since.
     let is_the_new_one = is_new && stat.st_uid == 0 && is_empty(&folder)?;
-    if !place.is_trusted && !is_the_new_one {
+    if !entry.is_trusted && !is_the_new_one {
         return Err(io::Error::other("it belongs to another account"));
     }
     Ok(rustix::fs::fchown(&folder, Some(user(owner)), None)?)
@@ -162,9 +162,9 @@ pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         return std::fs::set_permissions(path, PermissionsExt::from_mode(mode));
     }
-    let place = Place::of_name_itself(path)?;
+    let entry = FolderEntry::of_name_itself(path)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let socket = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty())?;
+    let socket = rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&socket)?;
     let is_ours = FileType::from_raw_mode(stat.st_mode) == FileType::Socket
         && stat.st_uid == rustix::process::geteuid().as_raw()
@@ -180,7 +180,7 @@ pub fn set_socket_mode(path: &Path, mode: u32) -> io::Result<()> {
 /// Whether what root puts into a folder stays there under its name: a folder of root's, or
 /// one for everybody where each may remove only what is theirs.
 pub fn keeps_roots_files(folder: &Path) -> bool {
-    walk(&folder.join("any"), Missing::Fail).is_ok_and(|place| place.keeps_roots)
+    walk(&folder.join("any"), Missing::Fail).is_ok_and(|entry| entry.keeps_roots)
 }
 
 /// A folder that only this process's account may write, and others may pass through.
@@ -288,20 +288,20 @@ fn plain(mode: u32) -> std::fs::OpenOptions {
 }
 
 /// Opens without waiting, and looks at what was opened before anything is written.
-fn open_to_write(place: &Place, flags: OFlags, mode: u32) -> io::Result<File> {
+fn open_to_write(entry: &FolderEntry, flags: OFlags, mode: u32) -> io::Result<File> {
     let mut flags = flags
         | OFlags::WRONLY
         | OFlags::CREATE
         | OFlags::NONBLOCK
         | OFlags::NOCTTY
         | OFlags::CLOEXEC;
-    if !place.is_descriptor {
+    if !entry.is_descriptor {
         flags |= OFlags::NOFOLLOW;
     }
     let mode = Mode::from_raw_mode(mode);
-    let file = rustix::fs::openat(&place.folder, &place.name, flags, mode).map_err(explain)?;
+    let file = rustix::fs::openat(&entry.folder, &entry.name, flags, mode).map_err(explain)?;
     let stat = rustix::fs::fstat(&file)?;
-    if !place.is_trusted && !is_fit(&stat) {
+    if !entry.is_trusted && !is_fit(&stat) {
         return Err(io::Error::other(
             "it is not a regular file with one name, and others may write its folder",
         ));

@@ -14,7 +14,7 @@ const LINKS_MAX: usize = 40;
 
 /// Where a path leads: a name in an open folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct FolderEntry {
     pub folder: OwnedFd,
     pub name: OsString,
     /// Nobody but root can put something else under that name.
@@ -34,25 +34,25 @@ pub enum Missing {
     Make,
 }
 
-/// Whether a link in the last place is followed.
+/// Whether a link at the end of the path is followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Follow,
     Keep,
 }
 
-impl Place {
-    /// The place of the name itself, be it a link or not.
-    pub fn of_name_itself(path: &Path) -> io::Result<Place> {
+impl FolderEntry {
+    /// That of the name itself, be it a link or not.
+    pub fn of_name_itself(path: &Path) -> io::Result<FolderEntry> {
         step_through(path, Missing::Fail, Last::Keep)
     }
 }
 
-/// The place of what the path leads to.
+/// The entry that the path leads to.
 ///
 /// # Errors
 /// What the system says, or that a link on the way is not root's.
-pub fn walk(path: &Path, missing: Missing) -> io::Result<Place> {
+pub fn walk(path: &Path, missing: Missing) -> io::Result<FolderEntry> {
     step_through(path, missing, Last::Follow)
 }
 
@@ -110,7 +110,7 @@ impl Here {
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<Place> {
+fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<FolderEntry> {
     let mut here = if path.is_absolute() {
         Here::root()?
     } else {
@@ -124,7 +124,7 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<Place> 
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = match rustix::fs::openat(&here.folder, &name, flags, Mode::empty()) {
             Ok(found) => found,
-            Err(Errno::NOENT) if is_last => return Ok(place(here, name, None)),
+            Err(Errno::NOENT) if is_last => return Ok(entry_of(here, name, None)),
             Err(Errno::NOENT) if missing == Missing::Make => {
                 rustix::fs::mkdirat(&here.folder, &name, Mode::from_raw_mode(0o755))?;
                 names.push(name);
@@ -137,9 +137,9 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<Place> 
         if kind == FileType::Symlink && !(is_last && last == Last::Keep) {
             if here.is_in_proc() {
                 if is_last {
-                    let mut place = place(here, name, Some(&stat));
-                    place.is_descriptor = true;
-                    return Ok(place);
+                    let mut entry = entry_of(here, name, Some(&stat));
+                    entry.is_descriptor = true;
+                    return Ok(entry);
                 }
                 let next = rustix::fs::openat(&here.folder, &name, FOLDER, Mode::empty())?;
                 here = Here::of(next, here.is_trusted)?;
@@ -167,7 +167,7 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<Place> 
             continue;
         }
         if is_last {
-            return Ok(place(here, name, Some(&stat)));
+            return Ok(entry_of(here, name, Some(&stat)));
         }
         if kind != FileType::Directory {
             return Err(Errno::NOTDIR.into());
@@ -178,8 +178,8 @@ fn step_through(path: &Path, missing: Missing, last: Last) -> io::Result<Place> 
     Err(Errno::ISDIR.into())
 }
 
-fn place(here: Here, name: OsString, found: Option<&Stat>) -> Place {
-    Place {
+fn entry_of(here: Here, name: OsString, found: Option<&Stat>) -> FolderEntry {
+    FolderEntry {
         is_trusted: here.holds_fast(found),
         keeps_roots: here.keeps(0),
         folder: here.folder,

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::balance::{Ask, Balancer, Pick};
 use crate::class::{Class, MAX_WAITING_IN_BACKGROUND};
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
-use crate::idle::{IdlePool, Parked, Place};
+use crate::idle::{ConnectionScope, IdlePool, Parked};
 use crate::lease::Lease;
 use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
@@ -173,7 +173,7 @@ impl Group {
                 now: 0,
             }),
         };
-        group.settle(&mut group.state.lock());
+        group.derive_from_members(&mut group.state.lock());
         Ok(Arc::new(group))
     }
 
@@ -259,13 +259,13 @@ impl Group {
             tried,
             now,
         };
-        let place = self.place_of(key);
+        let scope = self.scope_of(key);
         let picked = match state.has_share_left(class) {
             true => state.pick(&ask),
             false => Pick::AllBusy,
         };
         let admission = match picked {
-            Pick::Server(server) => match self.grant(&mut state, server, class, place, now) {
+            Pick::Server(server) => match self.grant(&mut state, server, class, scope, now) {
                 Some(lease) => Ok(Admission::Granted(lease)),
                 None => Err(AcquireError::NoLiveUpstreams),
             },
@@ -274,7 +274,7 @@ impl Group {
             Pick::AllBusy => {
                 let in_line = state.queue.len_of(class);
                 place_in_line(class, queue, in_line).map(|timeout| {
-                    Admission::InLine(self.join_line(&mut state, &ask, class, place, timeout))
+                    Admission::InLine(self.join_line(&mut state, &ask, class, scope, timeout))
                 })
             }
         };
@@ -285,9 +285,9 @@ impl Group {
     }
 
     /// Where the connections of a request belong.
-    fn place_of(&self, key: PickKey<'_>) -> Place {
+    fn scope_of(&self, key: PickKey<'_>) -> ConnectionScope {
         let is_local = self.keepalive.is_some_and(|keepalive| keepalive.local);
-        Place {
+        ConnectionScope {
             location: if is_local { key.location } else { 0 },
             security: key.security,
             local: key.local,
@@ -300,19 +300,19 @@ impl Group {
         state: &mut State,
         server: usize,
         class: Class,
-        place: Place,
+        scope: ConnectionScope,
         now: Millis,
     ) -> Option<Lease> {
         let peer = state.peers.get_mut(server)?;
         peer.begin(now);
         let (endpoint, address) = (Arc::clone(&peer.endpoint), Arc::clone(&peer.address));
-        let idle = state.idle.take(server, place);
+        let idle = state.idle.take(server, scope);
         if class.is_background() {
             state.background[class.line()] += 1;
         }
         let group = Arc::clone(self);
         Some(Lease::new(
-            group, server, class, endpoint, address, place, idle,
+            group, server, class, endpoint, address, scope, idle,
         ))
     }
 
@@ -321,7 +321,7 @@ impl Group {
         state: &mut State,
         ask: &Ask<'_>,
         class: Class,
-        place: Place,
+        scope: ConnectionScope,
         timeout: Duration,
     ) -> Ticket {
         let (lease_to, lease_from) = oneshot::channel();
@@ -329,7 +329,7 @@ impl Group {
             class,
             client_addr: ask.client_addr,
             hash_key: ask.hash_key.map(Box::from),
-            place,
+            scope,
             tried: ask.tried.clone(),
             lease_to,
         });
@@ -345,7 +345,7 @@ impl Group {
         let mut found_some = false;
         while let Some((number, waiter)) = state.queue.next(&mut search) {
             found_some = true;
-            let (class, place) = (waiter.class, waiter.place);
+            let (class, scope) = (waiter.class, waiter.scope);
             if !has_share_left(&state.peers, &state.background, class) {
                 search.is_over[class.line()] = true;
                 continue;
@@ -361,7 +361,7 @@ impl Group {
                 .pick(&mut state.peers, &ask, &mut state.random);
             match picked {
                 Pick::Server(server) => {
-                    let lease = self.grant(state, server, class, place, now);
+                    let lease = self.grant(state, server, class, scope, now);
                     if let (Some(lease), Some(waiter)) = (lease, state.queue.take(number)) {
                         handovers.push((waiter.lease_to, lease));
                     }
@@ -499,14 +499,14 @@ impl Group {
     pub(crate) fn take_idle(
         &self,
         server: usize,
-        place: Place,
+        scope: ConnectionScope,
         now: Millis,
     ) -> Option<Parked<StdStream>> {
         let mut state = self.state.lock();
         // The group's time stays: whoever moves it has to serve the line.
         let now = now.max(state.now);
         let expired = state.idle.sweep(now);
-        let taken = state.idle.take(server, place);
+        let taken = state.idle.take(server, scope);
         drop(state);
         drop(expired);
         taken

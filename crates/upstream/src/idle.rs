@@ -24,12 +24,12 @@ pub struct Parked<T> {
     /// When its last request ended.
     pub parked_at: Millis,
     /// By whom it may be used again.
-    pub place: Place,
+    pub scope: ConnectionScope,
 }
 
-/// Connections of different places are never taken for each other.
+/// Connections of different scopes are never taken for each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ConnectionScope {
     /// The location, where `keepalive ... local` binds them to it; else zero.
     pub location: u64,
     /// How they are secured: a number of the TLS settings; zero: they are not.
@@ -72,10 +72,10 @@ impl<T> IdlePool<T> {
         None
     }
 
-    /// The most recently used connection to `server` that belongs to `place`.
+    /// The most recently used connection to `server` that belongs to `scope`.
     /// [`Self::sweep`] first.
-    pub fn take(&mut self, server: usize, place: Place) -> Option<Parked<T>> {
-        let fits = |(of, parked): &(usize, Parked<T>)| *of == server && parked.place == place;
+    pub fn take(&mut self, server: usize, scope: ConnectionScope) -> Option<Parked<T>> {
+        let fits = |(of, parked): &(usize, Parked<T>)| *of == server && parked.scope == scope;
         let newest = self.entries.iter().rposition(fits)?;
         self.entries.remove(newest).map(|(_, parked)| parked)
     }
@@ -146,30 +146,30 @@ mod tests {
             requests: 1,
             born: 0,
             parked_at,
-            place: Place::default(),
+            scope: ConnectionScope::default(),
         }
     }
 
     #[test]
     fn a_connection_stays_in_its_place() {
         let mut pool = pool(8);
-        let local = Place {
+        let local = ConnectionScope {
             location: 7,
-            ..Place::default()
+            ..ConnectionScope::default()
         };
-        let secured = Place {
+        let secured = ConnectionScope {
             security: 7,
-            ..Place::default()
+            ..ConnectionScope::default()
         };
-        let bound = Place {
+        let bound = ConnectionScope {
             local: LocalEnd {
                 address: Some("127.0.0.2:0".parse().unwrap()),
                 probes: false,
             },
-            ..Place::default()
+            ..ConnectionScope::default()
         };
         let there = Parked {
-            place: local,
+            scope: local,
             ..parked("there", 1)
         };
         pool.park(0, there);
@@ -178,7 +178,10 @@ mod tests {
         assert!(pool.take(0, local).is_none());
         assert!(pool.take(0, secured).is_none());
         assert!(pool.take(0, bound).is_none());
-        assert_eq!(pool.take(0, Place::default()).unwrap().stream, "anywhere");
+        assert_eq!(
+            pool.take(0, ConnectionScope::default()).unwrap().stream,
+            "anywhere"
+        );
     }
 
     #[test]
@@ -187,7 +190,8 @@ mod tests {
         for (server, stream, at) in [(0, "a", 1), (1, "b", 2), (0, "c", 3), (1, "d", 4)] {
             assert!(pool.park(server, parked(stream, at)).is_none());
         }
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0, Place::default())).collect();
+        let taken: Vec<_> =
+            std::iter::from_fn(|| pool.take(0, ConnectionScope::default())).collect();
         let names: Vec<_> = taken.iter().map(|parked| parked.stream).collect();
         assert_eq!(names, ["c", "a"]);
         assert_eq!(pool.count(1), 2);
@@ -212,7 +216,10 @@ mod tests {
         let gone = pool.sweep(1_100);
         assert_eq!(gone.len(), 1);
         assert_eq!(gone[0].stream, "early");
-        assert_eq!(pool.take(0, Place::default()).unwrap().stream, "late");
+        assert_eq!(
+            pool.take(0, ConnectionScope::default()).unwrap().stream,
+            "late"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::Millis;
 use crate::class::Class;
 use crate::endpoint::{Endpoint, StdStream, Stream};
 use crate::group::Group;
-use crate::idle::{Parked, Place};
+use crate::idle::{ConnectionScope, Parked};
 use crate::peer::Outcome;
 
 /// A chosen server with a slot reserved. Dropping it frees the slot and tells
@@ -28,7 +28,7 @@ pub struct Lease {
     address: Arc<str>,
     class: Class,
     /// Where its connections belong.
-    place: Place,
+    scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
     idle: Option<Parked<StdStream>>,
     ended: Option<(Outcome, Millis)>,
@@ -60,7 +60,7 @@ impl Lease {
         class: Class,
         endpoint: Arc<Endpoint>,
         address: Arc<str>,
-        place: Place,
+        scope: ConnectionScope,
         idle: Option<Parked<StdStream>>,
     ) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Lease {
             class,
             endpoint,
             address,
-            place,
+            scope,
             idle,
             ended: None,
         }
@@ -85,7 +85,7 @@ impl Lease {
         &self.address
     }
 
-    /// The chosen server's place in the configuration, for a [`crate::TriedSet`].
+    /// The chosen server's index in the configuration, for a [`crate::TriedSet`].
     pub fn server(&self) -> usize {
         self.server
     }
@@ -107,7 +107,7 @@ impl Lease {
     /// closed. Drop that one first: together they would be two for one slot.
     pub async fn connect_anew(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
         self.idle = None;
-        let stream = self.endpoint.connect(self.place.local, timeout).await?;
+        let stream = self.endpoint.connect(self.scope.local, timeout).await?;
         Ok(Connection {
             stream,
             requests: 0,
@@ -125,7 +125,7 @@ impl Lease {
         loop {
             let parked = match self.idle.take() {
                 Some(parked) => parked,
-                None => self.group.take_idle(self.server, self.place, now)?,
+                None => self.group.take_idle(self.server, self.scope, now)?,
             };
             if let Some(stream) = parked.stream.take_up(may_repeat) {
                 return Some(Connection {
@@ -151,7 +151,7 @@ impl Lease {
                 requests,
                 born: connection.born,
                 parked_at: now,
-                place: self.place,
+                scope: self.scope,
             });
         }
     }

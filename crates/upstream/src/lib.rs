@@ -37,7 +37,7 @@ mod tests;
 pub use class::Class;
 pub use endpoint::{BindError, Endpoint, LocalEnd, StdStream, Stream};
 pub use group::{AcquireError, Admission, Group, PickKey, ServerSnapshot};
-pub use idle::{IdlePool, Parked, Place};
+pub use idle::{ConnectionScope, IdlePool, Parked};
 pub use lease::{Connection, Lease};
 pub use membership::Watch;
 pub use peer::{Health, Outcome, Standing};

@@ -3,8 +3,8 @@
 //! A `server NAME resolve` line is a source of servers: each answer of the
 //! resolver replaces that line's servers by [`Group::set_resolved`]. Servers
 //! that stay keep all that is known of them; one that leaves finishes its
-//! requests, and its place in the list is used again later. A request that has
-//! tried the one who left may pass over the one who took the place: that costs
+//! requests, and its index in the list is used again later. A request that has
+//! tried the one who left may pass over the one who took the index: that costs
 //! one try, and no more.
 //!
 //! Health checks tell what they find by [`Group::set_health`].
@@ -55,7 +55,7 @@ impl Group {
                     *peer.endpoint == spec.endpoint && peer.is_backup == spec.backup
                 })
             });
-            match stays.map(|place| left.remove(place)) {
+            match stays.map(|index| left.remove(index)) {
                 Some(server) => {
                     if let Some(peer) = state.peers.get_mut(server) {
                         peer.set_weight(spec.weight);
@@ -71,7 +71,7 @@ impl Group {
             }
             closed.extend(std::iter::from_fn(|| state.idle.shed(server)));
         }
-        self.settle(&mut state);
+        self.derive_from_members(&mut state);
         let handovers = self.serve_line(&mut state, now);
         drop(state);
         drop(closed);
@@ -132,7 +132,7 @@ impl Group {
     }
 
     /// Computes anew what follows from the list of servers.
-    pub(crate) fn settle(&self, state: &mut State) {
+    pub(crate) fn derive_from_members(&self, state: &mut State) {
         let present = state.peers.iter().filter(|peer| !peer.is_gone).count();
         for peer in &mut state.peers {
             peer.set_alone(present == 1);
@@ -154,7 +154,7 @@ impl State {
             .map(|(server, _)| server)
     }
 
-    /// Adds a server, in a place that has become free if there is one.
+    /// Adds a server, at an index that has become free if there is one.
     fn admit(&mut self, source: usize, spec: ServerSpec) {
         let mut peer = Peer::new(spec);
         peer.source = Some(source);

@@ -63,7 +63,7 @@ pub(crate) struct Peer {
     pub name: String,
     /// The line whose name it was found under; `None`: written as an address.
     pub source: Option<usize>,
-    /// It left the group; its place is free once nothing is in flight.
+    /// It left the group; its index is free once nothing is in flight.
     pub is_gone: bool,
     pub weight: i64,
     /// `None`: no limit.

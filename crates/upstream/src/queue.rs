@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::class::{Class, LINES, MAX_PASSED_OVER};
 use crate::group::{AcquireError, Group};
-use crate::idle::Place;
+use crate::idle::ConnectionScope;
 use crate::lease::Lease;
 use crate::{Millis, TriedSet};
 
@@ -25,13 +25,13 @@ use crate::{Millis, TriedSet};
 /// happens by the passing of time alone, so nobody would wake the line.
 const RECHECK: Duration = Duration::from_secs(1);
 
-/// A place in line, with all that is needed to choose a server later.
+/// A request in line, with all that is needed to choose a server later.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub class: Class,
     pub client_addr: Option<IpAddr>,
     pub hash_key: Option<Box<[u8]>>,
-    pub place: Place,
+    pub scope: ConnectionScope,
     pub tried: TriedSet,
     pub lease_to: oneshot::Sender<Lease>,
 }
@@ -119,14 +119,14 @@ impl Queue {
     }
 }
 
-/// The waiting side of a place in line. Dropping it leaves the line.
+/// The waiting side of a request in line. Dropping it leaves the line.
 #[derive(Debug)]
 pub struct Ticket {
     group: Arc<Group>,
     number: u64,
     class: Class,
     lease_from: oneshot::Receiver<Lease>,
-    is_settled: bool,
+    is_over: bool,
     joined_at: Millis,
     began: Instant,
     deadline: Instant,
@@ -147,7 +147,7 @@ impl Ticket {
             number,
             class,
             lease_from,
-            is_settled: false,
+            is_over: false,
             joined_at,
             began,
             deadline: began + timeout,
@@ -174,13 +174,13 @@ impl Ticket {
             let pause = self.deadline.min(Instant::now() + RECHECK);
             // The lease first: at the deadline, one that has arrived counts.
             if let Ok(handed) = tokio::time::timeout_at(pause, &mut self.lease_from).await {
-                return self.settle(handed);
+                return self.finish(handed);
             }
             if Instant::now() < self.deadline {
                 let waited = self.began.elapsed().as_millis() as Millis;
                 self.group.sweep(self.joined_at.saturating_add(waited));
             } else if self.group.withdraw(self.number) {
-                self.is_settled = true;
+                self.is_over = true;
                 return Err(match self.class.is_background() {
                     true => AcquireError::LeftOut,
                     false => AcquireError::QueueTimeout,
@@ -188,16 +188,16 @@ impl Ticket {
             } else {
                 // Already taken out of the line: the lease is on its way.
                 let handed = (&mut self.lease_from).await;
-                return self.settle(handed);
+                return self.finish(handed);
             }
         }
     }
 
-    fn settle(
+    fn finish(
         &mut self,
         handed: Result<Lease, oneshot::error::RecvError>,
     ) -> Result<Lease, AcquireError> {
-        self.is_settled = true;
+        self.is_over = true;
         // The group keeps the sender until it has sent, and this ticket keeps
         // the group: the error cannot happen, and has a sane meaning if it does.
         handed.map_err(|_| AcquireError::NoLiveUpstreams)
@@ -206,7 +206,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_over {
             self.group.withdraw(self.number);
         }
     }

@@ -66,7 +66,7 @@ pub struct ServerSpec {
     pub slow_start: Duration,
     /// Asked only when no other server can be.
     pub backup: bool,
-    /// Never asked; keeps its place for the hashes.
+    /// Never asked; keeps its index for the hashes.
     pub down: bool,
 }
 

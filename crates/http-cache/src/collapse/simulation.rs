@@ -8,7 +8,8 @@
 
 use super::*;
 use crate::testing::{Random, T0, fields, key, storable};
-use crate::{PurgeMode, PurgeTarget, ZoneConfig};
+use crate::{PurgeMode, PurgeTarget, ResponseHead, ZoneConfig};
+use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::future::Future;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::testing::{T0, fields, key, storable};
-use crate::{CacheKey, PurgeMode, PurgeTarget, ZoneConfig};
+use crate::{CacheKey, Field, PurgeMode, PurgeTarget, ResponseHead, Storable, ZoneConfig};
+use bytes::Bytes;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -227,8 +228,8 @@ fn a_filling_that_is_shared_only_reaches_its_readers_and_is_not_stored() {
     let mut filling = publish(client.lead(), SECOND, &[], Some(5));
     let mut reader = client.stream(&mut client.follow());
     filling.push(part("whole"), T0);
-    filling.share_only(NoStore::Surplus);
-    assert_eq!(filling.complete(T0).err(), Some(NoStore::Surplus));
+    filling.share_only(NoStore::ExcessData);
+    assert_eq!(filling.complete(T0).err(), Some(NoStore::ExcessData));
     assert_eq!(read(&mut reader), ("whole".into(), Some(Ok(()))));
     client.lead();
     assert_eq!(zone.stats().stored, 0);

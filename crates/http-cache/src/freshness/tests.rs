@@ -1,4 +1,5 @@
 use super::*;
+use crate::policy::IgnoreFields;
 use crate::testing::{T0, decide_200, fields};
 
 /// Response lines, and the lifetime in milliseconds or the reason why there is none.
@@ -65,17 +66,17 @@ fn first_voice_that_speaks_gives_the_lifetime() {
                 Err(NoStore::ZeroLifetime),
             ),
             (
-                "accel off is not understood",
+                "accel off is invalid",
                 &["X-Accel-Expires: off"],
                 Ok(60_000),
             ),
             (
-                "accel negative is not understood",
+                "accel negative is invalid",
                 &["X-Accel-Expires: -1"],
                 Ok(60_000),
             ),
             (
-                "accel two points is not understood",
+                "accel two points is invalid",
                 &["X-Accel-Expires: 1.2.3"],
                 Ok(60_000),
             ),

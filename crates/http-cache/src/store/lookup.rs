@@ -13,13 +13,13 @@
 //! the whole zone has hit is told by its stamp.
 
 use super::shard::Selected;
-use super::{ShardCell, Zone};
+use super::zone::{ShardCell, Zone};
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
+use crate::no_store::NoStore;
 use crate::outcome::Forward;
 use crate::purge::Standing;
 use crate::stale::StaleInfo;
-use crate::storability::NoStore;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use crate::vary::VarySpec;

@@ -1,18 +1,18 @@
 //! What a zone remembers about keys beside what is stored: that their responses cannot be
 //! shared, how often they were asked for, and that a write has removed them a moment ago.
 //!
-//! All are tables of fixed size where a key has one place: a newcomer takes it over. Memory is
+//! All are tables of fixed size where a key has one entry: a newcomer takes it over. Memory is
 //! bounded whatever the clients ask, and what is forgotten costs a fetch, never a wrong answer.
 //! The hash stands for the key: two keys with one hash could at worst be fetched without waiting
 //! for each other.
 
-use crate::storability::NoStore;
+use crate::no_store::NoStore;
 use crate::time::Millis;
 
 /// The tables. Each takes its memory with its first note: a server at rest stays small.
 #[derive(Default)]
 pub(super) struct Notes {
-    places: usize,
+    entries: usize,
     refused: Box<[Option<Refused>]>,
     uses: Box<[Uses]>,
     invalidated: Box<[Option<Invalidated>]>,
@@ -39,36 +39,36 @@ struct Uses {
 }
 
 impl Notes {
-    /// Room for `places` keys of each kind, at least one.
-    pub(super) fn new(places: usize) -> Notes {
+    /// Room for `entries` keys of each kind, at least one.
+    pub(super) fn new(entries: usize) -> Notes {
         Notes {
-            places: places.max(1),
+            entries: entries.max(1),
             ..Notes::default()
         }
     }
 
-    /// Memory for `places` keys of each kind.
-    pub(super) const fn size_bytes(places: usize) -> usize {
-        places
+    /// Memory for `entries` keys of each kind.
+    pub(super) const fn size_bytes(entries: usize) -> usize {
+        entries
             * (size_of::<Option<Refused>>() + size_of::<Uses>() + size_of::<Option<Invalidated>>())
     }
 
     pub(super) fn refused(&self, hash: u64, now: Millis) -> Option<NoStore> {
-        let note = (*self.refused.get(place(hash, self.refused.len()))?)?;
+        let note = (*self.refused.get(index_of(hash, self.refused.len()))?)?;
         (note.hash == hash && now < note.until).then_some(note.why)
     }
 
     pub(super) fn refuse(&mut self, hash: u64, why: NoStore, until: Millis) {
         if self.refused.is_empty() {
-            self.refused = vec![None; self.places].into();
+            self.refused = vec![None; self.entries].into();
         }
-        if let Some(note) = self.refused.get_mut(place(hash, self.refused.len())) {
+        if let Some(note) = self.refused.get_mut(index_of(hash, self.refused.len())) {
             *note = Some(Refused { hash, why, until });
         }
     }
 
     pub(super) fn forget_refusal(&mut self, hash: u64) {
-        if let Some(note) = self.refused.get_mut(place(hash, self.refused.len())) {
+        if let Some(note) = self.refused.get_mut(index_of(hash, self.refused.len())) {
             note.take_if(|note| note.hash == hash);
         }
     }
@@ -76,9 +76,9 @@ impl Notes {
     /// True once for a key until the time is over.
     pub(super) fn may_invalidate(&mut self, hash: u64, now: Millis, until: Millis) -> bool {
         if self.invalidated.is_empty() {
-            self.invalidated = vec![None; self.places].into();
+            self.invalidated = vec![None; self.entries].into();
         }
-        let at = place(hash, self.invalidated.len());
+        let at = index_of(hash, self.invalidated.len());
         let Some(note) = self.invalidated.get_mut(at) else {
             return true;
         };
@@ -92,9 +92,9 @@ impl Notes {
     /// Counts a use; those before `horizon` are forgotten.
     pub(super) fn count_use(&mut self, hash: u64, horizon: Millis, now: Millis) -> u32 {
         if self.uses.is_empty() {
-            self.uses = vec![Uses::default(); self.places].into();
+            self.uses = vec![Uses::default(); self.entries].into();
         }
-        let at = place(hash, self.uses.len());
+        let at = index_of(hash, self.uses.len());
         let Some(uses) = self.uses.get_mut(at) else {
             return 1;
         };
@@ -111,9 +111,9 @@ impl Notes {
     }
 }
 
-fn place(hash: u64, places: usize) -> usize {
+fn index_of(hash: u64, entries: usize) -> usize {
     // The shard was chosen by the upper half: the lower bits are still evenly spread.
-    (hash as usize) % places.max(1)
+    (hash as usize) % entries.max(1)
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
             [may(1, 0), may(1, 9), may(1, 10), may(1, 19)],
             [true, false, true, false]
         );
-        // Another key of the same place takes it over.
+        // Another key of the same entry takes it over.
         assert_eq!([may(9, 19), may(9, 20), may(1, 20)], [true, false, true]);
     }
 }

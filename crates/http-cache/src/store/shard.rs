@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 const NONE: u32 = u32::MAX;
 
-/// What a slot and its place in the index cost beside the response. Both tables grow by doubling, and
+/// What a slot and its entry in the index cost beside the response. Both tables grow by doubling, and
 /// the index when it is full to seven eighths: that is the most they can take per stored response.
 const SLOT_BYTES: usize = 2 * size_of::<Slot>() + 5 * (size_of::<Indexed>() + 1) / 2;
 
@@ -97,7 +97,7 @@ pub(super) struct Displaced {
     /// What left, for whatever reason.
     pub gone: Vec<Gone>,
     /// How many of them were variants beyond the bound.
-    pub surplus_variants: u64,
+    pub dropped_variants: u64,
     /// Bytes of the file that came with the new response, counted nowhere yet.
     pub uncounted_bytes: u64,
 }
@@ -116,7 +116,7 @@ impl Shard {
         request: &dyn RequestFields,
         touch: Option<Millis>,
     ) -> Selected<'_> {
-        self.fetch_place(key);
+        self.fetch_bucket(key);
         let mut spec: Option<&Arc<VarySpec>> = None;
         for found in self.under(key) {
             found.fetch_lines();
@@ -148,12 +148,12 @@ impl Shard {
             .find_map(|found| Some(Arc::clone(found.response.vary.as_ref()?.spec())))
     }
 
-    /// Asks memory for the place in the index where most keys are: it comes together with the marks
-    /// that say in which place of a few the key really is.
-    fn fetch_place(&self, key: &KeyRef<'_>) {
-        // What a key's place is is the table's own business: if it is another one, nothing is lost.
-        let place = key.hash() as usize & self.index.num_buckets().wrapping_sub(1);
-        std::hint::black_box(self.index.get_bucket(place).map(|found| found.at));
+    /// Asks memory for the bucket of the index where the key most likely is: it comes together with
+    /// the marks that say in which of a few buckets the key really is.
+    fn fetch_bucket(&self, key: &KeyRef<'_>) {
+        // The table alone decides where a key is stored: if it is another bucket, nothing is lost.
+        let bucket = key.hash() as usize & self.index.num_buckets().wrapping_sub(1);
+        std::hint::black_box(self.index.get_bucket(bucket).map(|found| found.at));
     }
 
     /// What is stored under this very key.
@@ -178,7 +178,7 @@ impl Shard {
         self.index.find_mut(hash, |found| found.at == at)
     }
 
-    /// Stores a response, laid out under `key`, in place of the one it replaces. All variants of a key
+    /// Stores a response, laid out under `key`, instead of the one it replaces. All variants of a key
     /// vary on the same fields, those of the newest response: what varied on others leaves. When
     /// there are more than `max_variants`, one that nobody has asked for again leaves, or else the
     /// one that was asked for longest ago: clients choose the values, and one who sends a new one
@@ -214,9 +214,9 @@ impl Shard {
         }
         if others.len() >= max_variants.max(1) {
             others.sort_unstable();
-            let surplus = others.len() + 1 - max_variants.max(1);
-            displaced.surplus_variants = surplus as u64;
-            for (.., at) in others.into_iter().take(surplus) {
+            let excess = others.len() + 1 - max_variants.max(1);
+            displaced.dropped_variants = excess as u64;
+            for (.., at) in others.into_iter().take(excess) {
                 gone.extend(self.remove(at));
             }
         }
@@ -242,7 +242,7 @@ impl Shard {
         displaced
     }
 
-    /// Puts a response in the place of the one in slot `at`.
+    /// Replaces the response in slot `at`.
     fn replace(
         &mut self,
         at: u32,
@@ -251,9 +251,9 @@ impl Shard {
         id: u64,
         now: Millis,
     ) -> Option<Gone> {
-        let place = self.indexed_mut(at)?;
-        place.block = block;
-        let old = std::mem::replace(&mut place.response, response);
+        let indexed = self.indexed_mut(at)?;
+        indexed.block = block;
+        let old = std::mem::replace(&mut indexed.response, response);
         let slot = self.slot_mut(at);
         let gone = slot.gone(&old);
         slot.size_bytes = size_bytes;

@@ -1,8 +1,14 @@
 use super::*;
 use crate::testing::{NO_FIELDS, Random, T0, fields, key, response, storable};
-use crate::{CacheKey, Field, ResponseHead, StoredHead};
+use crate::{
+    CacheKey, Field, GroupLimits, Millis, NoStore, PurgeMode, PurgeTarget, ResponseHead,
+    StoredHead, StoredResponse,
+};
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 const BIG: Duration = Duration::from_secs(1_000_000);
 

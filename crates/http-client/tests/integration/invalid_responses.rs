@@ -37,7 +37,7 @@ const CUTS: [usize; 4] = [1, 2, 7, 1 << 20];
 
 #[tokio::test]
 async fn odd_but_harmless_responses_are_complete() {
-    // Name, method, response, status, body, reusable, words about a surplus.
+    // Name, method, response, status, body, reusable, words about excess data.
     type Case = (
         &'static str,
         &'static str,
@@ -258,18 +258,18 @@ async fn odd_but_harmless_responses_are_complete() {
             more,
         ),
     ];
-    for &(name, method, wire, status, body, is_reusable, surplus) in cases {
+    for &(name, method, wire, status, body, is_reusable, excess_data) in cases {
         for cut in CUTS {
             let (seen, error) = answer(method, wire.as_bytes(), cut).await;
             assert!(seen.is_complete, "{name} by {cut}: {error:?}");
             let seen_status = seen.head.as_ref().map(|head| head.status);
             assert_eq!(seen_status, Some(status), "{name} by {cut}");
             assert_eq!(seen.body, body.as_bytes(), "{name} by {cut}");
-            if surplus.is_empty() || cut > wire.len() {
+            if excess_data.is_empty() || cut > wire.len() {
                 assert_eq!(seen.is_reusable, is_reusable, "{name} by {cut}");
                 assert_eq!(
-                    seen.surplus.as_deref().unwrap_or(""),
-                    surplus,
+                    seen.excess_data.as_deref().unwrap_or(""),
+                    excess_data,
                     "{name} by {cut}"
                 );
             }
@@ -638,7 +638,7 @@ async fn a_head_larger_than_the_read_buffer_is_read_when_the_limit_allows() {
 }
 
 #[tokio::test]
-async fn an_upstream_that_speaks_first_is_not_believed() {
+async fn data_before_the_request_is_refused() {
     let (ours, mut theirs) = duplex(PIPE_BYTES);
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
     theirs.write_all(wire).await.expect("room");

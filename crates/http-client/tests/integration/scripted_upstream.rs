@@ -25,7 +25,7 @@ pub struct Seen {
     pub head: Option<ResponseHead>,
     pub body: Vec<u8>,
     pub trailers: Vec<(Bytes, Bytes)>,
-    pub surplus: Option<String>,
+    pub excess_data: Option<String>,
     pub is_reusable: bool,
     pub is_complete: bool,
 }
@@ -38,9 +38,12 @@ impl Seen {
             Event::Head(head) => assert!(self.head.replace(head).is_none(), "two heads"),
             Event::Data(data) => self.body.extend_from_slice(&data),
             Event::Trailers(trailers) => self.trailers = trailers,
-            Event::End { reusable, surplus } => {
+            Event::End {
+                reusable,
+                excess_data,
+            } => {
                 self.is_reusable = reusable;
-                self.surplus = surplus.map(|surplus| surplus.to_string());
+                self.excess_data = excess_data.map(|excess_data| excess_data.to_string());
                 self.is_complete = true;
                 return false;
             }

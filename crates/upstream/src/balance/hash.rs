@@ -34,7 +34,7 @@ fn key_of<'a>(ask: &Ask<'a>) -> Option<&'a [u8]> {
 /// The circle of consistent hashing.
 #[derive(Debug)]
 pub(super) struct Continuum {
-    /// Sorted by hash: the point and the place of its name in `names`.
+    /// Sorted by hash: the point and the index of its name in `names`.
     points: Vec<(u32, u32)>,
     /// Server names, each once: addresses of one host name share their points.
     names: Vec<String>,
@@ -52,7 +52,7 @@ impl Continuum {
         let mut names: Vec<String> = Vec::new();
         for server in servers {
             let known = names.iter().position(|name| *name == server.name);
-            let place = known.unwrap_or(names.len());
+            let index = known.unwrap_or(names.len());
             if known.is_none() {
                 names.push(server.name.clone());
             }
@@ -61,7 +61,7 @@ impl Continuum {
             points.extend(
                 points_of(&server.name)
                     .take(count)
-                    .map(|hash| (hash, place as u32)),
+                    .map(|hash| (hash, index as u32)),
             );
         }
         points.sort_by_key(|(hash, _)| *hash);
@@ -73,8 +73,8 @@ impl Continuum {
         let hash = crc32fast::hash(key_of(ask)?);
         let start = self.points.partition_point(|(point, _)| *point < hash);
         let circle = self.points.iter().cycle();
-        for (_, place) in circle.skip(start).take(MAX_DRAWS + 1) {
-            let name = self.names.get(*place as usize)?;
+        for (_, index) in circle.skip(start).take(MAX_DRAWS + 1) {
+            let name = self.names.get(*index as usize)?;
             let members = tier.members.iter().copied();
             let chosen = round_robin::pick_among(members, peers, ask.now, |server, peer| {
                 peer.name == *name && ask.accepts(server, peer)

@@ -143,8 +143,8 @@ async fn no_class_starves() {
                 }
             }
             if !held.is_empty() {
-                let place = below(held.len() as u64) as usize;
-                drop(held.swap_remove(place));
+                let index = below(held.len() as u64) as usize;
+                drop(held.swap_remove(index));
             }
             for _ in 0..4 {
                 tokio::task::yield_now().await;

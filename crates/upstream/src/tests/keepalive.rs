@@ -186,8 +186,8 @@ fn local_connections_stay_with_the_location_that_made_them() {
             local,
             ..Keepalive::new(4)
         }));
-        let places = [7, 8, 7, 8];
-        let numbers = places.map(|place| request_from(place, &group, b'a', 0));
+        let locations = [7, 8, 7, 8];
+        let numbers = locations.map(|location| request_from(location, &group, b'a', 0));
         assert_eq!(numbers, expected, "local: {local}");
     }
 }

@@ -117,7 +117,7 @@ fn a_server_that_leaves_finishes_its_requests_before_its_place_is_taken() {
     let servers = group.snapshot(0);
     assert_eq!(servers.len(), 2);
     assert!(servers.iter().all(|server| server.fails == 0));
-    assert_eq!(servers[0].server, 0, "the place of the one who left");
+    assert_eq!(servers[0].server, 0, "the index of the one who left");
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn consistent_hashing_bounds_its_table_whatever_weights_dns_names() {
     let heavy = servers(&[81, 82, 83, 84])
         .into_iter()
         .enumerate()
-        .map(|(place, server)| ServerSpec {
-            name: format!("{place}.test:80"),
+        .map(|(index, server)| ServerSpec {
+            name: format!("{index}.test:80"),
             weight: u32::MAX,
             ..server
         });
@@ -176,8 +176,8 @@ async fn a_waiter_goes_to_a_server_that_was_just_found() {
     let tried = TriedSet::new();
     let waiting = group.acquire(PickKey::default(), &tried, Class::Visitor, 0);
     let mut waiting = std::pin::pin!(waiting);
-    let begun = tokio::time::timeout(Duration::ZERO, &mut waiting).await;
-    assert!(begun.is_err(), "in line");
+    let polled = tokio::time::timeout(Duration::ZERO, &mut waiting).await;
+    assert!(polled.is_err(), "in line");
     group.set_resolved(0, servers(&[81]), 0);
     assert_eq!(port(waiting.await.unwrap().endpoint()), 81);
     drop(held);
@@ -209,7 +209,7 @@ fn health_checks_decide_who_is_asked() {
     tell(1, 82, 1, Health::Unhealthy);
     assert_eq!(standings(), [Standing::Ready, Standing::Unhealthy]);
     assert_eq!(group.healthy_endpoints(), [endpoint(81)]);
-    // A finding about somebody who is not in this place any more.
+    // A finding about somebody who is not at this index any more.
     tell(0, 99, 0, Health::Unhealthy);
     tell(7, 81, 0, Health::Unhealthy);
     assert_eq!(standings(), [Standing::Ready, Standing::Unhealthy]);
@@ -270,8 +270,8 @@ fn slow_start_gives_a_returning_server_more_and_more() {
                 leases.filter(|lease| lease.server() == 1).count()
             })
             .collect();
-        let places = given.iter().zip(&given[1..]);
-        assert!(places.clone().all(|(one, next)| one <= next), "{given:?}");
+        let pairs = given.iter().zip(&given[1..]);
+        assert!(pairs.clone().all(|(one, next)| one <= next), "{given:?}");
         assert!(given[0] <= 1, "{given:?}");
         assert!(
             (30..=36).contains(&given[5]),
@@ -356,16 +356,16 @@ async fn nobody_is_forgotten_while_servers_come_and_go() {
             }
             line = waiting;
             let shown = group.snapshot(0);
-            let place = format!("seed {seed}, step {step}: {shown:?}");
-            assert_eq!(group.queue_length(), line.len(), "{place}");
+            let step = format!("seed {seed}, step {step}: {shown:?}");
+            assert_eq!(group.queue_length(), line.len(), "{step}");
             if !line.is_empty() {
                 assert!(
                     shown.iter().all(|it| it.standing != Standing::Ready),
-                    "{place}"
+                    "{step}"
                 );
             }
             let in_flight: usize = shown.iter().map(|it| it.in_flight).sum();
-            assert!(in_flight <= held.len(), "{place}");
+            assert!(in_flight <= held.len(), "{step}");
         }
         line.clear();
         held.clear();

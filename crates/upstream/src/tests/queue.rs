@@ -33,9 +33,9 @@ async fn a_freed_slot_goes_to_the_first_in_line() {
     let mut holder = try_now(&group).unwrap();
     let line = [join(&group).await, join(&group).await, join(&group).await];
     assert_eq!(group.queue_length(), 3);
-    for (place, waiting) in line.into_iter().enumerate() {
+    for (index, waiting) in line.into_iter().enumerate() {
         holder.report(Outcome::Success, 0);
-        assert_eq!(group.queue_length(), 2 - place);
+        assert_eq!(group.queue_length(), 2 - index);
         assert!(
             try_now(&group).is_err(),
             "the slot is never free in between"

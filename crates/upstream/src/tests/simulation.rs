@@ -89,14 +89,14 @@ impl Simulation {
         let mut random = Random::seeded(seed + 1);
         let mut below = |bound: u64| random.draw() % bound;
         let servers: Vec<ServerSpec> = (0..1 + below(4))
-            .map(|place| ServerSpec {
+            .map(|index| ServerSpec {
                 weight: 1 + below(3) as u32,
                 max_conns: below(4) as usize,
                 max_fails: below(3) as u32,
                 fail_timeout: Duration::from_millis(50),
-                backup: place > 0 && below(4) == 0,
+                backup: index > 0 && below(4) == 0,
                 down: below(12) == 0,
-                ..ServerSpec::new(Endpoint::Tcp(([127, 0, 0, 1], 8081 + place as u16).into()))
+                ..ServerSpec::new(Endpoint::Tcp(([127, 0, 0, 1], 8081 + index as u16).into()))
             })
             .collect();
         let method = match below(6) {
@@ -160,12 +160,12 @@ impl Simulation {
         self.line.clear();
         self.held.clear();
         for server in self.group.snapshot(self.now) {
-            assert_eq!(server.in_flight, 0, "{}", self.place());
+            assert_eq!(server.in_flight, 0, "{}", self.describe());
         }
-        assert_eq!(self.group.queue_length(), 0, "{}", self.place());
+        assert_eq!(self.group.queue_length(), 0, "{}", self.describe());
     }
 
-    fn place(&self) -> String {
+    fn describe(&self) -> String {
         format!("seed {}, step {}", self.seed, self.step)
     }
 
@@ -207,17 +207,21 @@ impl Simulation {
                 assert!(
                     !self.someone_waits_for_any(class),
                     "jumped the line, {}",
-                    self.place()
+                    self.describe()
                 );
                 self.hold(lease);
             }
             Poll::Ready(Err(AcquireError::QueueFull)) => {
-                assert!(!class.is_background(), "{}", self.place());
-                assert!(self.in_line(class) >= self.queue_length, "{}", self.place());
+                assert!(!class.is_background(), "{}", self.describe());
+                assert!(
+                    self.in_line(class) >= self.queue_length,
+                    "{}",
+                    self.describe()
+                );
             }
             Poll::Ready(Err(AcquireError::LeftOut)) => {
-                assert!(class.is_background(), "{}", self.place());
-                assert_eq!(self.in_line(class), 16, "{}", self.place());
+                assert!(class.is_background(), "{}", self.describe());
+                assert_eq!(self.in_line(class), 16, "{}", self.describe());
             }
             Poll::Ready(Err(_)) => {}
         }
@@ -244,11 +248,11 @@ impl Simulation {
         if self.held.is_empty() {
             return;
         }
-        let place = self.below(self.held.len());
+        let index = self.below(self.held.len());
         let Held {
             mut lease,
             connection,
-        } = self.held.swap_remove(place);
+        } = self.held.swap_remove(index);
         if let Some(connection) = connection
             && self.below(3) != 0
         {
@@ -264,23 +268,23 @@ impl Simulation {
 
     /// A woken waiter runs.
     fn resume(&mut self) {
-        let Some(place) = self.line.iter().position(Waiting::is_woken) else {
+        let Some(index) = self.line.iter().position(Waiting::is_woken) else {
             return;
         };
-        let mut waiting = self.line.remove(place);
+        let mut waiting = self.line.remove(index);
         match waiting.poll() {
             Poll::Ready(Ok(lease)) => self.hold(lease),
-            other => panic!("woken for nothing: {other:?}, {}", self.place()),
+            other => panic!("woken for nothing: {other:?}, {}", self.describe()),
         }
     }
 
     /// A visitor comes to wait for a refresh in line.
     fn raise(&mut self) {
         let is_refresh = |waiting: &Waiting| waiting.class == Class::Refresh && !waiting.is_woken();
-        let Some(place) = self.line.iter().position(is_refresh) else {
+        let Some(index) = self.line.iter().position(is_refresh) else {
             return;
         };
-        let mut waiting = self.line.remove(place);
+        let mut waiting = self.line.remove(index);
         waiting.class = Class::StaleVisitor;
         let _ = waiting.raise.take().map(|raise| raise.send(()));
         // To be woken for this is no lease.
@@ -288,15 +292,15 @@ impl Simulation {
         match waiting.poll() {
             // It may have been its share that it waited for.
             Poll::Ready(Ok(lease)) => self.hold(lease),
-            Poll::Ready(Err(error)) => panic!("raised for nothing: {error:?}, {}", self.place()),
+            Poll::Ready(Err(error)) => panic!("raised for nothing: {error:?}, {}", self.describe()),
             Poll::Pending => self.line.push(waiting),
         }
     }
 
     fn cancel(&mut self) {
         if !self.line.is_empty() {
-            let place = self.below(self.line.len());
-            drop(self.line.remove(place));
+            let index = self.below(self.line.len());
+            drop(self.line.remove(index));
         }
     }
 
@@ -317,13 +321,13 @@ impl Simulation {
 
     fn close_far_end(&mut self) {
         if !self.far_ends.is_empty() {
-            let place = self.below(self.far_ends.len());
-            self.far_ends.swap_remove(place);
+            let index = self.below(self.far_ends.len());
+            self.far_ends.swap_remove(index);
         }
     }
 
     fn check(&mut self) {
-        let place = self.place();
+        let step = self.describe();
         // As of the latest time that the group was told.
         let servers = self.group.snapshot(0);
         let handed = self
@@ -332,33 +336,33 @@ impl Simulation {
             .filter(|waiting| waiting.is_woken())
             .count();
         let in_flight: usize = servers.iter().map(|server| server.in_flight).sum();
-        assert_eq!(in_flight, self.held.len() + handed, "slots, {place}");
+        assert_eq!(in_flight, self.held.len() + handed, "slots, {step}");
         assert_eq!(
             self.group.queue_length(),
             self.in_line(Class::Visitor),
-            "length of the line, {place}"
+            "length of the line, {step}"
         );
-        assert!(self.in_line(Class::Refresh) <= 16, "refreshes, {place}");
-        assert!(self.in_line(Class::Mirror) <= 16, "mirrors, {place}");
+        assert!(self.in_line(Class::Refresh) <= 16, "refreshes, {step}");
+        assert!(self.in_line(Class::Mirror) <= 16, "mirrors, {step}");
         for (server, grandfathered) in servers.iter().zip(&mut self.grandfathered) {
             *grandfathered = server.in_flight.min(*grandfathered);
             let Some(limit) = server.max_conns else {
                 continue;
             };
             let bound = limit.max(*grandfathered);
-            assert!(server.in_flight <= bound, "in flight, {place}");
-            assert!(server.in_flight + server.idle <= bound, "idle, {place}");
+            assert!(server.in_flight <= bound, "in flight, {step}");
+            assert!(server.in_flight + server.idle <= bound, "idle, {step}");
         }
-        self.check_line(&servers, &place);
+        self.check_line(&servers, &step);
     }
 
     /// First come, first served, and nobody waits beside a free slot.
-    fn check_line(&self, servers: &[crate::ServerSnapshot], place: &str) {
+    fn check_line(&self, servers: &[crate::ServerSnapshot], step: &str) {
         let mut someone_waits_for_any = [false; crate::class::LINES];
         for waiting in &self.line {
             let line = waiting.class.line();
             if waiting.is_woken() {
-                assert!(!someone_waits_for_any[line], "overtaken in line, {place}");
+                assert!(!someone_waits_for_any[line], "overtaken in line, {step}");
                 continue;
             }
             someone_waits_for_any[line] |= waiting.tried.is_empty();
@@ -372,7 +376,7 @@ impl Simulation {
                 let is_asked = !waiting.tried.contains(index) && (server.is_backup || !on_backups);
                 assert!(
                     !is_asked || server.standing != Standing::Ready,
-                    "a waiter stands beside a free slot, {place}"
+                    "a waiter stands beside a free slot, {step}"
                 );
             }
         }

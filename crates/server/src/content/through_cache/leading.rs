@@ -146,7 +146,7 @@ fn is_for_another_request(
         | NoStore::TooLarge
         | NoStore::NoRoom
         | NoStore::Truncated
-        | NoStore::Surplus
+        | NoStore::ExcessData
         | NoStore::Purged => false,
     };
     let shared = plan.rules.shared.as_ref();

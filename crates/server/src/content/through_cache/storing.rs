@@ -184,8 +184,8 @@ fn freshen(
     };
     if fetched.body.has_excess_data() {
         // Nothing that it says is kept, its fields as little as a body would be.
-        log_not_stored(spec, NoStore::Surplus);
-        leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
+        log_not_stored(spec, NoStore::ExcessData);
+        leader.not_shareable(NoStore::ExcessData, Duration::ZERO, now);
         return report.send(LeaderOutcome::Freshened(stale));
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
@@ -247,7 +247,7 @@ async fn fill(mut filling: Filling, mut fetched: Fetched, spec: &FetchSpec) {
             },
             Ok(None) => {
                 if fetched.body.has_excess_data() {
-                    filling.share_only(NoStore::Surplus);
+                    filling.share_only(NoStore::ExcessData);
                 }
                 if let Err(why) = filling.complete(Millis(clock::now())) {
                     log_not_stored(spec, why);

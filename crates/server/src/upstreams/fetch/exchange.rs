@@ -82,8 +82,8 @@ pub enum Event {
 
 /// How an upstream sent more than its response, in its protocol's own terms.
 pub enum ExcessData {
-    FastCgi(fastcgi::Surplus),
-    Http(http_client::Surplus),
+    FastCgi(fastcgi::ExcessData),
+    Http(http_client::ExcessData),
 }
 
 pub struct Head {
@@ -217,7 +217,7 @@ fn from_fastcgi(event: fastcgi::Event) -> Event {
         }),
         fastcgi::Event::Data(bytes) => Event::Data(bytes),
         fastcgi::Event::Stderr(text) => Event::Stderr(text),
-        fastcgi::Event::End { surplus, .. } => Event::End(surplus.map(ExcessData::FastCgi)),
+        fastcgi::Event::End { excess_data, .. } => Event::End(excess_data.map(ExcessData::FastCgi)),
     }
 }
 
@@ -260,7 +260,9 @@ fn from_http(event: http_client::Event) -> Event {
         http_client::Event::Head(head) => Event::Head(head.into()),
         http_client::Event::Data(bytes) => Event::Data(bytes),
         http_client::Event::Trailers(trailers) => Event::Trailers(trailers),
-        http_client::Event::End { surplus, .. } => Event::End(surplus.map(ExcessData::Http)),
+        http_client::Event::End { excess_data, .. } => {
+            Event::End(excess_data.map(ExcessData::Http))
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! One fetch under way and the table of all of them. The states are drawn in `LIFECYCLE.md`.
+//! One fetch under way and the table of all of them. The states are drawn in `collapse/LIFECYCLE.md`.
 //!
 //! A flight is shared by its leader, its followers and its readers. Everything that changes sits
 //! behind one short lock that is never held while waiting; each change wakes all who wait, and each
@@ -9,8 +9,8 @@
 
 use crate::fields::RequestFields;
 use crate::key::{CacheKey, KeyRef};
+use crate::no_store::NoStore;
 use crate::purge::Stamp;
-use crate::storability::NoStore;
 use crate::stored::{StoredHead, StoredResponse};
 use crate::time::Millis;
 use crate::vary::{VaryKey, VarySpec};
@@ -29,18 +29,18 @@ const WINDOW_BYTES: u64 = 1 << 20;
 /// Bound on fetches in the table; beyond it requests go alone. Far above what any upstream takes.
 const MAX_FLIGHTS: u64 = 65_536;
 
-pub(super) struct Flight {
-    pub(super) key: CacheKey,
+pub(crate) struct Flight {
+    pub(crate) key: CacheKey,
     /// The purge clock when the fetch began.
-    pub(super) stamp: Stamp,
+    pub(crate) stamp: Stamp,
     /// The variant it is expected to fetch, where the key is known to vary.
-    pub(super) expected: Option<VaryKey>,
+    pub(crate) expected: Option<VaryKey>,
     state: Mutex<State>,
     /// There is something new for followers and readers.
-    pub(super) changed: Notify,
+    pub(crate) changed: Notify,
     /// A reader of a passing response has caught up or left.
     space: Notify,
-    /// A follower has begun to wait.
+    /// A follower waits, or did.
     is_awaited: AtomicBool,
     /// Tells the one who leads so.
     awaited: Notify,
@@ -67,7 +67,7 @@ enum Phase {
 /// What a fetch that ended without a word is answered with (RFC 9110 §15.6.3).
 const BAD_GATEWAY: u16 = 502;
 
-pub(super) struct State {
+pub(crate) struct State {
     phase: Phase,
     head: Option<Arc<StoredHead>>,
     chunks: VecDeque<Bytes>,
@@ -82,20 +82,20 @@ pub(super) struct State {
     /// Has outgrown what may be stored.
     is_passing: bool,
     /// None: has left.
-    readers: Vec<Option<Place>>,
+    readers: Vec<Option<ReaderPosition>>,
     /// None: waits in line for the upstream, which is no fault of the upstream's.
     last_progress: Option<Millis>,
 }
 
 /// How far a reader has come.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct ReaderPosition {
     chunk: usize,
     offset: u64,
 }
 
 /// What a flight says to one who would follow.
-pub(super) enum Accepts {
+pub(crate) enum Accepts {
     Yes,
     /// It would, but has made no progress for too long.
     TooOld,
@@ -104,7 +104,7 @@ pub(super) enum Accepts {
 }
 
 /// What a follower sees.
-pub(super) enum Seen {
+pub(crate) enum Seen {
     Nothing,
     Streaming(Arc<StoredHead>, usize),
     Complete(Arc<StoredResponse>),
@@ -115,7 +115,7 @@ pub(super) enum Seen {
 }
 
 /// What a reader gets.
-pub(super) enum Next {
+pub(crate) enum Next {
     Chunk(Bytes),
     Wait,
     End,
@@ -123,7 +123,7 @@ pub(super) enum Next {
 }
 
 /// What pushed bytes did. `release`: bytes to give back to the budget.
-pub(super) enum Growth {
+pub(crate) enum Growth {
     Kept,
     Outgrew { why: NoStore, release: u64 },
     Passing { release: u64 },
@@ -131,7 +131,7 @@ pub(super) enum Growth {
 }
 
 impl Flight {
-    pub(super) fn new(
+    pub(crate) fn new(
         key: CacheKey,
         stamp: Stamp,
         expected: Option<VaryKey>,
@@ -161,7 +161,7 @@ impl Flight {
     }
 
     /// Whether a request with these fields may follow.
-    pub(super) fn accepts(
+    pub(crate) fn accepts(
         &self,
         request: &dyn RequestFields,
         now: Millis,
@@ -185,36 +185,36 @@ impl Flight {
     }
 
     /// The fetch stands in line for the upstream (none), or was sent to it at this time.
-    pub(super) fn note_progress(&self, at: Option<Millis>) {
+    pub(crate) fn note_progress(&self, at: Option<Millis>) {
         self.state.lock().last_progress = at;
     }
 
     /// When something last happened at the upstream; none while the fetch waits in line for it.
-    pub(super) fn last_progress(&self) -> Option<Millis> {
+    pub(crate) fn last_progress(&self) -> Option<Millis> {
         self.state.lock().last_progress
     }
 
     /// A follower waits from now on.
-    pub(super) fn note_follower(&self) {
+    pub(crate) fn note_follower(&self) {
         if !self.is_awaited.swap(true, Relaxed) {
             // Kept for a leader that does not listen yet.
             self.awaited.notify_one();
         }
     }
 
-    pub(super) fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Relaxed)
     }
 
     /// Returns once a follower waits. For the leader alone.
-    pub(super) async fn awaited(&self) {
+    pub(crate) async fn awaited(&self) {
         if !self.is_awaited() {
             self.awaited.notified().await;
         }
     }
 
     /// Makes the head known.
-    pub(super) fn publish(&self, head: Arc<StoredHead>, now: Millis) {
+    pub(crate) fn publish(&self, head: Arc<StoredHead>, now: Millis) {
         let mut state = self.state.lock();
         state.phase = Phase::Streaming;
         state.head = Some(head);
@@ -224,14 +224,14 @@ impl Flight {
     }
 
     /// Adds bytes. `reserved`: they could be taken from the budget.
-    pub(super) fn push(&self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
+    pub(crate) fn push(&self, bytes: Bytes, reserved: bool, max_bytes: u64, now: Millis) -> Growth {
         let growth = self.state.lock().push(bytes, reserved, max_bytes, now);
         self.changed.notify_waiters();
         growth
     }
 
     /// Waits until a passing response may grow.
-    pub(super) async fn room(&self) {
+    pub(crate) async fn room(&self) {
         loop {
             let mut space = std::pin::pin!(self.space.notified());
             space.as_mut().enable();
@@ -243,18 +243,18 @@ impl Flight {
     }
 
     /// What has been received: the length of all of it, and the chunks.
-    pub(super) fn received(&self) -> (u64, Vec<Bytes>) {
+    pub(crate) fn received(&self) -> (u64, Vec<Bytes>) {
         let state = self.state.lock();
         (state.received_bytes, state.chunks.iter().cloned().collect())
     }
 
     /// The bytes that were taken from the budget, to be given back now.
-    pub(super) fn give_back(&self) -> u64 {
+    pub(crate) fn give_back(&self) -> u64 {
         std::mem::take(&mut self.state.lock().reserved_bytes)
     }
 
     /// Ends the flight and wakes everybody. Gives the bytes to release.
-    pub(super) fn end(&self, ending: impl FnOnce(&mut State)) -> u64 {
+    pub(crate) fn end(&self, ending: impl FnOnce(&mut State)) -> u64 {
         let mut state = self.state.lock();
         ending(&mut state);
         let release = std::mem::take(&mut state.reserved_bytes);
@@ -264,8 +264,8 @@ impl Flight {
         release
     }
 
-    /// What there is for a follower; a stream comes with a place for its reader.
-    pub(super) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Seen {
+    /// What there is for a follower; a stream comes with the number of its reader.
+    pub(crate) fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Seen {
         let mut state = self.state.lock();
         let mismatch = |head: &StoredHead| {
             head.vary
@@ -294,20 +294,20 @@ impl Flight {
 
     /// Readers for whom others wait who have everything get no more: those who are further
     /// behind than a passing response is kept.
-    pub(super) fn break_off_slowest(&self) {
+    pub(crate) fn break_off_slowest(&self) {
         self.state.lock().break_off_slowest();
         self.changed.notify_waiters();
         self.space.notify_waiters();
     }
 
-    pub(super) fn add_reader(&self) -> usize {
+    pub(crate) fn add_reader(&self) -> usize {
         self.state.lock().add_reader()
     }
 
-    pub(super) fn remove_reader(&self, reader: usize) {
+    pub(crate) fn remove_reader(&self, reader: usize) {
         let mut state = self.state.lock();
-        if let Some(place) = state.readers.get_mut(reader) {
-            *place = None;
+        if let Some(position) = state.readers.get_mut(reader) {
+            *position = None;
         }
         if state.is_passing {
             state.trim();
@@ -317,7 +317,7 @@ impl Flight {
     }
 
     /// The next bytes for a reader.
-    pub(super) fn next(&self, reader: usize) -> Next {
+    pub(crate) fn next(&self, reader: usize) -> Next {
         let mut state = self.state.lock();
         let next = state.next(reader);
         let gave_room = state.is_passing && matches!(next, Next::Chunk(_));
@@ -328,7 +328,7 @@ impl Flight {
         next
     }
 
-    pub(super) fn stored(&self) -> Option<Arc<StoredResponse>> {
+    pub(crate) fn stored(&self) -> Option<Arc<StoredResponse>> {
         match &self.state.lock().phase {
             Phase::Stored(response) => Some(Arc::clone(response)),
             _ => None,
@@ -345,34 +345,34 @@ impl State {
     }
 
     /// Complete and stored: readers go on from the stored body, the received bytes are free.
-    pub(super) fn complete(&mut self, response: Arc<StoredResponse>) {
+    pub(crate) fn complete(&mut self, response: Arc<StoredResponse>) {
         self.phase = Phase::Stored(response);
         self.chunks = VecDeque::new();
         self.window_bytes = 0;
     }
 
     /// Complete, but not stored.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.phase = Phase::Finished;
     }
 
     /// May not be shared.
-    pub(super) fn refuse(&mut self, why: NoStore) {
+    pub(crate) fn refuse(&mut self, why: NoStore) {
         self.phase = Phase::Refused(why);
     }
 
     /// Broke off.
-    pub(super) fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.fail_as(BAD_GATEWAY);
     }
 
     /// Broke off; `status` answers for it.
-    pub(super) fn fail_as(&mut self, status: u16) {
+    pub(crate) fn fail_as(&mut self, status: u16) {
         self.phase = Phase::Failed(status);
     }
 
     /// Nobody waited for it, and it was not sent.
-    pub(super) fn leave_out(&mut self) {
+    pub(crate) fn leave_out(&mut self) {
         self.phase = Phase::LeftOut;
     }
 
@@ -414,7 +414,7 @@ impl State {
 
     fn break_off_slowest(&mut self) {
         let end = self.first_chunk + self.chunks.len();
-        let has_all = |place: &Place| place.chunk == end;
+        let has_all = |position: &ReaderPosition| position.chunk == end;
         if !self.is_passing || !self.readers.iter().flatten().any(has_all) {
             return;
         }
@@ -425,28 +425,28 @@ impl State {
         });
         let oldest_kept = end - newest.count();
         for reader in &mut self.readers {
-            reader.take_if(|place| place.chunk < oldest_kept);
+            reader.take_if(|position| position.chunk < oldest_kept);
         }
         self.trim();
     }
 
     fn add_reader(&mut self) -> usize {
-        self.readers.push(Some(Place::default()));
+        self.readers.push(Some(ReaderPosition::default()));
         self.readers.len() - 1
     }
 
     fn next(&mut self, reader: usize) -> Next {
-        let Some(Some(place)) = self.readers.get_mut(reader) else {
+        let Some(Some(position)) = self.readers.get_mut(reader) else {
             return Next::Broken;
         };
         if let Phase::Stored(response) = &self.phase {
-            let Some(chunk) = response.body.slice(place.offset..u64::MAX).next() else {
+            let Some(chunk) = response.body.slice(position.offset..u64::MAX).next() else {
                 return Next::End;
             };
-            place.offset += chunk.len() as u64;
+            position.offset += chunk.len() as u64;
             return Next::Chunk(chunk);
         }
-        let Some(at) = place.chunk.checked_sub(self.first_chunk) else {
+        let Some(at) = position.chunk.checked_sub(self.first_chunk) else {
             return Next::Broken;
         };
         let Some(chunk) = self.chunks.get(at).cloned() else {
@@ -456,8 +456,8 @@ impl State {
                 Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => Next::Broken,
             };
         };
-        place.chunk += 1;
-        place.offset += chunk.len() as u64;
+        position.chunk += 1;
+        position.offset += chunk.len() as u64;
         if self.is_passing && at == 0 {
             self.trim();
         }
@@ -471,7 +471,7 @@ impl State {
             .readers
             .iter()
             .flatten()
-            .map(|place| place.chunk)
+            .map(|position| position.chunk)
             .min()
             .unwrap_or(end);
         while self.first_chunk < slowest {
@@ -491,7 +491,7 @@ pub(crate) struct Flights {
 }
 
 /// One shard, locked.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     flights: MutexGuard<'a, HashTable<Arc<Flight>>>,
     count: &'a AtomicU64,
 }
@@ -509,7 +509,7 @@ impl Flights {
         self.count.load(Relaxed)
     }
 
-    pub(super) fn shard(&self, key: &KeyRef<'_>) -> Table<'_> {
+    pub(crate) fn shard(&self, key: &KeyRef<'_>) -> Table<'_> {
         let at = (key.hash() >> 32) as usize & (self.shards.len() - 1);
         Table {
             flights: self.shards[at].lock(),
@@ -518,21 +518,21 @@ impl Flights {
     }
 
     /// Takes a flight out, if it is still there.
-    pub(super) fn remove(&self, flight: &Arc<Flight>) {
+    pub(crate) fn remove(&self, flight: &Arc<Flight>) {
         self.shard(&flight.key.as_ref()).remove(flight);
     }
 }
 
 impl Table<'_> {
     /// The flights of a key.
-    pub(super) fn of<'a>(&'a self, key: &'a KeyRef<'a>) -> impl Iterator<Item = &'a Arc<Flight>> {
+    pub(crate) fn of<'a>(&'a self, key: &'a KeyRef<'a>) -> impl Iterator<Item = &'a Arc<Flight>> {
         self.flights
             .iter_hash(key.hash())
             .filter(|flight| flight.key.bytes() == key.bytes())
     }
 
     /// Adds a flight. False: there are too many.
-    pub(super) fn add(&mut self, flight: &Arc<Flight>) -> bool {
+    pub(crate) fn add(&mut self, flight: &Arc<Flight>) -> bool {
         if self.count.fetch_add(1, Relaxed) >= MAX_FLIGHTS {
             self.count.fetch_sub(1, Relaxed);
             return false;
@@ -543,7 +543,7 @@ impl Table<'_> {
         true
     }
 
-    pub(super) fn remove(&mut self, flight: &Arc<Flight>) {
+    pub(crate) fn remove(&mut self, flight: &Arc<Flight>) {
         let found = self.flights.find_entry(flight.key.hash(), |candidate| {
             Arc::ptr_eq(candidate, flight)
         });
@@ -553,3 +553,16 @@ impl Table<'_> {
         }
     }
 }
+
+/// Shows those who hold a flight by its key.
+macro_rules! debug_by_key {
+    ($($type:ty => $flight:ident $(. $more:ident)?),*) => {$(
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let key = &self.$flight$(.$more)?.key;
+                f.debug_struct(stringify!($type)).field("key", key).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+pub(crate) use debug_by_key;

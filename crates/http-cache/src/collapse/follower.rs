@@ -1,0 +1,143 @@
+//! Those who wait for a fetch, and those who read a response while it arrives.
+
+use crate::fields::RequestFields;
+use crate::flight::{Flight, Next, Seen, debug_by_key};
+use crate::no_store::NoStore;
+use crate::stored::{StoredHead, StoredResponse};
+use crate::time::Millis;
+use crate::vary::VaryKey;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// A request that waits for a leader.
+pub struct Follower {
+    flight: Arc<Flight>,
+}
+
+/// What a follower waited for.
+#[derive(Debug)]
+pub enum Followed {
+    /// The head is there, the body arrives.
+    Streaming(Reader),
+    /// All of it is there.
+    Complete(Arc<StoredResponse>),
+    /// The response cannot be shared: [`Zone::detached`].
+    NotShareable(NoStore),
+    /// The response is for other request fields: join again.
+    VaryMismatch,
+    /// The leader failed: serve stale, or answer with this status as it does.
+    Failed(u16),
+    /// The leader's fetch was left out, as nobody waited for it then: join again.
+    LeftOut,
+}
+
+/// Reads an arriving response from its beginning, at its own pace.
+pub struct Reader {
+    flight: Arc<Flight>,
+    head: Arc<StoredHead>,
+    /// This reader's number in the flight's list of readers.
+    number: usize,
+}
+
+/// The response ended before it was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truncated;
+
+impl Follower {
+    pub(super) fn of(flight: &Arc<Flight>) -> Follower {
+        Follower {
+            flight: Arc::clone(flight),
+        }
+    }
+
+    /// When something last happened at the upstream; none while the leader waits in line for it.
+    #[must_use]
+    pub fn last_progress(&self) -> Option<Millis> {
+        self.flight.last_progress()
+    }
+
+    /// Waits until the leader has something. Bound it with a timer; dropping it leaves the group.
+    pub async fn wait<F: RequestFields + ?Sized>(&mut self, fields: &F) -> Followed {
+        self.flight.note_follower();
+        loop {
+            let mut changed = std::pin::pin!(self.flight.changed.notified());
+            // Registered before looking, so that a change in between is not missed.
+            changed.as_mut().enable();
+            if let Some(followed) = self.look(&|vary| vary.matches(fields)) {
+                return followed;
+            }
+            changed.await;
+        }
+    }
+
+    fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Option<Followed> {
+        Some(match self.flight.look(matches) {
+            Seen::Nothing => return None,
+            Seen::Streaming(head, number) => Followed::Streaming(Reader {
+                flight: Arc::clone(&self.flight),
+                head,
+                number,
+            }),
+            Seen::Complete(response) => Followed::Complete(response),
+            Seen::NotShareable(why) => Followed::NotShareable(why),
+            Seen::VaryMismatch => Followed::VaryMismatch,
+            Seen::Failed(status) => Followed::Failed(status),
+            Seen::LeftOut => Followed::LeftOut,
+        })
+    }
+}
+
+impl Reader {
+    pub(super) fn from_beginning(flight: &Arc<Flight>, head: &Arc<StoredHead>) -> Reader {
+        Reader {
+            number: flight.add_reader(),
+            flight: Arc::clone(flight),
+            head: Arc::clone(head),
+        }
+    }
+
+    /// The head.
+    #[must_use]
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.head
+    }
+
+    /// The next bytes of the body; none when all of it was read. May be dropped while waiting.
+    ///
+    /// # Errors
+    /// The response broke off: close the connection, so that the client notices too.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, Truncated> {
+        loop {
+            let mut changed = std::pin::pin!(self.flight.changed.notified());
+            changed.as_mut().enable();
+            match self.flight.next(self.number) {
+                Next::Chunk(bytes) => return Ok(Some(bytes)),
+                Next::End => return Ok(None),
+                Next::Broken => return Err(Truncated),
+                Next::Wait => changed.await,
+            }
+        }
+    }
+
+    /// The next bytes if they are there already.
+    pub fn try_next_chunk(&mut self) -> Option<Bytes> {
+        match self.flight.next(self.number) {
+            Next::Chunk(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The stored response, once it is complete and stored.
+    #[must_use]
+    pub fn stored(&self) -> Option<Arc<StoredResponse>> {
+        self.flight.stored()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.flight.remove_reader(self.number);
+    }
+}
+
+debug_by_key!(Follower => flight, Reader => flight);

@@ -1,0 +1,338 @@
+//! The one who fetches: from the duty to do it, through a response that arrives, to its end.
+//!
+//! A flight is ended exactly once, by a method that consumes its leader or by the leader being
+//! dropped, and every ending wakes everybody.
+
+use super::follower::Reader;
+use crate::body::Body;
+use crate::fields::Field;
+use crate::flight::{Flight, Growth, State, debug_by_key};
+use crate::no_store::NoStore;
+use crate::purge::Stamp;
+use crate::storability::Storable;
+use crate::store::Zone;
+use crate::stored::{ResponseHead, StoredHead, StoredResponse};
+use crate::time::Millis;
+use crate::vary::VarySpec;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long it is remembered that a response outgrew what may be stored.
+const TOO_LARGE_MEMORY: Duration = Duration::from_secs(10);
+
+/// The duty to fetch. Dropped without an ending, it releases all followers as failed.
+pub struct Leader {
+    duty: Duty,
+    stale: Option<Arc<StoredResponse>>,
+    group: Option<u64>,
+}
+
+/// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
+/// counts neither as the leader's slowness ([`JoinRequest::lock_age`]) nor against the time that
+/// its followers wait ([`Follower::last_progress`]): another fetch would stand in the same line, further
+/// back.
+#[derive(Clone)]
+pub struct Progress {
+    flight: Arc<Flight>,
+}
+
+/// A response that is arriving. Dropped without an ending, its readers see it truncated.
+pub struct Filling {
+    duty: Duty,
+    head: Arc<StoredHead>,
+    share_only: Option<NoStore>,
+    group: Option<u64>,
+}
+
+/// What became of pushed bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// Kept; go on.
+    Kept,
+    /// The response has outgrown what may be stored: call [`Filling::room`] before the next push.
+    TooLarge,
+    /// It will not be stored and nobody reads it any more: stop fetching.
+    Unwanted,
+}
+
+/// The duty to end a flight, exactly once.
+struct Duty {
+    zone: Arc<Zone>,
+    flight: Arc<Flight>,
+    ended: bool,
+}
+
+impl Duty {
+    /// Takes the flight from the table, then says how it ended, and wakes everybody.
+    fn end(&mut self, ending: impl FnOnce(&mut State)) {
+        self.ended = true;
+        self.zone.flights.remove(&self.flight);
+        let bytes = self.flight.end(ending);
+        self.zone.release(bytes);
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(State::fail);
+        }
+    }
+}
+
+impl Leader {
+    pub(super) fn new(
+        zone: Arc<Zone>,
+        flight: Arc<Flight>,
+        stale: Option<Arc<StoredResponse>>,
+        group: Option<u64>,
+    ) -> Leader {
+        Leader {
+            duty: Duty {
+                zone,
+                flight,
+                ended: false,
+            },
+            stale,
+            group,
+        }
+    }
+
+    /// The purge clock when this fetch began.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        self.duty.flight.stamp
+    }
+
+    /// The stale stored response, whose validators the fetch may use.
+    #[must_use]
+    pub fn stale(&self) -> Option<&Arc<StoredResponse>> {
+        self.stale.as_ref()
+    }
+
+    /// What responses for the key vary on, where that is known.
+    #[must_use]
+    pub fn varies_on(&self) -> Option<Arc<VarySpec>> {
+        let expected = self.duty.flight.expected.as_ref()?;
+        Some(Arc::clone(expected.spec()))
+    }
+
+    /// Where the fetch says how it gets on.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress {
+            flight: Arc::clone(&self.duty.flight),
+        }
+    }
+
+    /// The response may be shared: followers get its head now and its bytes as they come.
+    #[must_use]
+    pub fn publish_head(
+        self,
+        head: &ResponseHead<'_>,
+        storable: &Storable,
+        now: Millis,
+    ) -> Filling {
+        let head = Arc::new(StoredHead::new(head, storable, now));
+        self.duty.flight.publish(Arc::clone(&head), now);
+        let Leader { duty, group, .. } = self;
+        Filling {
+            duty,
+            head,
+            share_only: storable.share_only,
+            group,
+        }
+    }
+
+    /// The upstream answered 304 to the validators of [`Leader::stale`]: freshens it. Decide with
+    /// the stored status and the fields of [`StoredResponse::fields_after`].
+    ///
+    /// # Errors
+    /// Nothing to freshen, purged meanwhile, or no room. Followers are released as failed.
+    pub fn freshen(
+        mut self,
+        fields: &[Field],
+        storable: &Storable,
+        now: Millis,
+    ) -> Result<Arc<StoredResponse>, NoStore> {
+        let Some(stale) = self.stale.take() else {
+            return Err(NoStore::Status);
+        };
+        let head = stale.head.freshened(fields, storable, now);
+        let mut response = StoredResponse::new(head, stale.body.clone(), self.duty.flight.stamp);
+        response.group = stale.group;
+        response.encoded_forms = Arc::clone(&stale.encoded_forms);
+        // The two share the body, but both are counted until the old one has left.
+        drop(stale);
+        let stored = self
+            .duty
+            .zone
+            .insert(&self.duty.flight.key.as_ref(), response, now)?;
+        let told = Arc::clone(&stored);
+        self.duty.end(|state| state.complete(told));
+        Ok(stored)
+    }
+
+    /// The response may not be shared: releases all followers together and remembers it
+    /// (for no time: leaves what is remembered as it is).
+    pub fn not_shareable(mut self, why: NoStore, remember_for: Duration, now: Millis) {
+        let key = self.duty.flight.key.as_ref();
+        // Remembered before the flight leaves the table: whoever joins next sees one or the other.
+        if !remember_for.is_zero() {
+            self.duty
+                .zone
+                .remember_not_shareable(&key, why, now.plus(remember_for));
+        }
+        self.duty.end(|state| state.refuse(why));
+    }
+
+    /// The fetch failed: releases all followers together.
+    pub fn failed(mut self) {
+        self.duty.end(State::fail);
+    }
+
+    /// The fetch failed in a way that `status` tells: followers are answered likewise.
+    pub fn failed_as(mut self, status: u16) {
+        self.duty.end(|state| state.fail_as(status));
+    }
+
+    /// The fetch was not sent, as nobody waited for it: whoever has come meanwhile joins again.
+    pub fn left_out(mut self) {
+        self.duty.end(State::leave_out);
+    }
+}
+
+impl Progress {
+    /// The fetch waits for its turn with the upstream.
+    pub fn in_line(&self) {
+        self.flight.note_progress(None);
+    }
+
+    /// Does a follower wait for the fetch, or did one?
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.flight.is_awaited()
+    }
+
+    /// Returns once a follower waits for the fetch. One caller at a time is told.
+    pub async fn awaited(&self) {
+        self.flight.awaited().await;
+    }
+
+    /// The fetch goes to the upstream.
+    pub fn under_way(&self, now: Millis) {
+        self.flight.note_progress(Some(now));
+    }
+}
+
+impl Filling {
+    /// A reader from the beginning: the leader's own client reads like everybody else. Make it
+    /// before the first push.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader::from_beginning(&self.duty.flight, &self.head)
+    }
+
+    /// The head as published.
+    #[must_use]
+    pub fn head(&self) -> &Arc<StoredHead> {
+        &self.head
+    }
+
+    /// Shares the next bytes of the body. They count against the zone's budget while they wait.
+    pub fn push(&mut self, bytes: Bytes, now: Millis) -> Pushed {
+        if bytes.is_empty() {
+            return Pushed::Kept;
+        }
+        let zone = &self.duty.zone;
+        let counted = bytes.len() as u64;
+        let max = zone.config().max_response_bytes;
+        let reserved = zone.reserve(counted);
+        let grown = self.duty.flight.push(bytes, reserved, max, now);
+        match grown {
+            Growth::Kept => Pushed::Kept,
+            Growth::Outgrew { why, release } => {
+                zone.release(release);
+                zone.flights.remove(&self.duty.flight);
+                let key = self.duty.flight.key.as_ref();
+                zone.remember_not_shareable(&key, why, now.plus(TOO_LARGE_MEMORY));
+                self.share_only = Some(why);
+                Pushed::TooLarge
+            }
+            Growth::Passing { release } => {
+                zone.release(release);
+                Pushed::TooLarge
+            }
+            Growth::Unwanted { release } => {
+                zone.release(release);
+                Pushed::Unwanted
+            }
+        }
+    }
+
+    /// Waits until a response too large to store may grow again: its readers have caught up.
+    /// Returns at once for others.
+    pub async fn room(&self) {
+        self.duty.flight.room().await;
+    }
+
+    /// Whoever has waited for [`Filling::room`] waits no longer: those readers of a response too
+    /// large to store who keep others waiting see it broken off.
+    pub fn break_off_slowest(&self) {
+        self.duty.flight.break_off_slowest();
+    }
+
+    /// Whoever reads gets the response to its end, but it will not be stored.
+    pub fn share_only(&mut self, why: NoStore) {
+        self.share_only = Some(why);
+    }
+
+    /// The body is complete: stores it. Readers are served to the end in any case, except when the
+    /// body is not as long as declared.
+    ///
+    /// # Errors
+    /// Why it was not stored: too large, no room, purged, minimum uses, what
+    /// [`Filling::share_only`] was told; truncated when the length is not the declared one.
+    pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, NoStore> {
+        let (len, chunks) = self.duty.flight.received();
+        if self
+            .head
+            .declared_length
+            .is_some_and(|declared| declared != len)
+        {
+            self.duty.end(State::fail);
+            return Err(NoStore::Truncated);
+        }
+        let stored = match self.share_only {
+            Some(why) => Err(why),
+            None => self.store(&chunks, now),
+        };
+        match &stored {
+            Ok(response) => {
+                let told = Arc::clone(response);
+                self.duty.end(|state| state.complete(told));
+            }
+            Err(_) => self.duty.end(State::finish),
+        }
+        stored
+    }
+
+    fn store(&self, chunks: &[Bytes], now: Millis) -> Result<Arc<StoredResponse>, NoStore> {
+        let Duty { zone, flight, .. } = &self.duty;
+        // The packed copy is counted by the store from now on, the received bytes no more.
+        zone.release(flight.give_back());
+        let head = StoredHead::clone(&self.head);
+        let body = Body::pack(chunks);
+        let mut response = StoredResponse::new(head, body, flight.stamp);
+        response.group = self.group;
+        zone.insert(&flight.key.as_ref(), response, now)
+    }
+
+    /// The body broke off: readers see it truncated, nothing is stored.
+    pub fn fail(mut self) {
+        self.duty.end(State::fail);
+    }
+}
+
+debug_by_key!(Leader => duty.flight, Filling => duty.flight);

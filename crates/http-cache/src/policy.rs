@@ -1,0 +1,120 @@
+//! What the operator wants stored, and how response fields are read for it. Plain data, made once
+//! per location; the decision itself is in `storability.rs` and `freshness.rs`.
+
+use crate::vary::VaryRules;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Methods whose responses may be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Methods {
+    /// `GET` and `HEAD`.
+    pub get_head: bool,
+    /// `POST`; the key should then hold the request's body, or no bodies matter.
+    pub post: bool,
+}
+
+impl Methods {
+    /// Whether `method` is among them. No other method is ever stored.
+    #[must_use]
+    pub fn contains(self, method: &[u8]) -> bool {
+        match method {
+            b"GET" | b"HEAD" => self.get_head,
+            b"POST" => self.post,
+            _ => false,
+        }
+    }
+}
+
+/// What the operator wants stored. Plain data; made once per location.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Methods whose responses may be stored. Default: GET and HEAD.
+    pub methods: Methods,
+    /// Response fields that are not to be obeyed (as `fastcgi_ignore_headers`).
+    pub ignore: IgnoreFields,
+    /// Lifetimes by status, for responses whose fields say nothing.
+    pub valid: Vec<ValidRule>,
+    /// The longest that a response is fresh here, whatever gives its lifetime. Default: no bound.
+    pub max_fresh: Option<Duration>,
+    /// How long answers that say that there is no such page (404, 410) are fresh, whatever their
+    /// fields and `max_fresh` say. For requests of which nobody's identity is a part. Default: as
+    /// other answers.
+    pub not_found: Option<Duration>,
+    /// Store answers to requests with `Authorization` although the response does not allow it.
+    pub store_authorized: bool,
+    /// Store a 206 as if it were whole: the key says which part it is. Default: no.
+    pub stores_partial: bool,
+    /// Obey `CDN-Cache-Control` (RFC 9213). Default: yes.
+    pub targeted: bool,
+    /// Share of the time since `Last-Modified` to use as lifetime, in percent, and its bound
+    /// (RFC 9111 §4.2.2). Default: none.
+    pub heuristic: Option<(u32, Duration)>,
+    /// Requests for a key before it is stored. Default: 1.
+    pub min_uses: u32,
+    /// The largest body to store, in bytes. The zone has its own bound beside this one.
+    pub max_response_bytes: u64,
+    /// `stale-while-revalidate` for responses that do not say.
+    pub stale_while_revalidate: Duration,
+    /// `stale-if-error` for responses that do not say.
+    pub stale_if_error: Duration,
+    /// How `Vary` is read.
+    pub vary: Arc<VaryRules>,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            methods: Methods {
+                get_head: true,
+                post: false,
+            },
+            ignore: IgnoreFields::default(),
+            valid: Vec::new(),
+            max_fresh: None,
+            not_found: None,
+            store_authorized: false,
+            stores_partial: false,
+            targeted: true,
+            heuristic: None,
+            min_uses: 1,
+            max_response_bytes: u64::MAX,
+            stale_while_revalidate: Duration::ZERO,
+            stale_if_error: Duration::ZERO,
+            vary: Arc::default(),
+        }
+    }
+}
+
+/// Response fields not to be obeyed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IgnoreFields {
+    /// `X-Accel-Expires`.
+    pub accel_expires: bool,
+    /// `Cache-Control` and `CDN-Cache-Control`.
+    pub cache_control: bool,
+    /// `Expires`.
+    pub expires: bool,
+    /// `Set-Cookie`: store the response although it sets a cookie.
+    pub set_cookie: bool,
+    /// `Vary`.
+    pub vary: bool,
+}
+
+/// The statuses a rule is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusSet {
+    /// Every status.
+    Any,
+    /// These.
+    Of(Vec<u16>),
+}
+
+/// A lifetime for responses whose fields say nothing (as `fastcgi_cache_valid`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValidRule {
+    /// For which statuses. The first rule that matches counts.
+    pub statuses: StatusSet,
+    /// For how long; zero: not stored.
+    pub lifetime: Duration,
+}

@@ -1,0 +1,132 @@
+//! Storing a response, and keeping something beside one that is stored: encoded forms, files.
+
+use super::shard;
+use super::zone::Zone;
+use crate::encoded::{EncodedForms, FormsHome};
+use crate::key::KeyRef;
+use crate::memory_file::Room;
+use crate::no_store::NoStore;
+use crate::private::Member;
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::{Arc, Weak};
+
+impl Zone {
+    /// Stores a complete response. (Leaders of [`Zone::collapse`] do this by themselves.)
+    ///
+    /// # Errors
+    /// Too large, no room, or purged since its stamp.
+    pub fn insert(
+        &self,
+        key: &KeyRef<'_>,
+        response: StoredResponse,
+        now: Millis,
+    ) -> Result<Arc<StoredResponse>, NoStore> {
+        if response.body.len() > self.config.max_response_bytes {
+            return Err(NoStore::TooLarge);
+        }
+        let cost = shard::cost_bytes(key.bytes().len(), &response);
+        if !self.reserve(cost) {
+            return Err(NoStore::NoRoom);
+        }
+        let home: Weak<dyn FormsHome> = self.me.clone();
+        response.set_home(home, key.hash());
+        let (block, response) = response.laid_out(key.bytes());
+        let response = Arc::new(response);
+        let cell = self.cell(key.hash());
+        let id = self.next_id.fetch_add(1, Relaxed);
+        let member = Member {
+            hash: key.hash(),
+            id,
+            size_bytes: cost,
+        };
+        let mut displaced_members = Vec::new();
+        let displaced = {
+            let mut shard = cell.shard.write();
+            // Under the lock: a purge that is not written down yet will find what we store.
+            if self.purges.is_outdated(key, response.stamp) {
+                drop(shard);
+                self.release(cost);
+                return Err(NoStore::Purged);
+            }
+            if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
+                displaced_members = self.groups.enter(group, member, limits);
+            }
+            let stored = (block, Arc::clone(&response));
+            self.responses.fetch_add(1, Relaxed);
+            cell.generation.fetch_add(1, Release);
+            shard.insert(key, stored, id, now, self.config.max_variants)
+        };
+        self.counters
+            .variants_dropped
+            .fetch_add(displaced.dropped_variants, Relaxed);
+        displaced.gone.iter().for_each(|gone| self.count_gone(gone));
+        if displaced.uncounted_bytes > 0 {
+            self.count_file(&response, member, displaced.uncounted_bytes);
+        }
+        for member in displaced_members {
+            self.remove(member);
+        }
+        cell.notes.lock().forget_refusal(key.hash());
+        self.counters.stored.fetch_add(1, Relaxed);
+        Ok(response)
+    }
+
+    fn remove(&self, member: Member) {
+        let mut shard = self.cell(member.hash).shard.write();
+        let gone = shard.remove_id(member.hash, member.id);
+        drop(shard);
+        gone.iter().for_each(|gone| self.count_gone(gone));
+    }
+
+    /// Counts the file that a response brought along; one that there is no room for leaves again.
+    fn count_file(&self, response: &StoredResponse, member: Member, bytes: u64) {
+        let forms = &response.encoded_forms;
+        let counted = self.count_beside(member.hash, forms, bytes, &mut |_| ());
+        if counted.is_none() {
+            self.remove(member);
+        }
+    }
+}
+
+impl FormsHome for Zone {
+    fn attach(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: &mut dyn FnMut(),
+    ) -> Option<bool> {
+        let kept = self.count_beside(hash, forms, bytes, &mut |_| put());
+        if kept == Some(true) {
+            self.counters.encoded.fetch_add(1, Relaxed);
+        }
+        kept
+    }
+
+    fn count_beside(
+        &self,
+        hash: u64,
+        forms: &Arc<EncodedForms>,
+        bytes: u64,
+        put: &mut dyn FnMut(bool),
+    ) -> Option<bool> {
+        // May let the response itself go.
+        if !self.reserve(bytes) {
+            return None;
+        }
+        let mut shard = self.cell(hash).shard.write();
+        let is_here = shard.add_form(hash, forms, bytes);
+        put(is_here);
+        drop(shard);
+        if !is_here {
+            self.release(bytes);
+        }
+        Some(is_here)
+    }
+
+    fn take_file_room(&self, bytes: u64) -> Option<Room> {
+        Room::take(&self.file_bytes, bytes, self.config.memory_budget_bytes)
+    }
+}

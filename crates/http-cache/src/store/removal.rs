@@ -1,0 +1,124 @@
+//! What leaves a zone by somebody's word or by its age: purges and sweeps. (What leaves to make room
+//! is evicted in `zone.rs`.)
+
+use super::shard::Gone;
+use super::zone::Zone;
+use crate::key::KeyRef;
+use crate::purge::{PurgeMode, PurgeTarget, Purged, Standing};
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Responses looked at.
+    pub looked_at: usize,
+    /// Responses removed.
+    pub removed: usize,
+    /// The whole zone has been looked at since the last time this was true.
+    pub round_complete: bool,
+}
+
+/// How many slots a sweep looks at under one lock: some ten microseconds.
+const SWEEP_STEP: usize = 256;
+
+impl Zone {
+    /// Purges. When it returns, no lookup or join begun afterwards gives what was stored or under
+    /// way before (soft: gives it as fresh).
+    pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> Purged {
+        // First written down, then applied: see the head of `purge.rs`.
+        let stamp = self.purges.record(target, mode, now);
+        let responses = match target {
+            PurgeTarget::Key(key) => self.purge_key(&key, mode, now),
+            PurgeTarget::Prefix(prefix) => self.purge_prefix(prefix, mode, now),
+            PurgeTarget::Everything => self.responses.load(Relaxed) as usize,
+            // They are found gone when they are asked for, and leave by the sweep.
+            PurgeTarget::NotFound => 0,
+        };
+        self.counters.purged.fetch_add(responses as u64, Relaxed);
+        Purged { responses, stamp }
+    }
+
+    fn purge_key(&self, key: &KeyRef<'_>, mode: PurgeMode, now: Millis) -> usize {
+        let cell = self.cell(key.hash());
+        cell.notes.lock().forget_refusal(key.hash());
+        let mut shard = cell.shard.write();
+        cell.generation.fetch_add(1, Release);
+        match mode {
+            PurgeMode::Soft => shard.expire_key(key, now),
+            PurgeMode::Hard => {
+                let gone = shard.remove_key(key);
+                drop(shard);
+                gone.iter().for_each(|gone| self.count_gone(gone));
+                gone.len()
+            }
+        }
+    }
+
+    fn purge_prefix(&self, prefix: &[u8], mode: PurgeMode, now: Millis) -> usize {
+        let expire = (mode == PurgeMode::Soft).then_some(now);
+        let mut hit = 0;
+        for cell in &self.shards {
+            // Looking needs no exclusive lock; what is stored in between was fetched later or is
+            // refused by its stamp.
+            let found = cell.shard.read().with_prefix(prefix);
+            for step in found.chunks(SWEEP_STEP) {
+                let mut shard = cell.shard.write();
+                cell.generation.fetch_add(1, Release);
+                let gone: Vec<Gone> = step
+                    .iter()
+                    .filter_map(|&at| shard.at_with_prefix(at, prefix, expire))
+                    .collect();
+                drop(shard);
+                hit += gone.len();
+                if mode == PurgeMode::Hard {
+                    gone.iter().for_each(|gone| self.count_gone(gone));
+                }
+            }
+        }
+        hit
+    }
+
+    /// Looks at up to `work` slots and removes what is inactive or too stale. Call it every second
+    /// or so; it goes on where it stopped.
+    pub fn sweep(&self, now: Millis, work: usize) -> Swept {
+        let mut swept = Swept::default();
+        // One sweep at a time; another has nothing to add.
+        let Some(mut cursor) = self.sweep_cursor.try_lock() else {
+            return swept;
+        };
+        let is_over = |response: &StoredResponse, last_used: Millis| {
+            let expiry_bound = self.config.keep_stale.map(|keep| {
+                let windows = response.stale_while_revalidate.max(response.stale_if_error);
+                response.expires_at.plus(keep.max(windows))
+            });
+            now.since(last_used) >= self.config.inactive
+                || expiry_bound.is_some_and(|bound| bound <= now)
+                || self.purges.standing(response.stamp, response.head.status) == Standing::Removed
+        };
+        while swept.looked_at < work {
+            let (at_shard, at_slot) = *cursor;
+            let Some(cell) = self.shards.get(at_shard) else {
+                *cursor = (0, 0);
+                swept.round_complete = true;
+                break;
+            };
+            let len = cell.shard.read().slots_len();
+            let step = SWEEP_STEP
+                .min(work - swept.looked_at)
+                .min(len.saturating_sub(at_slot));
+            if step == 0 {
+                *cursor = (at_shard + 1, 0);
+                continue;
+            }
+            let gone = cell.shard.write().sweep(at_slot, step, is_over);
+            gone.iter().for_each(|gone| self.count_gone(gone));
+            swept.looked_at += step;
+            swept.removed += gone.len();
+            *cursor = (at_shard, at_slot + step);
+        }
+        self.counters.swept.fetch_add(swept.removed as u64, Relaxed);
+        swept
+    }
+}
