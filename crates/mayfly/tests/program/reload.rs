@@ -132,6 +132,10 @@ async fn a_reload_that_fails_leaves_no_log_socket_or_php_behind() {
     let server = start("server { listen unix:%%/http; return 200 one; }").await;
     // Nothing can be opened below a file.
     server.write("none", "");
+    until("the end of the start", || {
+        server.error_log().contains("ready")
+    })
+    .await;
     let before = acquired(&server);
     for (step, main, http, message) in [
         ("logs", php, &*logs, "none/log\" failed"),

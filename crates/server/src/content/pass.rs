@@ -13,6 +13,7 @@ pub mod fetch_log;
 pub mod fetch_purpose;
 pub mod fetch_spec;
 mod file_copy;
+mod passed_body;
 pub mod response;
 mod tunnel;
 

@@ -102,12 +102,12 @@ fn answer_leader(
                 fetched.body.give_up(upstream::Outcome::Success);
                 return Step::Direct;
             }
-            into_handled(request, pass, *fetched)
+            into_handled(request, pass, *fetched, None)
         }
         LeaderOutcome::BadStatus(fetched) => {
             match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, Served::StaleError),
-                None => into_handled(request, pass, *fetched),
+                None => into_handled(request, pass, *fetched, None),
             }
         }
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
