@@ -23,11 +23,12 @@ use http_cache::Millis;
 use site::{LogLevel, Pass, Protocol};
 
 use crate::base::clock;
+use crate::content::proxy;
+use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
 use crate::content::through_cache::purge::{Invalidation, purge};
-use crate::content::{proxy, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::{Method, Request};

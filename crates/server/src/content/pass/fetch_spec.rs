@@ -9,7 +9,10 @@ use upstream::LocalEnd;
 
 use super::fetch_log::{RequestFetchLog, Visitor};
 use super::fetch_purpose::FetchPurpose;
-use crate::content::{fastcgi, memcached, proxy, request_body};
+use crate::content::fastcgi;
+use crate::content::memcached;
+use crate::content::proxy;
+use crate::content::request_body;
 use crate::exchange::request::{Method, Request};
 use crate::exchange::variable;
 use crate::live::upstream_groups::GroupHandle;

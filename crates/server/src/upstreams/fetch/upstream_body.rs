@@ -208,6 +208,10 @@ impl UpstreamBody {
         );
     }
 
+    async fn read_to_end(&mut self) {
+        while let Ok(Some(_)) = self.next().await {}
+    }
+
     /// Nobody reads on, but the response is being kept as a file: a body that
     /// takes over the exchange.
     fn rest_to_copy(&mut self) -> Option<UpstreamBody> {
@@ -377,7 +381,7 @@ impl Drop for UpstreamBody {
         if let Some(mut rest) = self.rest_to_copy() {
             // Outside of a worker the future is dropped, and the copy with it.
             if let Ok(worker) = tokio::runtime::Handle::try_current() {
-                worker.spawn(async move { while let Ok(Some(_)) = rest.next().await {} });
+                worker.spawn(async move { rest.read_to_end().await });
             }
         } else if self.lease.is_some() {
             self.abandon(Outcome::Neutral, None);
