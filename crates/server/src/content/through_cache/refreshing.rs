@@ -9,7 +9,7 @@ use super::from_memory::from_memory;
 use super::policy::Plan;
 use super::stale::StandIn;
 use super::store_plan::prepare;
-use super::storing::lead;
+use super::storing::fetch_and_store;
 use crate::content::pass::fetch_log::count_left_out;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
@@ -52,7 +52,8 @@ pub fn serve_while_refreshing(
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
-                request.extras.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
+                request.extras.refresh =
+                    Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
             }
             Served::StaleRefreshing
         }
