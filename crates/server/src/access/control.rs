@@ -107,8 +107,8 @@ fn by_password(request: &mut Request) -> Verdict {
 async fn by_subrequest(request: &mut Request, auth: &AuthRequest, client: &ClientSide) -> Verdict {
     let mut asked = subrequest::to(request, &auth.target, b"");
     subrequest::make_get(&mut asked);
-    let asking = subrequest::run(&mut asked);
-    if unless_gone(client.gone(true), asking).await.is_none() {
+    let answer = subrequest::run(&mut asked);
+    if unless_gone(client.gone(true), answer).await.is_none() {
         return Verdict::Failed(Handled::ClientGone);
     }
     // nginx's subrequests share their variables with the request, so that what

@@ -44,6 +44,10 @@ impl<V> Lru<V> {
         self.by_key.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
     /// The value of `key`, which becomes the newest.
     pub fn touch(&mut self, key: &[u8]) -> Option<&mut V> {
         let index = *self.by_key.get(key)?;

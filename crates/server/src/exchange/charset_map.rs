@@ -86,8 +86,8 @@ fn from_bytes<'a>(pairs: impl Iterator<Item = (u8, &'a [u8])>) -> Table {
         })
         .collect();
     for (byte, text) in pairs {
-        if let Some(place) = table.get_mut(usize::from(byte)) {
-            *place = text.into();
+        if let Some(entry) = table.get_mut(usize::from(byte)) {
+            *entry = text.into();
         }
     }
     Table::FromBytes(table)

@@ -17,7 +17,7 @@ use crate::exchange::request::Request;
 use crate::exchange::request_fields;
 use crate::exchange::sent_fields;
 use crate::exchange::value::put;
-use crate::exchange::variable_table::{Value, VariableTable};
+use crate::exchange::variable_table::Value;
 use crate::exchange::view::View;
 use crate::transport::proxy_protocol;
 use crate::upstreams::fetch::Trace;
@@ -62,12 +62,11 @@ pub fn append_sent(
     template: &Template,
     out: &mut Vec<u8>,
 ) {
-    let table = &request.configuration.functions.variables;
     for part in &template.parts {
         match part {
             Part::Literal(text) => out.extend_from_slice(text),
             Part::Variable(variable) => {
-                write_by(table, request, sent, variable, out);
+                write_sent(request, sent, variable, out);
             }
         }
     }
@@ -115,26 +114,10 @@ pub fn write_sent(
     variable: &Variable,
     out: &mut Vec<u8>,
 ) -> bool {
-    let table = &request.configuration.functions.variables;
-    write_by(table, request, sent, variable, out)
-}
-
-#[inline]
-fn write_by(
-    table: &VariableTable,
-    request: &mut Request,
-    sent: Option<&ReplyHead>,
-    variable: &Variable,
-    out: &mut Vec<u8>,
-) -> bool {
     let Variable::Builtin(builtin) = variable else {
         return write_of_name(request, sent, variable, out);
     };
-    match table.value(*builtin) {
-        Value::Text(text, write) => match text(request) {
-            Some(text) => put(Some(text), out),
-            None => write(request, out),
-        },
+    match request.configuration.functions.variables.value(*builtin) {
         Value::Request(write) => write(request, out),
         Value::Reply(write) => write(request, sent, out),
         Value::Upstream(write) => of_upstream(request, |trace| write(trace, out)),
@@ -142,7 +125,6 @@ fn write_by(
 }
 
 /// A variable that has a part of its name, or a number, from the configuration.
-#[inline(never)]
 fn write_of_name(
     request: &mut Request,
     sent: Option<&ReplyHead>,

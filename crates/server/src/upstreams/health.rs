@@ -57,9 +57,9 @@ pub type Require = Arc<dyn Fn(&MatchRules, &Answer) -> Result<(), String> + Send
 /// Tells every group by which checks it is watched. `previous`: the groups of
 /// the configuration before, whose health outlives the reload.
 pub fn watch(site: &Site, groups: &[Arc<Group>], previous: &[Arc<Group>]) {
-    for (place, group) in groups.iter().enumerate() {
+    for (index, group) in groups.iter().enumerate() {
         let checks = site.http.health_checks.iter();
-        let of_group = checks.filter(|check| check.group.0 == place);
+        let of_group = checks.filter(|check| check.group.0 == index);
         let watches: Vec<Watch> = of_group
             .map(|check| Watch {
                 mandatory: check.mandatory,

@@ -10,12 +10,12 @@ use crate::base::random;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
-use crate::exchange::variable_table::Value::{Request as Of, Text};
-use crate::exchange::variable_table::{NO_VALUE, Variables};
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
 use crate::transport::body::RequestBody;
 
 pub const VARIABLES: Variables = &[
-    (B::Args, Text(args, put_counted_args)),
+    (B::Args, Of(put_args)),
     (B::BinaryRemoteAddr, Of(put_binary_address)),
     (
         B::ClientIsLocal,
@@ -26,14 +26,11 @@ pub const VARIABLES: Variables = &[
         B::ContentType,
         Of(|request, out| put_field(request, b"content_type", out)),
     ),
-    (
-        B::DocumentUri,
-        Text(|request| Some(&request.path), NO_VALUE),
-    ),
-    (B::Host, Text(host, NO_VALUE)),
+    (B::DocumentUri, Of(put_path)),
+    (B::Host, Of(put_host)),
     (B::IsArgs, Of(put_is_args)),
     (B::IsRequestPort, Of(put_is_request_port)),
-    (B::QueryString, Text(args, put_counted_args)),
+    (B::QueryString, Of(put_args)),
     (
         B::RemoteAddr,
         Of(|request, out| put_address(request.client, out)),
@@ -44,7 +41,7 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::Request,
-        Text(|request| Some(request.head.request_line()), NO_VALUE),
+        Of(|request, out| put(Some(request.head.request_line()), out)),
     ),
     (
         B::RequestBody,
@@ -59,31 +56,38 @@ pub const VARIABLES: Variables = &[
         B::RequestLength,
         Of(|request, out| put_number(request.received_bytes, out)),
     ),
-    (B::RequestMethod, Text(method, NO_VALUE)),
+    (B::RequestMethod, Of(put_method)),
     (B::RequestPort, Of(put_request_port)),
-    (B::RequestUri, Text(request_uri, put_counted_uri)),
+    (B::RequestUri, Of(put_request_uri)),
     (
         B::Scheme,
-        Text(|request| Some(request.scheme.as_bytes()), NO_VALUE),
+        Of(|request, out| put(Some(request.scheme.as_bytes()), out)),
     ),
     (
         B::ServerName,
-        Text(|request| Some(request.server().name.as_bytes()), NO_VALUE),
+        Of(|request, out| put(Some(request.server().name.as_bytes()), out)),
     ),
     (B::ServerProtocol, Of(put_protocol)),
-    (B::Uri, Text(|request| Some(&request.path), NO_VALUE)),
+    (B::Uri, Of(put_path)),
 ];
 
-/// The query string, where all of it counts.
-fn args(request: &Request) -> Option<&[u8]> {
-    let is_whole = request.view.counts_all_arguments() && !request.args.is_empty();
-    is_whole.then_some(&request.args)
+fn put_path(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    out.extend_from_slice(&request.path);
+    true
 }
 
-/// The query string without what does not count for the cache.
-fn put_counted_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    arguments::put_counted(&request.args, request.view.ignored_arguments(), out);
+/// The query string, for the cache without what does not count.
+fn put_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if request.view.counts_all_arguments() {
+        out.extend_from_slice(&request.args);
+    } else {
+        put_counted_args(request, out);
+    }
     !request.args.is_empty()
+}
+
+fn put_counted_args(request: &Request, out: &mut Vec<u8>) {
+    arguments::put_counted(&request.args, request.view.ignored_arguments(), out);
 }
 
 fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
@@ -95,25 +99,22 @@ fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// The target as it was received, where all of it counts.
-fn request_uri(request: &Request) -> Option<&[u8]> {
-    let is_whole = request.view.counts_all_arguments() && request.has_line();
-    is_whole.then(|| request.received_target())
-}
-
-/// The target without what does not count for the cache.
-fn put_counted_uri(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn put_request_uri(request: &mut Request, out: &mut Vec<u8>) -> bool {
     if !request.has_line() {
         return false;
     }
     let target = request.received_target();
-    arguments::put_target(target, request.view.ignored_arguments(), out);
+    match request.view.counts_all_arguments() {
+        true => out.extend_from_slice(target),
+        false => arguments::put_target(target, request.view.ignored_arguments(), out),
+    }
     true
 }
 
-fn method(request: &Request) -> Option<&[u8]> {
+fn put_method(request: &mut Request, out: &mut Vec<u8>) -> bool {
     let method = request.method_name();
-    (!method.is_empty()).then_some(method)
+    out.extend_from_slice(method);
+    !method.is_empty()
 }
 
 /// A request of HTTP/0.9 names no protocol.
@@ -124,11 +125,12 @@ fn put_protocol(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 /// The server's name where the client named no host.
-fn host(request: &Request) -> Option<&[u8]> {
+fn put_host(request: &mut Request, out: &mut Vec<u8>) -> bool {
     match request.host.is_empty() {
-        true => Some(request.server().name.as_bytes()),
-        false => Some(&request.host),
+        true => out.extend_from_slice(request.server().name.as_bytes()),
+        false => out.extend_from_slice(&request.host),
     }
+    true
 }
 
 fn put_is_request_port(request: &mut Request, out: &mut Vec<u8>) -> bool {

@@ -22,10 +22,10 @@ const GATHER_BYTES: usize = 64 * 1024;
 /// The buffers of a thread.
 #[derive(Default)]
 pub struct Gathered {
-    /// What `places` belongs to: addresses mean nothing in another configuration.
+    /// What `by_directive` belongs to: addresses mean nothing in another configuration.
     configuration: Weak<ActiveConfiguration>,
     /// By the address of the directive in that configuration: which buffer it fills.
-    locations: HashMap<usize, usize, foldhash::fast::RandomState>,
+    by_directive: HashMap<usize, usize, foldhash::fast::RandomState>,
     /// The last of them that was asked for.
     last: Option<(usize, usize)>,
     buffers: Vec<Pending>,
@@ -45,18 +45,23 @@ impl Gathered {
                 ..Gathered::default()
             };
         }
-        let place = std::ptr::from_ref(log).addr();
+        let directive = std::ptr::from_ref(log).addr();
         let index = match self.last {
-            Some((last, index)) if last == place => index,
-            _ => self.index(place, log, open),
+            Some((last, index)) if last == directive => index,
+            _ => self.index(directive, log, open),
         };
-        self.last = Some((place, index));
+        self.last = Some((directive, index));
         &mut self.buffers[index]
     }
 
-    fn index(&mut self, place: usize, log: &AccessLog, open: impl FnOnce() -> Arc<Sink>) -> usize {
+    fn index(
+        &mut self,
+        directive: usize,
+        log: &AccessLog,
+        open: impl FnOnce() -> Arc<Sink>,
+    ) -> usize {
         let buffers = &mut self.buffers;
-        *self.locations.entry(place).or_insert_with(|| {
+        *self.by_directive.entry(directive).or_insert_with(|| {
             let fresh = Pending::new(open(), log);
             // Locations that inherit a log share its buffer.
             let known = buffers.iter().position(|pending| pending.is_alike(&fresh));
