@@ -1,4 +1,4 @@
-//! The serving half as the front sees it: in this process, or in one of its own
+//! The serving half as the supervisor sees it: in this process, or in one of its own
 //! without root's rights. Both take the same and tell the same.
 
 use nginx_conf::Sources;
@@ -7,12 +7,12 @@ use site::Site;
 use tokio::sync::mpsc;
 
 use crate::account::Account;
-use crate::apart::{News, WorkerProcess};
 use crate::config::Invocation;
 use crate::logs::LogFiles;
+use crate::messages::SentConfiguration;
 use crate::pools::PoolStatus;
 use crate::serving::{Served, Serving};
-use crate::wire::Outgoing;
+use crate::worker_handle::{WorkerEvent, WorkerProcess};
 
 /// Who serves.
 #[allow(
@@ -21,9 +21,9 @@ use crate::wire::Outgoing;
 )]
 pub enum Backend {
     /// Threads of this process.
-    Here(Here),
+    InProcess(InProcess),
     /// A process that runs as another user.
-    Apart {
+    Separate {
         worker: WorkerProcess,
         account: Account,
         serial: u64,
@@ -31,7 +31,7 @@ pub enum Backend {
 }
 
 /// Threads of this process, and the configurations they are done with.
-pub struct Here {
+pub struct InProcess {
     serving: Serving,
     serial: u64,
     released: mpsc::UnboundedReceiver<u64>,
@@ -40,7 +40,7 @@ pub struct Here {
 
 /// A configuration with everything that belongs to it. The site is for threads
 /// of this process, the texts for another one.
-pub struct Ready<'a> {
+pub struct Handover<'a> {
     pub site: Site,
     pub invocation: &'a Invocation,
     pub sources: &'a Sources,
@@ -49,9 +49,9 @@ pub struct Ready<'a> {
     pub pools: Vec<PoolStatus>,
 }
 
-impl Ready<'_> {
-    fn outgoing(&self, serial: u64) -> Outgoing<'_> {
-        Outgoing {
+impl Handover<'_> {
+    fn sent(&self, serial: u64) -> SentConfiguration<'_> {
+        SentConfiguration {
             invocation: self.invocation,
             sources: self.sources,
             serial,
@@ -76,12 +76,15 @@ impl Backend {
     ///
     /// # Errors
     /// A message for the operator.
-    pub async fn start(ready: Ready<'_>, account: Option<Account>) -> Result<Backend, String> {
+    pub async fn start(
+        handover: Handover<'_>,
+        account: Option<Account>,
+    ) -> Result<Backend, String> {
         match account {
             None => {
                 let (release, released) = mpsc::unbounded_channel();
-                let serving = Serving::start(ready.served())?;
-                Ok(Backend::Here(Here {
+                let serving = Serving::start(handover.served())?;
+                Ok(Backend::InProcess(InProcess {
                     serving,
                     serial: 0,
                     released,
@@ -89,12 +92,12 @@ impl Backend {
                 }))
             }
             Some(account) => {
-                let mut worker = spawn(&account, &ready)?;
-                if let Err(reason) = worker.serve(ready.outgoing(0)).await {
+                let mut worker = spawn(&account, &handover)?;
+                if let Err(reason) = worker.serve(handover.sent(0)).await {
                     worker.kill().await;
                     return Err(reason);
                 }
-                Ok(Backend::Apart {
+                Ok(Backend::Separate {
                     worker,
                     account,
                     serial: 0,
@@ -108,21 +111,21 @@ impl Backend {
     ///
     /// # Errors
     /// A message for the operator; the old one stays in force.
-    pub async fn replace(&mut self, ready: Ready<'_>) -> Result<u64, String> {
+    pub async fn replace(&mut self, handover: Handover<'_>) -> Result<u64, String> {
         match self {
-            Backend::Here(here) => {
-                let former = here.serving.replace(ready.served())?;
-                let (former_serial, release) = (here.serial, here.release.clone());
-                here.serial += 1;
+            Backend::InProcess(threads) => {
+                let former = threads.serving.replace(handover.served())?;
+                let (former_serial, release) = (threads.serial, threads.release.clone());
+                threads.serial += 1;
                 tokio::spawn(async move {
                     former.released().await;
                     // Nobody listens at the end.
                     let _ = release.send(former_serial);
                 });
-                Ok(here.serial)
+                Ok(threads.serial)
             }
-            Backend::Apart { worker, serial, .. } => {
-                worker.serve(ready.outgoing(*serial + 1)).await?;
+            Backend::Separate { worker, serial, .. } => {
+                worker.serve(handover.sent(*serial + 1)).await?;
                 *serial += 1;
                 Ok(*serial)
             }
@@ -133,8 +136,8 @@ impl Backend {
     ///
     /// # Errors
     /// A message for the operator.
-    pub async fn restart(&mut self, ready: Ready<'_>) -> Result<(), String> {
-        let Backend::Apart {
+    pub async fn restart(&mut self, handover: Handover<'_>) -> Result<(), String> {
+        let Backend::Separate {
             worker,
             account,
             serial,
@@ -142,55 +145,55 @@ impl Backend {
         else {
             return Err("all workers have ended".to_owned());
         };
-        let mut next = spawn(account, &ready)?;
-        next.serve(ready.outgoing(*serial)).await?;
+        let mut next = spawn(account, &handover)?;
+        next.serve(handover.sent(*serial)).await?;
         *worker = next;
         Ok(())
     }
 
     pub fn pool_changed(&mut self, status: PoolStatus) {
         match self {
-            Backend::Here(here) => here.serving.pool_changed(status),
-            Backend::Apart { worker, .. } => worker.pool_changed(&status),
+            Backend::InProcess(threads) => threads.serving.pool_changed(status),
+            Backend::Separate { worker, .. } => worker.pool_changed(&status),
         }
     }
 
     pub fn reopen(&self, logs: &LogFiles) {
         match self {
-            Backend::Here(here) => here.serving.reopen(logs),
-            Backend::Apart { worker, .. } => worker.reopen(logs),
+            Backend::InProcess(threads) => threads.serving.reopen(logs),
+            Backend::Separate { worker, .. } => worker.reopen(logs),
         }
     }
 
     pub fn stop_gracefully(&self) {
         match self {
-            Backend::Here(here) => here.serving.stop_gracefully(),
-            Backend::Apart { worker, .. } => worker.stop_gracefully(),
+            Backend::InProcess(threads) => threads.serving.stop_gracefully(),
+            Backend::Separate { worker, .. } => worker.stop_gracefully(),
         }
     }
 
     /// The next thing the serving half tells by itself.
-    pub async fn news(&mut self) -> News {
+    pub async fn next_event(&mut self) -> WorkerEvent {
         match self {
-            Backend::Here(here) => tokio::select! {
+            Backend::InProcess(threads) => tokio::select! {
                 biased;
-                () = here.serving.ended() => News::Ended("all workers have ended".to_owned()),
-                Some(serial) = here.released.recv() => News::Released(serial),
+                () = threads.serving.ended() => WorkerEvent::Ended("all workers have ended".to_owned()),
+                Some(serial) = threads.released.recv() => WorkerEvent::Released(serial),
             },
-            Backend::Apart { worker, .. } => worker.news().await,
+            Backend::Separate { worker, .. } => worker.next_event().await,
         }
     }
 
     /// Lets go of connections to PHP, and of the process if there is one.
     pub async fn end(self) {
         match self {
-            Backend::Here(here) => here.serving.close_idle_upstreams(),
-            Backend::Apart { worker, .. } => worker.kill().await,
+            Backend::InProcess(threads) => threads.serving.close_idle_upstreams(),
+            Backend::Separate { worker, .. } => worker.kill().await,
         }
     }
 }
 
-fn spawn(account: &Account, ready: &Ready<'_>) -> Result<WorkerProcess, String> {
-    WorkerProcess::spawn(account, &ready.site.process.env)
+fn spawn(account: &Account, handover: &Handover<'_>) -> Result<WorkerProcess, String> {
+    WorkerProcess::spawn(account, &handover.site.process.env)
         .map_err(|error| format!("could not start the worker process: {error}"))
 }

@@ -1,27 +1,30 @@
 //! The program: what was typed becomes a [`cli::Command`], and each command is
-//! one function. A start goes on in [`front`].
+//! one function. A start goes on in [`supervisor`].
 //!
 //! ```text
-//! cli -> config (read, judge) -> front: logs, sockets, pools, pid file, signals
+//! cli -> config (read, judge) -> supervisor: signals, pid file
 //!                                  |
-//!                               backend: serving (threads here), or apart:
-//!                               worker_process (the same as another user)
+//!                                activation: logs, sockets, pools, then
+//!                                  |
+//!                                backend: serving (threads of this process), or
+//!                                worker_handle: worker_process (as another user)
 //! ```
 
 mod account;
-mod apart;
+mod activation;
 mod backend;
+mod channel;
 mod check;
 mod cli;
 mod config;
 mod daemon;
+mod event_loop;
 mod exit;
-mod front;
-mod handover;
 mod journal;
 mod large_store;
 mod limits;
 mod logs;
+mod messages;
 mod paths;
 mod pid_file;
 mod pools;
@@ -32,8 +35,9 @@ mod signal_command;
 mod signals;
 mod socket_holder;
 mod sockets;
+mod supervisor;
 mod system_error;
-mod wire;
+mod worker_handle;
 mod worker_process;
 
 use std::ffi::OsString;
@@ -43,8 +47,8 @@ use std::process::ExitCode;
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
 use config::{Accepted, Invocation};
 use exit::Exit;
-use front::Plan;
 use journal::Journal;
+use supervisor::Plan;
 
 /// jemalloc: under many connections it keeps less than the system's allocator,
 /// and gives back what it does not need (settings in `.cargo/config.toml`).
@@ -163,7 +167,7 @@ fn read(invocation: &Invocation) -> Result<(std::sync::Arc<Journal>, Accepted), 
         }
         Err(rejected) => {
             config::show(&rejected.diagnostics, &rejected.sources);
-            front::log_refusal(&journal, &rejected);
+            supervisor::log_refusal(&journal, &rejected);
             Err(Exit::Refused)
         }
     }
@@ -197,10 +201,10 @@ fn serve_folder(args: &ServeArgs) -> Exit {
 }
 
 fn serve_until_the_end(plan: Plan, journal: std::sync::Arc<Journal>, accepted: Accepted) -> Exit {
-    match front_runtime() {
-        Ok(runtime) => {
-            let exit = runtime.block_on(front::run(plan, journal, accepted));
-            runtime.shutdown_background();
+    match event_loop::build() {
+        Ok(event_loop) => {
+            let exit = event_loop.block_on(supervisor::run(plan, journal, accepted));
+            event_loop.shutdown_background();
             exit
         }
         Err(error) => {
@@ -208,12 +212,4 @@ fn serve_until_the_end(plan: Plan, journal: std::sync::Arc<Journal>, accepted: A
             Exit::Refused
         }
     }
-}
-
-/// The main thread's own small runtime: signals, PHP, timers. Requests have
-/// runtimes of their own.
-fn front_runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
 }

@@ -40,11 +40,12 @@ struct Running {
 /// Pools that a new configuration does not have: still there for the requests
 /// of the old one.
 #[derive(Default)]
-pub struct Leaving(Vec<Pool>);
+pub struct RetiredPools(Vec<Pool>);
 
-/// What a reload did, so that it can be undone or finished.
+/// What was started and changed for a configuration that is not in force yet.
 #[derive(Default)]
-pub struct Change {
+#[must_use = "what was started runs until the change is undone"]
+pub struct PoolChange {
     started: Vec<String>,
     reloaded: Vec<(String, PoolSpec)>,
     wanted: Vec<String>,
@@ -66,8 +67,8 @@ impl Pools {
     ///
     /// # Errors
     /// Why a pool could not start; everything is as before then.
-    pub async fn change(&mut self, specs: Vec<PoolSpec>) -> Result<Change, String> {
-        let mut change = Change::default();
+    pub async fn change(&mut self, specs: Vec<PoolSpec>) -> Result<PoolChange, String> {
+        let mut change = PoolChange::default();
         for spec in specs {
             let name = spec.name.clone();
             change.wanted.push(name.clone());
@@ -82,7 +83,7 @@ impl Pools {
     async fn adopt(
         &mut self,
         spec: PoolSpec,
-        change: &mut Change,
+        change: &mut PoolChange,
     ) -> Result<(), php_pool::StartError> {
         let name = spec.name.clone();
         match self.running.get_mut(&name) {
@@ -109,7 +110,7 @@ impl Pools {
     }
 
     /// Everything as before `change`.
-    pub async fn undo(&mut self, change: Change) {
+    pub async fn undo(&mut self, change: PoolChange) {
         for name in change.started {
             if let Some(running) = self.running.remove(&name) {
                 running.pool.stop_fast().await;
@@ -127,9 +128,9 @@ impl Pools {
         }
     }
 
-    /// The change is in force: new pools are watched, and those that are not
-    /// wanted any more leave.
-    pub fn settle(&mut self, change: Change) -> Leaving {
+    /// The configuration is in force: new pools are watched, and those that it does not
+    /// have are retired.
+    pub fn commit(&mut self, change: PoolChange) -> RetiredPools {
         for name in &change.started {
             if let Some(running) = self.running.get(name) {
                 tokio::spawn(watch(name.clone(), &running.pool, self.changes.clone()));
@@ -141,7 +142,7 @@ impl Pools {
             .filter(|name| !change.wanted.contains(name))
             .cloned()
             .collect();
-        Leaving(
+        RetiredPools(
             gone.iter()
                 .filter_map(|name| Some(self.running.remove(name)?.pool))
                 .collect(),
@@ -164,11 +165,11 @@ impl Pools {
             .into_values()
             .map(|running| running.pool)
             .collect();
-        Leaving(pools).stop(is_graceful).await;
+        RetiredPools(pools).stop(is_graceful).await;
     }
 }
 
-impl Leaving {
+impl RetiredPools {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

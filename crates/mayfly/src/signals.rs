@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a signal tells us to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Instruction {
     /// HUP
     Reload,
     /// USR1
@@ -48,16 +48,16 @@ impl Signals {
     }
 
     /// The next thing to do; the more urgent first.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> Instruction {
         loop {
             return tokio::select! {
                 biased;
-                _ = self.term.recv() => Told::Stop,
-                _ = self.int.recv() => Told::Stop,
-                _ = self.quit.recv() => Told::Quit,
-                _ = self.hup.recv() => Told::Reload,
-                _ = self.usr1.recv() => Told::Reopen,
-                _ = self.usr2.recv() => Told::Upgrade,
+                _ = self.term.recv() => Instruction::Stop,
+                _ = self.int.recv() => Instruction::Stop,
+                _ = self.quit.recv() => Instruction::Quit,
+                _ = self.hup.recv() => Instruction::Reload,
+                _ = self.usr1.recv() => Instruction::Reopen,
+                _ = self.usr2.recv() => Instruction::Upgrade,
                 _ = self.winch.recv() => continue,
             };
         }
@@ -65,7 +65,7 @@ impl Signals {
 
     /// Resolves when everything shall end at once, whatever is under way. Other signals
     /// are kept.
-    pub async fn told_to_end(&mut self) {
+    pub async fn asked_to_end(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}
             _ = self.int.recv() => {}
@@ -74,7 +74,7 @@ impl Signals {
 
     /// Resolves when the start shall not go on. Other signals are kept: the configuration may
     /// have changed since the start has read it.
-    pub async fn told_to_stop(&mut self) {
+    pub async fn asked_to_stop(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}
             _ = self.int.recv() => {}

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,15 +28,24 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What to listen on.
-pub type Wanted = Vec<(ListenAddress, ListenOptions)>;
+pub type Wanted = Vec<WantedSocket>;
+type WantedSocket = (ListenAddress, ListenOptions);
 
 /// The sockets that are open, and how they were asked for.
 #[derive(Default)]
-pub struct Bound {
+pub struct BoundSockets {
     open: HashMap<ListenAddress, (ListenOptions, Vec<Arc<Listening>>)>,
 }
 
-impl Bound {
+/// The sockets of a configuration that is not in force yet: those that stay, and new ones.
+/// Dropped, the new ones close and their files are removed.
+pub struct NewSockets {
+    all: BoundSockets,
+    /// The files of the new ones.
+    files: Vec<PathBuf>,
+}
+
+impl BoundSockets {
     /// The sockets, as workers want them.
     pub fn sockets(&self) -> Sockets {
         let group = |(address, (_, group)): (&ListenAddress, &(ListenOptions, Vec<_>))| {
@@ -46,8 +55,6 @@ impl Bound {
     }
 
     /// Binds what is wanted; what is open already stays the same socket.
-    /// Nothing of `self` is closed: that is what [`Bound::retire`] is for, once
-    /// the new configuration is in force.
     ///
     /// # Errors
     /// nginx's messages; what was newly bound is closed again.
@@ -56,44 +63,12 @@ impl Bound {
         wanted: &Wanted,
         workers: usize,
         journal: &Journal,
-    ) -> Result<Bound, Vec<String>> {
-        let mut bound = Bound::default();
-        let mut missing: Vec<_> = Vec::new();
-        for (address, options) in wanted {
-            if is_covered(address, wanted) {
-                continue;
-            }
-            match self.open.get(address) {
-                Some((_, group)) => {
-                    bound
-                        .open
-                        .insert(address.clone(), (options.clone(), group.clone()));
-                }
-                None => missing.push((address, options)),
-            }
-        }
-        let mut errors = Vec::new();
+    ) -> Result<NewSockets, Vec<String>> {
+        let (mut sockets, mut missing) = self.keep(wanted);
         for attempt in 1..=TRIES {
-            let mut taken = Vec::new();
-            for (address, options) in std::mem::take(&mut missing) {
-                match listen_group(address, options, workers) {
-                    Ok(group) => {
-                        bound.open.insert(address.clone(), (options.clone(), group));
-                    }
-                    Err(failure) => {
-                        let message = failure.message(address);
-                        if failure.error.kind() == io::ErrorKind::AddrInUse {
-                            journal.emerg(&message);
-                            taken.push((address, options));
-                        } else {
-                            errors.push(message);
-                        }
-                    }
-                }
-            }
-            missing = taken;
-            if missing.is_empty() || !errors.is_empty() {
-                break;
+            missing = sockets.bind_all(missing, workers, journal)?;
+            if missing.is_empty() {
+                return Ok(sockets);
             }
             if attempt < TRIES {
                 journal.notice(format_args!(
@@ -103,19 +78,40 @@ impl Bound {
                 tokio::time::sleep(PAUSE).await;
             }
         }
-        if !missing.is_empty() {
-            errors.push("still could not bind()".to_owned());
-        }
-        if errors.is_empty() {
-            return Ok(bound);
-        }
-        bound.retire(self);
-        Err(errors)
+        Err(vec!["still could not bind()".to_owned()])
     }
 
-    /// Removes the files of unix sockets that `kept` does not have. The sockets
-    /// themselves close when their last user lets go.
-    pub fn retire(&self, kept: &Bound) {
+    /// Those that are open already, and what is missing.
+    fn keep<'w>(&self, wanted: &'w Wanted) -> (NewSockets, Vec<&'w WantedSocket>) {
+        let mut kept = BoundSockets::default();
+        let mut missing = Vec::new();
+        for socket in wanted {
+            let (address, options) = socket;
+            match self.open.get(address) {
+                _ if is_covered(address, wanted) => {}
+                Some((_, group)) => {
+                    let kept_as = (options.clone(), group.clone());
+                    kept.open.insert(address.clone(), kept_as);
+                }
+                None => missing.push(socket),
+            }
+        }
+        let sockets = NewSockets {
+            all: kept,
+            files: Vec::new(),
+        };
+        (sockets, missing)
+    }
+
+    /// Removes the files of unix sockets. The sockets themselves close when their last user
+    /// lets go.
+    pub fn close(&mut self) {
+        let gone = std::mem::take(self);
+        gone.remove_files_but(self);
+    }
+
+    /// Removes the files of unix sockets that `kept` does not have.
+    fn remove_files_but(&self, kept: &BoundSockets) {
         for address in self.open.keys() {
             if let ListenAddress::Unix(path) = address
                 && !kept.open.contains_key(address)
@@ -123,6 +119,64 @@ impl Bound {
                 // Somebody may have been faster.
                 let _ = trusted_path::remove(path);
             }
+        }
+    }
+}
+
+impl NewSockets {
+    /// The sockets, as workers want them.
+    pub fn sockets(&self) -> Sockets {
+        self.all.sockets()
+    }
+
+    /// Their configuration is in force: they take the place of `former`, of which those that
+    /// nobody wants any more are closed.
+    pub fn replace(mut self, former: &mut BoundSockets) {
+        self.files.clear();
+        let gone = std::mem::replace(former, std::mem::take(&mut self.all));
+        gone.remove_files_but(former);
+    }
+
+    /// Binds each of them; gives those back whose address is taken.
+    fn bind_all<'w>(
+        &mut self,
+        missing: Vec<&'w WantedSocket>,
+        workers: usize,
+        journal: &Journal,
+    ) -> Result<Vec<&'w WantedSocket>, Vec<String>> {
+        let (mut taken, mut errors) = (Vec::new(), Vec::new());
+        for socket in missing {
+            let (address, options) = socket;
+            match listen_group(address, options, workers) {
+                Ok(group) => {
+                    if let ListenAddress::Unix(path) = address {
+                        self.files.push(path.clone());
+                    }
+                    let opened = (options.clone(), group);
+                    self.all.open.insert(address.clone(), opened);
+                }
+                Err(failure) if failure.error.kind() == io::ErrorKind::AddrInUse => {
+                    journal.emerg(failure.message(address));
+                    taken.push(socket);
+                }
+                Err(failure) => errors.push(failure.message(address)),
+            }
+        }
+        if errors.is_empty() {
+            return Ok(taken);
+        }
+        if !taken.is_empty() {
+            errors.push("still could not bind()".to_owned());
+        }
+        Err(errors)
+    }
+}
+
+impl Drop for NewSockets {
+    fn drop(&mut self) {
+        for path in &self.files {
+            // Somebody may have been faster.
+            let _ = trusted_path::remove(path);
         }
     }
 }
@@ -244,10 +298,17 @@ fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failur
     let address = SockAddr::unix(path).map_err(Failure::of("bind()"))?;
     socket.bind(&address).map_err(Failure::of("bind()"))?;
     // nginx lets everybody connect: the folder says who may.
-    trusted_path::set_socket_mode(path, 0o666).map_err(Failure::of("chmod()"))?;
-    socket
-        .listen(backlog(options))
-        .map_err(Failure::of("listen()"))?;
+    let opened = trusted_path::set_socket_mode(path, 0o666)
+        .map_err(Failure::of("chmod()"))
+        .and_then(|()| {
+            let listens = socket.listen(backlog(options));
+            listens.map_err(Failure::of("listen()"))
+        });
+    if let Err(failure) = opened {
+        // What is bound has a file by now.
+        let _ = trusted_path::remove(path);
+        return Err(failure);
+    }
     Ok(Listening::Unix(socket.into()))
 }
 
@@ -296,5 +357,45 @@ mod tests {
                 "{address} and {other}"
             );
         }
+    }
+
+    fn unix(path: &Path) -> Wanted {
+        vec![(
+            ListenAddress::Unix(path.to_owned()),
+            ListenOptions::default(),
+        )]
+    }
+
+    async fn bind(open: &BoundSockets, wanted: &Wanted) -> Result<NewSockets, Vec<String>> {
+        open.bind(wanted, 1, &Journal::default()).await
+    }
+
+    #[tokio::test]
+    async fn sockets_of_a_configuration_that_is_given_up_are_closed_and_the_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        let mut open = BoundSockets::default();
+        bind(&open, &unix(&old)).await.unwrap().replace(&mut open);
+        let both = [unix(&old), unix(&new)].concat();
+        let given_up = bind(&open, &both).await.unwrap();
+        assert!(old.exists() && new.exists());
+        drop(given_up);
+        assert!(old.exists() && !new.exists());
+        assert!(std::os::unix::net::UnixStream::connect(&old).is_ok());
+
+        bind(&open, &unix(&new)).await.unwrap().replace(&mut open);
+        assert!(!old.exists() && new.exists());
+        open.close();
+        assert!(!new.exists());
+    }
+
+    #[tokio::test]
+    async fn one_socket_that_cannot_be_bound_closes_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let (good, bad) = (folder.path().join("good"), folder.path().join("none/bad"));
+        let wanted = [unix(&good), unix(&bad)].concat();
+        let refused = bind(&BoundSockets::default(), &wanted).await;
+        assert!(refused.is_err_and(|errors| errors[0].contains("none/bad")));
+        assert!(!good.exists());
     }
 }

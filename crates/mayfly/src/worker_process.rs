@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 
 use crate::config;
 use crate::exit::Exit;
+use crate::messages::{self, FromWorker, ReceivedConfiguration, ToWorker};
 use crate::serving::{Served, Serving};
-use crate::wire::{self, FromWorker, Parcel, ToWorker};
 
 /// Messages that may wait while one is being handled; the parent waits for the
 /// answer to the large ones.
@@ -26,7 +26,7 @@ pub fn run() -> Exit {
     let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
         return Exit::Refused;
     };
-    let Ok(runtime) = crate::front_runtime() else {
+    let Ok(event_loop) = crate::event_loop::build() else {
         return Exit::Refused;
     };
     let channel = Arc::new(channel);
@@ -34,7 +34,7 @@ pub fn run() -> Exit {
     let reader = channel.clone();
     let read = move || {
         // The end of the channel or nonsense: either way nobody leads any more.
-        while let Ok(Some(message)) = wire::receive(reader.as_fd()) {
+        while let Ok(Some(message)) = messages::receive(reader.as_fd()) {
             if sender.blocking_send(message).is_err() {
                 return;
             }
@@ -44,9 +44,9 @@ pub fn run() -> Exit {
     if named.spawn(read).is_err() {
         return Exit::Refused;
     }
-    let exit = runtime.block_on(serve(&channel, messages));
+    let exit = event_loop.block_on(serve(&channel, messages));
     // The reading thread waits for a message that nobody needs.
-    runtime.shutdown_background();
+    event_loop.shutdown_background();
     exit
 }
 
@@ -83,9 +83,9 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
     let mut serial = 0;
     while let Some(message) = messages.recv().await {
         match message {
-            ToWorker::Serve(parcel) => {
-                let next = parcel.serial;
-                let result = put_in_force(channel, &mut serving, parcel, serial);
+            ToWorker::Serve(received) => {
+                let next = received.serial;
+                let result = put_in_force(channel, &mut serving, received, serial);
                 let answer = match result {
                     Ok(()) => {
                         serial = next;
@@ -93,7 +93,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     }
                     Err(reason) => FromWorker::Refused(reason),
                 };
-                if wire::reply(channel.as_fd(), &answer).is_err() {
+                if messages::reply(channel.as_fd(), &answer).is_err() {
                     return Exit::Refused;
                 }
             }
@@ -140,16 +140,16 @@ async fn drain(serving: &mut Serving, messages: &mut mpsc::Receiver<ToWorker>) {
 fn put_in_force(
     channel: &Arc<OwnedFd>,
     serving: &mut Option<Serving>,
-    parcel: Parcel,
+    received: ReceivedConfiguration,
     serial: u64,
 ) -> Result<(), String> {
-    let Parcel {
+    let ReceivedConfiguration {
         invocation,
         sockets,
         logs,
         pools,
         ..
-    } = parcel;
+    } = received;
     let accepted = config::judge(invocation.read()).map_err(|rejected| {
         let lines = config::lines(&rejected.diagnostics, &rejected.sources);
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("; ")
@@ -168,7 +168,7 @@ fn put_in_force(
             tokio::spawn(async move {
                 former.released().await;
                 // A parent that is gone has no pools to stop.
-                let _ = wire::reply(channel.as_fd(), &FromWorker::Released(serial));
+                let _ = messages::reply(channel.as_fd(), &FromWorker::Released(serial));
             });
         }
     }

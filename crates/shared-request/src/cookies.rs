@@ -48,6 +48,43 @@ pub(crate) fn removes_unknown(head: RequestView<'_>, rules: &Rules) -> bool {
         })
 }
 
+/// Is a cookie whose name is received so in the set, as PHP may read the name?
+#[must_use]
+pub fn is_named(name: &[u8], set: &NameSet) -> bool {
+    is_in(name, set)
+}
+
+/// The cookies of a request: name and value. One without `=` has a name and an empty value;
+/// PHP reads it so, too.
+pub fn pairs<'h>(head: RequestView<'h>) -> impl Iterator<Item = (&'h [u8], &'h [u8])> {
+    head.field_all(b"cookie")
+        .flat_map(|value| value.split(|&byte| byte == b';'))
+        .map(<[u8]>::trim_ascii)
+        .filter(|cookie| !cookie.is_empty())
+        .map(|cookie| match memchr::memchr(b'=', cookie) {
+            Some(equals) => (&cookie[..equals], &cookie[equals + 1..]),
+            None => (cookie, &[][..]),
+        })
+}
+
+/// Appends the cookies that the set does not name, as one Cookie field holds them; false where
+/// there is none.
+pub fn put_others(head: RequestView<'_>, set: &NameSet, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let fields = head.field_all(b"cookie");
+    let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
+    for cookie in cookies.map(<[u8]>::trim_ascii) {
+        if cookie.is_empty() || is_in(name_of(cookie), set) {
+            continue;
+        }
+        if out.len() > start {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(cookie);
+    }
+    out.len() > start
+}
+
 /// A cookie without `=` has a name and no value. PHP reads it so, too.
 fn name_of(cookie: &[u8]) -> &[u8] {
     let name = match memchr::memchr(b'=', cookie) {
@@ -108,6 +145,42 @@ mod tests {
         let mut out = Vec::new();
         put_counted(head.view(), &rules, &mut out)?;
         Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn cookies_that_are_ignored_are_compared_as_php_reads_them() {
+        let ignored = set(&["_ga*", "utm_source", "pll.language"]);
+        for (field, wanted) in [
+            ("_ga=1; lang=de", "lang=de"),
+            ("lang=de; _ga_X=1;; _ga", "lang=de"),
+            (
+                "utm.source=a; utm%5Fsource=b; utm source=c; utm[source=d",
+                "",
+            ),
+            ("utm_source[x]=1; utm_sources=2", "utm_sources=2"),
+            ("pll.language=de; pll_language=en; a", "a"),
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nCookie: {field}\r\n\r\n");
+            let head = parse_head(text, &HeadLimits::default()).unwrap();
+            let mut out = Vec::new();
+            assert_eq!(
+                put_others(head.view(), &ignored, &mut out),
+                !wanted.is_empty()
+            );
+            assert_eq!(String::from_utf8(out).unwrap(), wanted, "{field}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_has_a_name_and_perhaps_a_value() {
+        let text = "GET / HTTP/1.1\r\nCookie: a=1; b; =c;;d==\r\nCookie: e=\r\n\r\n";
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
+        let found: Vec<_> = pairs(head.view()).collect();
+        let wanted = [("a", "1"), ("b", ""), ("", "c"), ("d", "="), ("e", "")];
+        assert_eq!(
+            found,
+            wanted.map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@
 
 pub mod arguments;
 mod class;
-mod cookies;
+pub mod cookies;
 mod fields;
 mod media;
 mod names;

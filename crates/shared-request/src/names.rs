@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A set of patterns of names, asked about names as PHP sees them.
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct NameSet {
     /// By their first byte; those that begin with `*` last.
     globs: Box<[Glob]>,
@@ -12,6 +12,7 @@ pub struct NameSet {
 }
 
 /// The parts of a pattern between its `*`.
+#[derive(Clone, PartialEq, Eq)]
 struct Glob {
     parts: Box<[Box<[u8]>]>,
 }
@@ -20,7 +21,16 @@ impl NameSet {
     /// A set of these patterns, each taken as PHP would see such a name.
     #[must_use]
     pub fn new<'p>(patterns: impl IntoIterator<Item = &'p [u8]>) -> NameSet {
-        let mut globs: Vec<Glob> = patterns.into_iter().map(Glob::new).collect();
+        NameSet::of(patterns.into_iter().map(Glob::new).collect())
+    }
+
+    /// The patterns of both sets.
+    #[must_use]
+    pub fn or(&self, other: &NameSet) -> NameSet {
+        NameSet::of([&self.globs[..], &other.globs[..]].concat())
+    }
+
+    fn of(mut globs: Vec<Glob>) -> NameSet {
         if globs.is_empty() {
             return NameSet::default();
         }
@@ -159,6 +169,8 @@ mod tests {
         assert!(!NameSet::default().has(b""));
         assert!(!NameSet::default().has(b"a"));
         assert!(NameSet::new([&b"*"[..]]).has(b"anything"));
+        let both = set.or(&NameSet::new([&b"z*"[..]]));
+        assert!(both.has(b"zone") && both.has(b"_ga") && !both.has(b"other"));
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Server {
                 return;
             }
             if let Ok(stream) = stream {
-                // A client that breaks off has what it wanted.
+                // A client that closes early has what it wanted.
                 drop(self.serve_stream(stream));
             }
         }

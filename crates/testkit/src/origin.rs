@@ -186,7 +186,7 @@ impl Answer {
         self
     }
 
-    /// Breaks off where it should end.
+    /// Is truncated where it should end.
     pub fn cut(mut self) -> Answer {
         self.ending = Ending::Cut;
         self

@@ -86,7 +86,8 @@ mod tests {
     use super::*;
 
     fn run(line: &str) -> Result<Command, Refusal> {
-        let arguments: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        let words = line.split(' ').filter(|it| !it.is_empty());
+        let arguments: Vec<OsString> = words.map(Into::into).collect();
         parse(&arguments)
     }
 

@@ -36,7 +36,7 @@ async fn limit_rate_holds_back_what_comes_after_the_free_part() {
     )
     .await;
     server.write("page", "page");
-    server.write("page", &"x".repeat(3000));
+    server.write("page", "x".repeat(3000));
     let took = async |path: &str| {
         let begun = std::time::Instant::now();
         assert_eq!(server.target().get(path).await.body.len(), 3000, "{path}");

@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use testkit::client::Target;
 use testkit::fake_php::{FakePhp, Script};
-use testkit::process::Signal;
-use testkit::wait::until;
+use testkit::process::{Signal, children};
+use testkit::running::Running;
+use testkit::wait::{until, until_or};
 use tokio::sync::Semaphore;
 
+use crate::command_line::{code, folder, run, stderr};
 use crate::signals::gated;
-use crate::start;
+use crate::{has_php_fpm, start};
 
 #[tokio::test]
 async fn bad_reload_leaves_the_running_server_untouched() {
@@ -99,4 +101,83 @@ async fn request_under_way_is_finished_with_the_configuration_it_began_with() {
     assert_eq!(server.target().get("/now").await.field("x-which"), "two");
     gate.add_permits(1);
     assert_eq!(request.await.expect("a response").field("x-which"), "one");
+}
+
+/// What the server has open (files below its folder, sockets) and the processes that it started.
+fn acquired(server: &Running) -> (Vec<String>, Vec<u32>) {
+    let folder = server.path("").display().to_string();
+    let descriptors = std::fs::read_dir(format!("/proc/{}/fd", server.pid())).expect("it runs");
+    let targets = descriptors.filter_map(|it| std::fs::read_link(it.ok()?.path()).ok());
+    let names = targets.map(|it| it.display().to_string());
+    let mut open: Vec<String> = names
+        .filter(|name| name.starts_with(&folder) || name.starts_with("socket:"))
+        .collect();
+    open.sort();
+    // Each worker takes a descriptor of the same socket when its thread is there.
+    open.dedup_by(|one, other| one.starts_with("socket:") && one == other);
+    (open, children(server.pid()))
+}
+
+#[tokio::test]
+async fn a_reload_that_fails_leaves_no_log_socket_or_php_behind() {
+    let php = match has_php_fpm() {
+        true => "php_pool more { workers 1; user www-data; }",
+        false => "",
+    };
+    let both = "server { listen unix:%%/http; listen unix:%%/new; return 200 two; }";
+    let socket = "server { listen unix:%%/http; listen unix:%%/new; listen unix:%%/none/http; }";
+    let certificate = "server { listen unix:%%/http; listen unix:%%/new; location / {
+        proxy_ssl_verify on; proxy_ssl_trusted_certificate %%/none.pem; proxy_pass https://127.0.0.1:9; } }";
+    let logs = format!("error_log %%/new.log; error_log %%/none/log; {both}");
+    let server = start("server { listen unix:%%/http; return 200 one; }").await;
+    // Nothing can be opened below a file.
+    server.write("none", "");
+    until("the end of the start", || {
+        server.error_log().contains("ready")
+    })
+    .await;
+    let before = acquired(&server);
+    for (step, main, http, message) in [
+        ("logs", php, &*logs, "none/log\" failed"),
+        ("sockets", php, socket, "bind() to unix:"),
+        (
+            "pools",
+            "php_pool no { binary /nowhere/php-fpm; }",
+            both,
+            "/nowhere/php-fpm",
+        ),
+        ("serving", php, certificate, "none.pem"),
+    ] {
+        server.rewrite(main, http);
+        server.signal(Signal::HUP);
+        until(step, || server.error_log().contains(message)).await;
+        until_or(
+            || acquired(&server) == before,
+            || format!("{step}: {before:?} became {:?}", acquired(&server)),
+        )
+        .await;
+        assert!(!server.path("new").exists(), "{step}");
+        assert_eq!(server.target().get("/").await.text(), "one", "{step}");
+    }
+    assert!(!server.error_log().contains("reloaded"));
+    server.rewrite("", both);
+    server.signal(Signal::HUP);
+    until("the reload", || server.error_log().contains("reloaded")).await;
+    assert_eq!(Target(server.path("new")).get("/").await.text(), "two");
+}
+
+/// Until it listens there is nobody to remove what a start has made.
+#[tokio::test]
+async fn a_start_that_fails_leaves_no_socket() {
+    let folder = folder(&[(
+        "test.conf",
+        "daemon off; pid %%/pid; error_log %%/error.log; user root; events {}
+        http { access_log off; server { listen unix:%%/http; location / {
+        proxy_ssl_verify on; proxy_ssl_trusted_certificate %%/none.pem; proxy_pass https://127.0.0.1:9; } } }",
+    )]);
+    let output = run(folder.path(), &["-c", "test.conf"]);
+    assert_eq!(code(&output), 1);
+    assert!(stderr(&output).contains("none.pem"), "{}", stderr(&output));
+    assert!(!folder.path().join("http").exists());
+    assert!(!folder.path().join("pid").exists());
 }

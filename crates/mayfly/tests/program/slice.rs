@@ -211,14 +211,17 @@ async fn slices_that_do_not_fit_together_never_look_whole() {
             ("/odd/etag", "etag mismatch in slice response"),
             (
                 "/odd/length",
-                "the response has 17 bytes in this slice and 16 in the first",
+                "the response has 17 bytes according to this slice and 16 according to the first",
             ),
             ("/odd/range", "unexpected range in slice response: 3-8"),
             (
                 "/odd/status",
                 "unexpected status code 200 in slice response",
             ),
-            ("/odd/short", "a slice that is too short"),
+            (
+                "/odd/short",
+                "the slice is shorter than its Content-Range says",
+            ),
             ("/odd/long", "a slice that is too long"),
         ] {
             let mut client = server.connect().await;

@@ -11,7 +11,7 @@ async fn serve(directives: &str) -> (FakePhp, Running) {
     let php = FakePhp::tcp(|request| match request.param("DOCUMENT_URI") {
         "/part" => Script::page(ZIPPED, gzip("[a part]")),
         "/nested" => Script::page(ZIPPED, gzip("(<!--# include virtual=\"/part\" -->)")),
-        "/large" => Script::page(ZIPPED, gzip(&"large ".repeat(100_000))),
+        "/large" => Script::page(ZIPPED, gzip("large ".repeat(100_000))),
         "/plain" => Script::page("Content-Type: text/html\r\n", "<p></p>"),
         uri => Script::page(
             "Content-Type: text/html\r\n",

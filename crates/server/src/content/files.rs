@@ -35,7 +35,7 @@ use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};
 
-pub use try_files::{TryOutcome, try_files};
+pub use try_files::try_files;
 
 pub const VARIABLES: Variables = &[(
     B::RequestFilename,
@@ -64,7 +64,7 @@ fn is_mapped(request: &Request) -> bool {
     if !matches!(request.settings().files.root, Root::Alias(_)) || !request.path_changed {
         return true;
     }
-    let name = request.server().location(request.location).name.clone();
+    let name = request.location().name.clone();
     error_log::request(
         request,
         LogLevel::Alert,
@@ -75,7 +75,7 @@ fn is_mapped(request: &Request) -> bool {
 
 /// What of the request's path goes behind `root` or `alias`.
 fn below_root(request: &Request) -> &[u8] {
-    let place = request.server().location(request.location);
+    let place = request.location();
     match request.settings().files.root {
         Root::Root(_) => &request.path,
         // The value of an alias in a location given by a pattern is a whole path.

@@ -41,7 +41,9 @@ pub async fn begin(
             error_log::request(
                 request,
                 LogLevel::Warn,
-                format_args!("request not mirrored: {MAX_IN_FLIGHT} copies are under way"),
+                format_args!(
+                    "request not mirrored: {MAX_IN_FLIGHT} mirrored requests have not ended yet"
+                ),
             );
             return Ok(());
         };

@@ -13,6 +13,7 @@ pub mod fetch_log;
 pub mod fetch_purpose;
 pub mod fetch_spec;
 mod file_copy;
+mod passed_body;
 pub mod response;
 mod tunnel;
 
@@ -22,9 +23,10 @@ use http_cache::Millis;
 use site::{LogLevel, Pass, Protocol};
 
 use crate::base::clock;
+use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
-use crate::content::through_cache::purge::purge;
+use crate::content::through_cache::purge::{Invalidation, purge};
 use crate::content::{proxy, through_cache};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
@@ -38,45 +40,60 @@ use response::of_cache;
 
 pub use fetch_spec::take_body;
 
-/// What can be said without waiting for anybody.
-pub enum AtOnce<'a> {
+/// What can be said of a request without waiting.
+pub enum PassDecision<'a> {
     Handled(Handled),
-    /// Somebody has to be purpose.
-    Must(CachePlan<'a>),
+    UpstreamNeeded(UpstreamPlan<'a>),
 }
 
-/// Plans, and answers if memory has a fresh answer.
-pub fn at_once<'a>(
+/// How the upstream is asked.
+pub enum UpstreamPlan<'a> {
+    /// The cache has no part in it.
+    Direct,
+    /// The request changes something: what is stored for the same target goes once the
+    /// upstream has agreed to it.
+    Invalidate(Invalidation<'a>),
+    ThroughCache(CacheMiss<'a>),
+}
+
+/// Decides what the cache may do, and answers if memory has a fresh answer.
+pub fn decide<'a>(
     request: &mut Request,
     configuration: &'a ActiveConfiguration,
     pass: &'a Pass,
-) -> AtOnce<'a> {
+) -> PassDecision<'a> {
     match &pass.protocol {
-        Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
+        Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
         Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
-            return AtOnce::Handled(Handled::Status(405));
+            return PassDecision::Handled(Handled::Status(405));
         }
         Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
     }
     let plan = policy::plan(request, configuration, pass);
     if pattern::has_failed(request) {
-        return AtOnce::Handled(Handled::Status(500));
+        return PassDecision::Handled(Handled::Status(500));
     }
     match plan {
-        CachePlan::Purge { zone, keys } => AtOnce::Handled(purge(request, zone, &keys)),
+        CachePlan::Use(plan) => match through_cache::look_up(request, &plan) {
+            Ok(reply) => {
+                request.cache.key = plan.key.into_bytes();
+                PassDecision::Handled(of_cache(request, pass, reply))
+            }
+            Err(found) => {
+                let miss = CacheMiss { plan, found };
+                PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss))
+            }
+        },
+        CachePlan::Off => PassDecision::UpstreamNeeded(UpstreamPlan::Direct),
+        CachePlan::Invalidate(invalidation) => {
+            PassDecision::UpstreamNeeded(UpstreamPlan::Invalidate(invalidation))
+        }
+        CachePlan::Purge { zone, keys } => PassDecision::Handled(purge(request, zone, &keys)),
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
-            AtOnce::Handled(Handled::Status(500))
+            PassDecision::Handled(Handled::Status(500))
         }
-        CachePlan::Use(plan) => match through_cache::fresh(request, &plan) {
-            Some(reply) => {
-                request.cache.key = plan.key;
-                AtOnce::Handled(of_cache(request, pass, reply))
-            }
-            None => AtOnce::Must(CachePlan::Use(plan)),
-        },
-        plan => AtOnce::Must(plan),
     }
 }
 
@@ -84,34 +101,33 @@ pub fn at_once<'a>(
 pub async fn serve(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: CachePlan<'_>,
+    plan: UpstreamPlan<'_>,
     client: &mut ClientSide,
 ) -> Handled {
-    match plan {
-        CachePlan::Off => direct(request, pass, client).await,
-        CachePlan::UnknownZone(_) => Handled::Status(500),
-        CachePlan::Purge { zone, keys } => purge(request, zone, &keys),
-        CachePlan::Invalidate(invalidation) => {
+    let miss = match plan {
+        UpstreamPlan::ThroughCache(miss) => miss,
+        UpstreamPlan::Direct => return direct(request, pass, client).await,
+        UpstreamPlan::Invalidate(invalidation) => {
             let handled = direct(request, pass, client).await;
             if let Handled::Reply(reply) = &handled
                 && (200..400).contains(&reply.head.status)
             {
                 invalidation.carry_out(Millis(clock::now()));
             }
-            handled
+            return handled;
         }
-        CachePlan::Use(plan) => {
-            request.cache.key.clone_from(&plan.key);
-            let began = clock::now();
-            let handled = Box::pin(through_cache::serve(request, pass, plan, client)).await;
-            if let Some(reason) = request.cache.reason {
-                let took = clock::now().saturating_sub(began);
-                error_log::not_stored(request, reason, took);
-            }
-            match handled {
-                Handled::Reply(reply) => of_cache(request, pass, reply),
-                handled => handled,
-            }
-        }
+    };
+    let key = &mut request.cache.key;
+    key.clear();
+    key.extend_from_slice(miss.plan.key.as_ref().bytes());
+    let began = clock::now();
+    let handled = Box::pin(through_cache::serve(request, pass, miss, client)).await;
+    if let Some(reason) = request.cache.reason {
+        let took = clock::now().saturating_sub(began);
+        error_log::not_stored(request, reason, took);
+    }
+    match handled {
+        Handled::Reply(reply) => of_cache(request, pass, reply),
+        handled => handled,
     }
 }

@@ -41,7 +41,7 @@ pub const VARIABLES: Variables = &[
 
 /// Reads the URL that a `proxy_pass` with variables stands for. Done once, before
 /// anything asks for `$proxy_host`.
-pub fn settle_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
+pub fn evaluate_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
     if let Some(extra) = request.extras.given() {
         extra.proxy_url = None;
     }
@@ -214,7 +214,7 @@ pub fn render(
 /// Does the client ask for another protocol (RFC 9110 §7.8)? Without the connection
 /// option the field was meant for somebody before us, who has not taken it off.
 fn asks_upgrade(request: &Request) -> bool {
-    !request.is_subrequest
+    !request.is_subrequest()
         && request.head.version() >= Version::Http11
         && request.head.field("upgrade").is_some()
         && request

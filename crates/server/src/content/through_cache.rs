@@ -2,16 +2,16 @@
 //! everybody reads, follow one, or go alone.
 //!
 //! ```text
-//! look up ── fresh ───────────────────────────────► stored response
-//!    │ ───── stale, may be shown while refreshed ─► stored response (refresh in the background)
-//!    └ miss ─ join ─ lead ── head may be shared ──► read along while it is stored
-//!                 │       └─ may not be shared ───► the fetch is handed to this client
-//!                 ├ follow ─ head arrived ────────► read along
-//!                 │        └ not shareable ───────► fetch alone
-//!                 └ alone ────────────────────────► fetch alone, store if it may be
+//! look_up ── fresh ────────────────────────────────► stored response
+//!    └ CacheMiss ─ stale, shown while refreshed ───► stored response (refreshing)
+//!         └ collapse ─ lead ── head may be shared ─► read along while it is stored (leading)
+//!                   │      └── may not be shared ──► the fetch is handed to this client
+//!                   ├ follow ─ head arrived ───────► read along (following)
+//!                   │        └ not shareable ──────► fetch alone
+//!                   └ alone ───────────────────────► fetch alone, store if it may be
 //! ```
 //!
-//! A led fetch runs in a task of its own: it belongs to the cache and goes on
+//! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
 pub mod cookies;
@@ -24,6 +24,7 @@ mod refreshing;
 mod request_fields;
 mod shared;
 mod stale;
+mod step;
 mod storability;
 mod store_plan;
 mod storing;
@@ -33,7 +34,8 @@ mod variables;
 use std::sync::Arc;
 
 use http_cache::{
-    Alone, Forward, Join, JoinRequest, KeyRef, Lookup, Millis, NoStore, Outcome, Served,
+    Alone, Forward, Found, Join, JoinRequest, Millis, NoStore, NotFresh, NotFreshKind, Outcome,
+    Served, StaleReason,
 };
 use site::Pass;
 use tokio::time::Instant;
@@ -47,74 +49,165 @@ use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::transport::client::ClientSide;
 
-use following::follow;
-use from_memory::{hit, reply_from_memory};
-use leading::{fetch_unshared, go_alone, lead_for};
+use following::{answer_follower, wait_for_leader};
+use from_memory::{from_memory, hit, note_not_stored, reply_from_memory};
+use leading::lead_fetch;
 use policy::Plan;
 use refreshing::serve_while_refreshing;
+use stale::StandIn;
+use step::Step;
 
 /// How often a request starts over: a variant that did not fit, a leader that
 /// vanished. Past that it fetches for itself.
 const MAX_ROUNDS: usize = 4;
 
-/// Answers through the cache.
+/// Looks for a fresh stored response; a request does so once. What there is instead travels to
+/// the fetch; `None` where the cache is bypassed.
+#[inline]
+pub fn look_up(request: &mut Request, plan: &Plan<'_>) -> Result<Box<Reply>, Option<NotFresh>> {
+    if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
+        return Err(None);
+    }
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    match plan.zone.find(&key, &plan.fields(request), now) {
+        Found::Fresh(stored) => Ok(reply_from_memory(request, stored, Served::Fresh)),
+        Found::NotFresh(found) => Err(Some(found)),
+    }
+}
+
+/// A request that the cache has no fresh answer for.
+pub struct CacheMiss<'a> {
+    pub plan: Plan<'a>,
+    /// What [`look_up`] found.
+    pub found: Option<NotFresh>,
+}
+
+/// Answers through the cache, where it had no fresh answer.
 pub async fn serve(
     request: &mut Request,
     pass: &Arc<Pass>,
-    mut plan: Plan<'_>,
+    miss: CacheMiss<'_>,
     client: &mut ClientSide,
 ) -> Handled {
-    if plan.bypass.is_some() || is_beyond_range_offset(request, &plan) {
-        request.cache.reason = plan.bypass;
-        request.cache.outcome = Some(forwarded(Forward::Bypass));
-        if plan.never_store || plan.bypass.is_none() {
-            return direct(request, pass, client).await;
-        }
-        return go_alone(request, pass, &plan, client).await;
+    let CacheMiss { mut plan, found } = miss;
+    let mut step = match found {
+        None => bypass(request, &plan),
+        Some(found) => first_step(request, pass, &mut plan, &found),
+    };
+    let began = Instant::now();
+    let mut rounds = 1;
+    loop {
+        step = match step {
+            Step::Answer(handled) => return handled,
+            Step::Direct => return direct(request, pass, client).await,
+            Step::Lead(leader, stand_in) => {
+                lead_fetch(request, pass, &plan, client, leader, stand_in).await
+            }
+            Step::Follow(follower, stand_in) => {
+                let followed = wait_for_leader(request, &plan, follower, began).await;
+                answer_follower(request, &plan, followed, &stand_in)
+            }
+            Step::LookAgain if rounds == MAX_ROUNDS => {
+                request.now = clock::now();
+                Step::alone(request, &plan)
+            }
+            Step::LookAgain => {
+                rounds += 1;
+                look_again(request, pass, &mut plan)
+            }
+        };
     }
+}
+
+/// Goes past what is stored; the response may be stored all the same.
+fn bypass(request: &mut Request, plan: &Plan<'_>) -> Step {
+    request.cache.reason = plan.bypass;
+    request.cache.outcome = Some(forwarded(Forward::Bypass));
+    match plan.never_store || plan.bypass.is_none() {
+        true => Step::Direct,
+        false => Step::alone(request, plan),
+    }
+}
+
+/// The step after the request's lookup.
+fn first_step(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+    found: &NotFresh,
+) -> Step {
     if plan.rules.min_uses > 1 {
-        let uses = plan
-            .zone
-            .count_use(&KeyRef::new(&plan.key), Millis(request.now));
-        plan.uses = uses;
-        if uses < plan.rules.min_uses && is_unknown(request, &plan) {
+        let now = Millis(request.now);
+        plan.uses = plan.zone.count_use(&plan.key.as_ref(), now);
+        let is_unknown = matches!(found.kind, NotFreshKind::Miss | NotFreshKind::VaryMiss);
+        if plan.uses < plan.rules.min_uses && is_unknown {
             // Not to be stored, so there is nothing for others in it.
             request.cache.outcome = Some(forwarded(Forward::UriMiss));
             request.cache.reason = Some(NoStore::MinUses.word());
-            return direct(request, pass, client).await;
+            return Step::Direct;
         }
     }
-    let began = Instant::now();
-    for _ in 0..MAX_ROUNDS {
-        match round(request, pass, &plan, client, began).await {
-            Some(handled) => return handled,
-            None => request.now = clock::now(),
-        }
-    }
-    go_alone(request, pass, &plan, client).await
+    step_after(request, pass, plan, found)
 }
 
-/// The answer, where memory has a fresh one.
-#[inline]
-pub fn fresh(request: &mut Request, plan: &Plan<'_>) -> Option<Box<Reply>> {
-    if plan.bypass.is_some() || is_beyond_range_offset(request, plan) {
-        return None;
-    }
-    let key = KeyRef::new(&plan.key);
-    match plan
-        .zone
-        .lookup(&key, &plan.fields(request), Millis(request.now))
-    {
-        Lookup::Fresh(stored) => Some(reply_from_memory(request, stored, Served::Fresh)),
-        _ => None,
+/// Looks once more, uncounted: what the request has waited for was of no use to it.
+fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+    request.now = clock::now();
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    match plan.zone.find_again(&key, &plan.fields(request), now) {
+        Found::Fresh(stored) => Step::Answer(hit(request, stored)),
+        Found::NotFresh(found) => step_after(request, pass, plan, &found),
     }
 }
 
-/// Is nothing stored under the key?
-fn is_unknown(request: &Request, plan: &Plan<'_>) -> bool {
-    let (key, now) = (KeyRef::new(&plan.key), Millis(request.now));
-    let found = plan.zone.lookup(&key, &plan.fields(request), now);
-    matches!(found, Lookup::Miss | Lookup::VaryMiss)
+/// The step after a lookup that `found` nothing fresh: a stale answer, a fetch, or waiting for
+/// another's.
+fn step_after(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+    found: &NotFresh,
+) -> Step {
+    plan.varies_on = found.varies_on().cloned();
+    if let NotFreshKind::NotShareable(why) = found.kind {
+        request.cache.outcome = Some(forwarded(found.forward()));
+        note_not_stored(request, why);
+        return Step::unshared(request, plan);
+    }
+    let now = Millis(request.now);
+    let stand_in = StandIn::of(found, plan.rules, now);
+    if let Some(handled) = serve_while_refreshing(request, pass, plan, found, &stand_in) {
+        return Step::Answer(handled);
+    }
+    request.cache.outcome = Some(forwarded(found.forward()));
+    if !plan.rules.lock && found.stale().is_none() {
+        return Step::alone(request, plan);
+    }
+    match collapse(request, plan, found) {
+        Join::Lead(leader) => Step::Lead(leader, stand_in),
+        Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
+            Some(stored) => Step::Answer(from_memory(request, stored, Served::StaleUpdating)),
+            None => Step::Follow(follower, stand_in),
+        },
+        Join::Fresh(stored) => Step::Answer(hit(request, stored)),
+        Join::Alone(Alone::NotShareable(why)) => {
+            request.cache.reason = Some(why.word());
+            Step::unshared(request, plan)
+        }
+        Join::Alone(Alone::TooManyFlights) => Step::alone(request, plan),
+    }
+}
+
+/// The request's part: to lead a fetch, to follow one, or to go alone.
+fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
+    let join = JoinRequest {
+        key: plan.key.as_ref(),
+        fields: &plan.fields(request),
+        now: Millis(request.now),
+        lock_age: Some(plan.rules.lock_age),
+        group: plan.session,
+    };
+    plan.zone.collapse(&join, found)
 }
 
 fn forwarded(reason: Forward) -> Outcome {
@@ -138,57 +231,5 @@ fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
     start.is_none_or(|start| start >= limit)
 }
 
-/// One round of looking and waiting; `None` where it has to start over.
-async fn round(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-    began: Instant,
-) -> Option<Handled> {
-    let now = Millis(request.now);
-    let key = KeyRef::new(&plan.key);
-    let mut stale = None;
-    let mut reason = Forward::UriMiss;
-    match plan.zone.lookup(&key, &plan.fields(request), now) {
-        Lookup::Fresh(stored) => return Some(hit(request, stored)),
-        Lookup::Stale(stored, info) => {
-            if let Some(handled) = serve_while_refreshing(request, pass, plan, &stored, &info) {
-                return Some(handled);
-            }
-            stale = Some((stored, info));
-            reason = Forward::Stale;
-        }
-        Lookup::NotShareable(why) => {
-            request.cache.reason = Some(why.word());
-            request.cache.outcome = Some(Outcome {
-                no_store: Some(why),
-                ..forwarded(Forward::Miss)
-            });
-            return Some(fetch_unshared(request, pass, plan, client).await);
-        }
-        Lookup::VaryMiss => reason = Forward::VaryMiss,
-        Lookup::Miss => {}
-    }
-    request.cache.outcome = Some(forwarded(reason));
-    if !plan.rules.lock && stale.is_none() {
-        return Some(go_alone(request, pass, plan, client).await);
-    }
-    let joined = plan.zone.join(&JoinRequest {
-        key,
-        fields: &plan.fields(request),
-        now,
-        lock_age: Some(plan.rules.lock_age),
-        group: plan.session,
-    });
-    match joined {
-        Join::Fresh(stored) => Some(hit(request, stored)),
-        Join::Alone(Alone::NotShareable(why)) => {
-            request.cache.reason = Some(why.word());
-            Some(fetch_unshared(request, pass, plan, client).await)
-        }
-        Join::Alone(Alone::TooManyFlights) => Some(go_alone(request, pass, plan, client).await),
-        Join::Lead(leader) => Some(lead_for(request, pass, plan, client, leader, stale).await),
-        Join::Follow(follower) => follow(request, pass, plan, client, follower, stale, began).await,
-    }
-}
+#[cfg(test)]
+mod lookup_counts;

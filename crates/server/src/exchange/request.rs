@@ -5,23 +5,26 @@
 //! change its path and location in place. Subrequests are further values made
 //! by [`Request::internal`].
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::{FieldSpan, RequestHead};
+use http1::RequestHead;
 use parking_lot::Mutex;
-use site::{LocationId, Server, ServerId, Settings};
+use site::{Location, LocationId, Server, ServerId, Settings};
 
-use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId};
+use crate::base::spare_fields;
+use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, CompiledLocations};
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::error_page::ErrorPage;
 use crate::exchange::extras::Extras;
 use crate::exchange::reply::Reply;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::outbound::SentHead;
 use crate::upstreams::fetch::Trace;
 
 /// How often a request may be redirected internally (nginx: 10).
@@ -149,6 +152,36 @@ impl Method {
     }
 }
 
+/// Whether a request is still the one that came from a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    Received,
+    /// Redirected internally.
+    Redirected,
+    /// Made by the server itself: a subrequest, a refresh in the background and the like.
+    Subrequest,
+}
+
+/// Where routing has brought a request.
+#[derive(Debug, Clone, Copy)]
+struct Routed {
+    server: ServerId,
+    /// One of the server's.
+    location: LocationId,
+    /// The same among those of all servers.
+    compiled: CompiledLocationId,
+}
+
+impl Routed {
+    fn new(locations: &CompiledLocations, server: ServerId, location: LocationId) -> Routed {
+        Routed {
+            server,
+            location,
+            compiled: locations.id(server, location),
+        }
+    }
+}
+
 /// A request and everything that variables, handlers and logs ask of it.
 pub struct Request {
     pub configuration: ConfigurationHandle,
@@ -163,9 +196,7 @@ pub struct Request {
     pub args: Vec<u8>,
     /// Host without port, lower case; empty where the client named none.
     pub host: HostName,
-    pub server: ServerId,
-    pub location: LocationId,
-    place: CompiledLocationId,
+    routed: Routed,
     /// `http` or `https`: that of the connection, or what a trusted proxy says.
     pub scheme: &'static str,
     /// Client address: the peer's, or what a trusted proxy says.
@@ -176,27 +207,17 @@ pub struct Request {
     pub now: u64,
     pub nth_on_connection: u64,
     pub pipelined: bool,
-    /// Made by the server itself, or redirected internally.
-    pub is_internal: bool,
-    /// A subrequest (background refresh and the like): not the client's own.
-    pub is_subrequest: bool,
+    pub kind: RequestKind,
     pub redirects_left: u8,
     /// How many requests it is part of.
     pub depth: u8,
-    /// Commands in the body are run.
-    pub runs_ssi: bool,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
     /// Path or arguments are no longer those of the target that was received.
     pub target_changed: bool,
     /// `try_files` found a file below an `alias` that stands for a whole path.
     pub adds_path_to_alias: bool,
-    /// An error page is being made for this status.
-    pub error_status: Option<u16>,
-    /// Status that the answer carries whatever the page says (`error_page ... =CODE`).
-    pub forced_status: Option<u16>,
-    /// An error page has been tried and may not be tried again.
-    pub error_page_used: bool,
+    pub error_page: ErrorPage,
     pub limit_rate: Option<u64>,
     /// Set once `$slice_range` was asked for.
     pub slicing: Slicing,
@@ -216,6 +237,8 @@ pub struct Request {
     /// The response once its head is known: `$sent_http_*`, `$status`. Its body
     /// is on its way.
     pub reply: Option<Box<Reply>>,
+    /// What its head says of the connection.
+    pub sent_head: Option<SentHead>,
     pub status: u16,
     pub bytes_sent: u64,
     pub head_bytes_sent: u64,
@@ -242,7 +265,16 @@ pub struct CacheFacts {
 
 impl Request {
     pub fn server(&self) -> &Server {
-        &self.configuration.site.http.servers[self.server.0]
+        &self.configuration.site.http.servers[self.routed.server.0]
+    }
+
+    pub fn server_id(&self) -> ServerId {
+        self.routed.server
+    }
+
+    /// The location that the request is in.
+    pub fn location(&self) -> &Location {
+        self.server().location(self.routed.location)
     }
 
     /// Where upstreams' doings are noted.
@@ -306,11 +338,17 @@ impl Request {
         }
     }
 
+    /// Goes on in `server`, at its own level.
+    pub fn enter_server(&mut self, server: ServerId) {
+        self.routed.server = server;
+        self.enter(Server::ROOT);
+    }
+
     /// Goes on in `location`, with its settings.
     pub fn enter(&mut self, location: LocationId) {
         self.adds_path_to_alias = false;
-        self.location = location;
-        self.place = self.configuration.locations.id(self.server, location);
+        let server = self.routed.server;
+        self.routed = Routed::new(&self.configuration.locations, server, location);
     }
 
     /// What holds in the location.
@@ -327,19 +365,36 @@ impl Request {
     /// Where the location stands among all: for those who hold the configuration
     /// themselves, while the request changes.
     pub fn compiled_location_id(&self) -> CompiledLocationId {
-        self.place
+        self.routed.compiled
     }
 
     /// The location, with what is known of it ahead.
     pub fn compiled_location(&self) -> &CompiledLocation {
-        self.configuration.locations.get(self.place)
+        self.configuration.locations.get(self.routed.compiled)
     }
 
     /// Would an `error_page` take this status?
     pub fn may_intercept(&self, status: u16) -> bool {
         let pages = &self.settings().error_pages;
-        (!self.error_page_used || self.settings().recursive_error_pages)
+        (!self.error_page.is_tried() || self.settings().recursive_error_pages)
             && pages.iter().any(|page| page.statuses.contains(&status))
+    }
+
+    /// Not the client's own: a subrequest, a refresh in the background and the like.
+    pub fn is_subrequest(&self) -> bool {
+        self.kind == RequestKind::Subrequest
+    }
+
+    /// Made by the server itself, or redirected internally: may enter `internal` locations.
+    pub fn is_internal(&self) -> bool {
+        self.kind != RequestKind::Received
+    }
+
+    /// It is redirected internally.
+    pub fn become_internal(&mut self) {
+        if self.kind == RequestKind::Received {
+            self.kind = RequestKind::Redirected;
+        }
     }
 
     /// Counts an internal redirect; false when there were too many.
@@ -360,7 +415,7 @@ impl Request {
             self.configuration.clone(),
             self.connection.clone(),
             self.head.clone(),
-            self.server,
+            self.routed.server,
             self.now,
         );
         copy.method = self.method;
@@ -370,10 +425,9 @@ impl Request {
         copy.host = self.host.clone();
         copy.scheme = self.scheme;
         copy.client = self.client;
-        copy.enter(self.location);
+        copy.enter(self.routed.location);
         copy.extras = self.extras.inherited();
-        copy.is_internal = true;
-        copy.is_subrequest = true;
+        copy.kind = RequestKind::Subrequest;
         copy.redirects_left = self.redirects_left;
         copy.path_changed = self.path_changed;
         copy.target_changed = self.target_changed;
@@ -389,7 +443,7 @@ impl Request {
     ) -> Box<Request> {
         let buffers = Buffers::take();
         let method = Method::parse(head.method());
-        let place = configuration.locations.id(server, Server::ROOT);
+        let routed = Routed::new(&configuration.locations, server, Server::ROOT);
         let (client, scheme) = (connection.peer, connection.scheme);
         // Made where it stays: it is large.
         Box::write(
@@ -403,26 +457,20 @@ impl Request {
                 path: buffers.path,
                 args: buffers.args,
                 host: HostName::default(),
-                server,
-                location: Server::ROOT,
-                place,
+                routed,
                 scheme,
                 client,
                 started_at: now,
                 now,
                 nth_on_connection: 1,
                 pipelined: false,
-                is_internal: false,
-                is_subrequest: false,
+                kind: RequestKind::Received,
                 redirects_left: MAX_INTERNAL_REDIRECTS,
                 depth: 0,
-                runs_ssi: false,
                 path_changed: false,
                 target_changed: false,
                 adds_path_to_alias: false,
-                error_status: None,
-                forced_status: None,
-                error_page_used: false,
+                error_page: ErrorPage::Untried,
                 limit_rate: None,
                 slicing: Slicing::None,
                 view: View::Plain,
@@ -437,6 +485,7 @@ impl Request {
                 },
                 extras: Extras::default(),
                 reply: None,
+                sent_head: None,
                 status: 0,
                 bytes_sent: 0,
                 head_bytes_sent: 0,
@@ -448,7 +497,7 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        let _ = FIELDS.try_with(|kept| kept.set(std::mem::take(&mut self.head.fields)));
+        spare_fields::give(std::mem::take(&mut self.head.fields));
         Buffers {
             path: std::mem::take(&mut self.path),
             args: std::mem::take(&mut self.args),
@@ -474,15 +523,6 @@ const KEPT_BUFFER_BYTES: usize = 4 * 1024;
 
 thread_local! {
     static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
-}
-
-thread_local! {
-    static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };
-}
-
-/// Memory for the places of a head's fields, left by the thread's last request.
-pub fn spare_fields() -> Vec<FieldSpan> {
-    FIELDS.try_with(Cell::take).unwrap_or_default()
 }
 
 impl Buffers {

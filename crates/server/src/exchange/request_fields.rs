@@ -1,10 +1,11 @@
 //! Fields, cookies and arguments of a request, by the names that variables give them.
 
 use http1::is_spelt;
+use shared_request::cookies;
 
 use crate::exchange::request::Request;
 use crate::exchange::value::put;
-use crate::exchange::view::{View, matches_glob, put_counted_cookies};
+use crate::exchange::view::View;
 
 /// Appends a request field by the name a variable gives it: lower case, `_` for `-`.
 /// Several fields of the name are joined by `, ` (`; ` for Cookie). False where there is
@@ -14,7 +15,7 @@ pub fn put_field(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
         && !rules.ignored_cookies.is_empty()
         && name == b"cookie"
     {
-        return put_counted_cookies(&request.head, &rules.ignored_cookies, out);
+        return cookies::put_others(request.head.view(), &rules.ignored_cookies, out);
     }
     if !request.head.view().may_have_spelt(name) {
         return false;
@@ -56,11 +57,10 @@ pub fn argument<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 
 /// Appends the cookie called `name`; false where none counts.
 pub fn put_cookie(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
-    if let View::Cache(rules) = &request.view {
-        let mut ignored = rules.ignored_cookies.iter();
-        if ignored.any(|glob| matches_glob(glob, name)) {
-            return false;
-        }
+    if let View::Cache(rules) = &request.view
+        && cookies::is_named(name, &rules.ignored_cookies)
+    {
+        return false;
     }
     put(http1::cookie::find(&request.head, name), out)
 }

@@ -15,8 +15,9 @@ use crate::exchange::extras::{Extra, Values, put_value};
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
+use crate::exchange::sent_fields;
 use crate::exchange::value::put;
-use crate::exchange::variable_table::Value;
+use crate::exchange::variable_table::{Value, VariableTable};
 use crate::exchange::view::View;
 use crate::transport::proxy_protocol;
 use crate::upstreams::fetch::Trace;
@@ -61,11 +62,12 @@ pub fn append_sent(
     template: &Template,
     out: &mut Vec<u8>,
 ) {
+    let table = &request.configuration.functions.variables;
     for part in &template.parts {
         match part {
             Part::Literal(text) => out.extend_from_slice(text),
             Part::Variable(variable) => {
-                write_sent(request, sent, variable, out);
+                write_by(table, request, sent, variable, out);
             }
         }
     }
@@ -113,10 +115,26 @@ pub fn write_sent(
     variable: &Variable,
     out: &mut Vec<u8>,
 ) -> bool {
+    let table = &request.configuration.functions.variables;
+    write_by(table, request, sent, variable, out)
+}
+
+#[inline]
+fn write_by(
+    table: &VariableTable,
+    request: &mut Request,
+    sent: Option<&ReplyHead>,
+    variable: &Variable,
+    out: &mut Vec<u8>,
+) -> bool {
     let Variable::Builtin(builtin) = variable else {
         return write_of_name(request, sent, variable, out);
     };
-    match request.configuration.functions.variables.value(*builtin) {
+    match table.value(*builtin) {
+        Value::Text(text, write) => match text(request) {
+            Some(text) => put(Some(text), out),
+            None => write(request, out),
+        },
         Value::Request(write) => write(request, out),
         Value::Reply(write) => write(request, sent, out),
         Value::Upstream(write) => of_upstream(request, |trace| write(trace, out)),
@@ -124,6 +142,7 @@ pub fn write_sent(
 }
 
 /// A variable that has a part of its name, or a number, from the configuration.
+#[inline(never)]
 fn write_of_name(
     request: &mut Request,
     sent: Option<&ReplyHead>,
@@ -151,7 +170,7 @@ fn write_of_name(
         Variable::RequestField(name) => request_fields::put_field(request, name, out),
         Variable::SentField(name) => {
             let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
-            sent.is_some_and(|head| head.write_sent_field(name, out))
+            sent.is_some_and(|head| sent_fields::write(request, head, name, out))
         }
         Variable::SentTrailer(name) => {
             write_field_called(name, request.extras.trailers.as_slice(), out)

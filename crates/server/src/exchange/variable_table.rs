@@ -12,12 +12,21 @@ use crate::upstreams::fetch::Trace;
 /// whose fact it is.
 #[derive(Clone, Copy)]
 pub enum Value {
-    Request(fn(&mut Request, &mut Vec<u8>) -> bool),
+    /// Text that is there as it is, as it is for most keys; where it is not, the second
+    /// puts it together.
+    Text(fn(&Request) -> Option<&[u8]>, Write),
+    Request(Write),
     /// Of the response where there is one.
     Reply(fn(&mut Request, Option<&ReplyHead>, &mut Vec<u8>) -> bool),
     /// Of what upstreams did; there is none where nobody was asked.
     Upstream(OfTrace),
 }
+
+/// Appends what has to be put together or looked for.
+pub type Write = fn(&mut Request, &mut Vec<u8>) -> bool;
+
+/// For a text that has no value where it is not there.
+pub const NO_VALUE: Write = |_, _| false;
 
 /// What the trace of upstreams answers by.
 pub type OfTrace = fn(&Trace, &mut Vec<u8>) -> bool;

@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use http1::RequestHead;
 use shared_request::NameSet;
 
 /// How variables see a request.
@@ -33,40 +32,4 @@ impl View {
             View::Cache(rules) => &rules.ignored_arguments,
         }
     }
-}
-
-/// Cookies of a request: name and value.
-pub fn cookies(head: &RequestHead) -> impl Iterator<Item = (&[u8], &[u8])> {
-    head.field_all(b"cookie")
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .filter_map(|pair| {
-            let pair = pair.trim_ascii();
-            let equals = pair.iter().position(|&byte| byte == b'=')?;
-            Some((&pair[..equals], &pair[equals + 1..]))
-        })
-}
-
-/// `*` at the end stands for anything.
-pub fn matches_glob(glob: &[u8], name: &[u8]) -> bool {
-    match glob.strip_suffix(b"*") {
-        Some(prefix) => name.starts_with(prefix),
-        None => glob == name,
-    }
-}
-
-/// Appends the cookies that count, as they would stand in a Cookie field.
-pub fn put_counted_cookies(head: &RequestHead, ignored: &[Box<[u8]>], out: &mut Vec<u8>) -> bool {
-    let start = out.len();
-    for (name, value) in cookies(head) {
-        if ignored.iter().any(|glob| matches_glob(glob, name)) {
-            continue;
-        }
-        if out.len() > start {
-            out.extend_from_slice(b"; ");
-        }
-        out.extend_from_slice(name);
-        out.push(b'=');
-        out.extend_from_slice(value);
-    }
-    out.len() > start
 }

@@ -82,7 +82,7 @@ pub fn origin(request: &Request) -> Origin {
         &request.head,
         request.client_ip(),
         &request.server().name,
-        request.is_subrequest.then_some(&request.path[..]),
+        request.is_subrequest().then_some(&request.path[..]),
     )
 }
 

@@ -55,7 +55,7 @@ pub fn capture_server_name(request: &mut Request, listener: &Listener) {
     }
     let host = request.host.to_vec();
     for (candidate, server) in &listener.names.patterns {
-        if *server == request.server && pattern::matches(request, candidate, &host) {
+        if *server == request.server_id() && pattern::matches(request, candidate, &host) {
             return;
         }
     }
@@ -137,6 +137,22 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
         return Found::Final(location);
     }
     found
+}
+
+/// What `limit_except` puts in the place of a location.
+#[inline]
+pub fn for_method(request: &Request, server: &Server, location: LocationId) -> LocationId {
+    match &server.location(location).limit_except {
+        Some(limit)
+            if !limit
+                .methods
+                .iter()
+                .any(|method| method.as_bytes() == request.method_name()) =>
+        {
+            limit.location
+        }
+        _ => location,
+    }
 }
 
 /// As `starts_with`; prefixes differ at their ends rather than at their beginnings.

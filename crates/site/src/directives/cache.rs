@@ -214,7 +214,8 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             The cookies that are named here make no variant under `Vary: Cookie` and make no condition \
             true (`fastcgi_cache_bypass`). They are removed from requests whose responses may be stored. \
-            `*` at the end stands for any text. Name the cookies of statistics programs.")
+            `*` in a name stands for any text. Name the cookies of statistics programs. Names are \
+            compared as PHP reads them: `.ga` and `%5Fga` count as `_ga`.")
         .example("cache_ignore_cookies _ga* _pk_*;"),
     Directive::new("cache_key_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, usize::MAX, "NAME ... | off").inherited_as_a_whole().repeats()
@@ -286,8 +287,8 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             Requests with one of the named cookies get stored copies of their own: the values of these \
             cookies are part of the key. Responses that say `private` are then stored for this session \
-            only. Use it for pages that the same visitor loads again and again. `*` at the end of a name \
-            stands for any text.\n\n\
+            only. Use it for pages that the same visitor loads again and again. `*` in a name stands for \
+            any text. Names are compared as PHP reads them.\n\n\
             `copies` (default 16) and `size` (default 1m) limit what is kept for one session.")
         .example("cache_private PHPSESSID wordpress_logged_in_* copies=16 size=1m;"),
     Directive::new("cache_queue_stale", &[Context::Http, Context::Server, Context::Location])

@@ -147,7 +147,7 @@ impl Lowering<'_> {
             read_your_writes: self.read_your_writes(level),
             private: self.private_rule(level),
             ignored_arguments: name_set(&names(level, "cache_ignore_args")),
-            ignored_cookies: names(level, "cache_ignore_cookies"),
+            ignored_cookies: name_set(&names(level, "cache_ignore_cookies")),
             cookies_in_key: Vec::new(),
             shared: None,
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
@@ -373,8 +373,9 @@ impl Lowering<'_> {
         if node.args().len() == 1 && node.arg(0).text == "off" {
             return None;
         }
+        let mut cookies = Vec::new();
         let mut rule = PrivateRule {
-            cookies: Vec::new(),
+            cookies: NameSet::default(),
             copies: PRIVATE_COPIES,
             size_bytes: PRIVATE_BYTES,
         };
@@ -386,16 +387,17 @@ impl Lowering<'_> {
             } else if word.contains('=') {
                 self.unknown_parameter(word, word, "cache_private", &["copies", "size"]);
             } else {
-                rule.cookies.push(bytes(word));
+                cookies.push(bytes(word));
             }
         }
-        if rule.cookies.is_empty() {
+        if cookies.is_empty() {
             self.report(
                 Diagnostic::error(node.span(), "\"cache_private\" names no cookie")
                     .label("expected the names of the cookies that identify a session"),
             );
             return None;
         }
+        rule.cookies = name_set(&cookies);
         Some(rule)
     }
 

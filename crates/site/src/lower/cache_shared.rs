@@ -52,17 +52,16 @@ impl Lowering<'_> {
             ],
             UnknownCookies::Bypass,
         );
-        let mut key_cookies = names(level, "cache_key_cookies");
+        let mut key_cookies = name_set(&names(level, "cache_key_cookies"));
         if let Some(private) = &rules.private {
             // Each session has its own copy, and the application needs the cookies.
-            key_cookies.extend(private.cookies.iter().cloned());
+            key_cookies = key_cookies.or(&private.cookies);
         }
-        let removed_cookies = rules.ignored_cookies.iter().map(|name| &**name);
         Some(Box::new(SharedRules {
             request: Arc::new(Rules {
                 personal_cookies: name_set(&names(level, "cache_personal_cookies")),
-                key_cookies: name_set(&key_cookies),
-                removed_cookies: NameSet::new(removed_cookies.chain([WRITER_COOKIE])),
+                key_cookies,
+                removed_cookies: rules.ignored_cookies.or(&NameSet::new([WRITER_COOKIE])),
                 unknown_cookies,
                 personal_arguments,
                 personal_argument_patterns,

@@ -52,8 +52,9 @@ pub struct CacheRules {
     /// `cache_ignore_args`: arguments that are not in the key, and not sent by a fetch whose
     /// response is for the cache.
     pub ignored_arguments: NameSet,
-    /// `cache_ignore_cookies`: globs of cookie names that the cache ignores.
-    pub ignored_cookies: Vec<Box<[u8]>>,
+    /// `cache_ignore_cookies`: cookies that are not in the key, and not sent by a fetch whose
+    /// response is for the cache.
+    pub ignored_cookies: NameSet,
     /// `cache_store_set_cookie`: store responses although they carry Set-Cookie
     /// (the field itself is removed from the stored response).
     pub stores_set_cookie: bool,
@@ -136,8 +137,8 @@ pub struct CacheMethods {
 /// of the named cookies identify the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateRule {
-    /// Globs of cookie names.
-    pub cookies: Vec<Box<[u8]>>,
+    /// The cookies whose values identify a session.
+    pub cookies: NameSet,
     pub copies: usize,
     pub size_bytes: u64,
 }

@@ -17,6 +17,8 @@ async fn cookies_and_arguments_that_do_not_count_share_one_stored_response() {
         ("/?a=1&utm_source=x", ""),
         ("/?gclid=7&a=1", "Cookie: _ga=GA1.2\r\n"),
         ("/?a=1", "Cookie: _ga_X=1; _gid=2\r\n"),
+        // PHP reads `_gid` and `_ga`.
+        ("/?a=1", "Cookie: .gid=2; %5Fga=1\r\n"),
     ] {
         let reply = target.get_with(path, fields).await;
         assert_eq!(

@@ -83,7 +83,7 @@ impl Tree {
         let (path, args) = target.split_once('?').unwrap_or((&target, ""));
         request.path = path.into();
         request.args = args.into();
-        let server = &self.configuration.site.http.servers[request.server.0];
+        let server = &self.configuration.site.http.servers[request.server_id().0];
         if let Located::Location(location) = route::locate(&mut request, server) {
             request.enter(location);
         }
@@ -95,7 +95,7 @@ impl Tree {
         let mut request = self.request(line);
         assert!(matches!(request.settings().content, Content::Files));
         if let Some(rule) = request.settings().files.try_files.clone()
-            && try_files(&mut request, &rule) == TryOutcome::Fallback
+            && try_files(&mut request, &rule).is_some()
         {
             return "fallback".into();
         }

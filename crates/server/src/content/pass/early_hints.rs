@@ -32,7 +32,7 @@ impl EarlyHints {
         let settings = request.settings();
         let is_wanted = !settings.early_hints.is_empty()
             && matches!(spec.context.pass.protocol, Protocol::Http(_))
-            && !request.is_subrequest;
+            && !request.is_subrequest();
         let client = client.informational().filter(|_| is_wanted)?;
         let (sender, hints) = HintSender::channel();
         spec.hints = Some(sender);

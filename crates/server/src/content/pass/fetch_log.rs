@@ -78,8 +78,8 @@ impl FetchLog for RequestFetchLog {
             LogLevel::Warn,
             None,
             format_args!(
-                "all {workers} PHP workers of \"{}\" are busy, {waiting} requests wait: more \
-                 \"workers\" help where memory allows, and \"slow_log\" of the pool tells what takes long",
+                "all {workers} PHP workers of \"{}\" are busy and {waiting} requests wait: raise \
+                 \"workers\" if memory allows, or find slow scripts with \"slow_log\" of the pool",
                 group.name()
             ),
         );
@@ -98,8 +98,8 @@ pub fn count_left_out(configuration: &ActiveConfiguration, settings: &Settings, 
         return;
     };
     let message = format_args!(
-        "upstream \"{}\" is busy: refreshes and mirrors left out since the last such line: {count} \
-         (stored pages are shown as long as cache_stale allows; more workers would help)",
+        "upstream \"{}\" is busy: {count} refreshes and mirrored requests were not sent since the \
+         last such line (stored pages are shown as long as cache_stale allows, more workers would help)",
         group.name()
     );
     let logs = &settings.error_logs;

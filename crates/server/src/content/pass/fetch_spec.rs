@@ -43,7 +43,7 @@ pub async fn take_body(
         && request.head.field("content-length").is_none();
     if !pass.exchange.request_buffering
         && !needs_length
-        && !request.is_subrequest
+        && !request.is_subrequest()
         // One that is here already can be sent again and read by `$request_body`.
         && !client.input().is_some_and(|input| input.is_at_hand(body))
     {
@@ -55,7 +55,7 @@ pub async fn take_body(
     request_body::read(request, client).await
 }
 
-/// Puts everything together that a fetch needs.
+/// Puts everything together that a fetch needs; the error is a status.
 pub fn spec(
     request: &mut Request,
     pass: &Arc<Pass>,
@@ -69,48 +69,17 @@ pub fn spec(
         request.method_override = Some("GET");
     }
     let is_idempotent = request.method.is_idempotent();
-    let mut body = match &request.body {
-        _ if !pass.exchange.pass_request_body => RequestBody::None,
-        body => body.share(),
-    };
-    let mut is_head = request.method == Method::Head;
-    let mut tls = None;
-    let upstream_request = match &pass.protocol {
-        Protocol::FastCgi(fastcgi) => {
-            let params = fastcgi::params(request, fastcgi, &pass.exchange, purpose);
-            let keep_conn = fastcgi.keep_conn;
-            params.map(|params| UpstreamRequest::FastCgi { params, keep_conn })
-        }
-        Protocol::Http(proxy) => {
-            let mut rendered = proxy::render(request, proxy, &pass.exchange, purpose);
-            tls = proxy.tls.map(|id| {
-                let name = variable::evaluate(request, &proxy.tls_name);
-                let name = String::from_utf8_lossy(&name).into_owned();
-                (request.configuration.connectors[id.0].clone(), name)
-            });
-            rendered.request.keep_alive &= match &pass.target {
-                PassTarget::Group(_) => !group.is_mixed,
-                // Who else speaks to it, and how, is not known.
-                PassTarget::Variable(_) => tls.is_none(),
-            };
-            if let Some(bytes) = rendered.body {
-                body = RequestBody::Memory(bytes);
-            }
-            is_head = rendered.is_head;
-            Ok(UpstreamRequest::Http(rendered.request))
-        }
-        Protocol::Memcached(memcached) => Ok(UpstreamRequest::Memcached(
-            memcached::upstream_request(request, memcached)?,
-        )),
-    };
+    let rendered = render(request, pass, purpose, &group);
     (request.method, request.method_override) = method;
     if pattern::has_failed(request) {
         return Err(500);
     }
-    let upstream_request = upstream_request.map_err(|error| {
-        error_log::request(request, LogLevel::Error, format_args!("{error}"));
-        500u16
-    })?;
+    let Rendered {
+        request: upstream_request,
+        body,
+        is_head,
+        tls,
+    } = rendered?;
     let target = match &upstream_request {
         UpstreamRequest::FastCgi { .. } | UpstreamRequest::Memcached(_) => Bytes::new(),
         UpstreamRequest::Http(http) => http.head.slice(http.target.clone()),
@@ -152,6 +121,67 @@ pub fn spec(
         }),
         hints: None,
         progress: None,
+    })
+}
+
+/// A request in the terms of its protocol.
+struct Rendered {
+    request: UpstreamRequest,
+    body: RequestBody,
+    is_head: bool,
+    /// Where the upstream is asked over TLS: how, and the name that its certificate must have.
+    tls: Option<(tls_client::Connector, String)>,
+}
+
+fn render(
+    request: &mut Request,
+    pass: &Pass,
+    purpose: &FetchPurpose<'_>,
+    group: &GroupHandle,
+) -> Result<Rendered, u16> {
+    let mut body = match &request.body {
+        _ if !pass.exchange.pass_request_body => RequestBody::None,
+        body => body.share(),
+    };
+    let mut is_head = request.method == Method::Head;
+    let mut tls = None;
+    let upstream_request = match &pass.protocol {
+        Protocol::FastCgi(fastcgi) => {
+            let params = fastcgi::params(request, fastcgi, &pass.exchange, purpose);
+            let params = params.map_err(|error| {
+                error_log::request(request, LogLevel::Error, format_args!("{error}"));
+                500u16
+            })?;
+            let keep_conn = fastcgi.keep_conn;
+            UpstreamRequest::FastCgi { params, keep_conn }
+        }
+        Protocol::Memcached(memcached) => {
+            UpstreamRequest::Memcached(memcached::upstream_request(request, memcached)?)
+        }
+        Protocol::Http(proxy) => {
+            let mut rendered = proxy::render(request, proxy, &pass.exchange, purpose);
+            tls = proxy.tls.map(|id| {
+                let name = variable::evaluate(request, &proxy.tls_name);
+                let name = String::from_utf8_lossy(&name).into_owned();
+                (request.configuration.connectors[id.0].clone(), name)
+            });
+            rendered.request.keep_alive &= match &pass.target {
+                PassTarget::Group(_) => !group.is_mixed,
+                // Who else speaks to it, and how, is not known.
+                PassTarget::Variable(_) => tls.is_none(),
+            };
+            if let Some(bytes) = rendered.body {
+                body = RequestBody::Memory(bytes);
+            }
+            is_head = rendered.is_head;
+            UpstreamRequest::Http(rendered.request)
+        }
+    };
+    Ok(Rendered {
+        request: upstream_request,
+        body,
+        is_head,
+        tls,
     })
 }
 

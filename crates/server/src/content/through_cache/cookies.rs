@@ -1,22 +1,21 @@
-//! Cookies and the cache: which do not count, which tell sessions apart, and whether a request
-//! has some that its key does not hold.
+//! Cookies and the cache: which tell sessions apart, and whether a request has some that its
+//! key does not hold.
 
 use std::hash::{BuildHasher, Hasher};
 
+use shared_request::cookies;
 use site::{CacheRules, CookieInKey};
 
-use super::policy::Plan;
 use crate::exchange::request::{Request, WRITER_COOKIE};
 use crate::exchange::variable;
-use crate::exchange::view::{cookies, matches_glob};
 
 /// With `cache_private`: appends the session's cookies to the key, so that it
 /// holds the whole identity, and gives the group that its copies count against.
 pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> Option<u64> {
     let private = rules.private.as_ref()?;
     let identity_start = key.len();
-    for (name, value) in cookies(&request.head) {
-        if private.cookies.iter().any(|glob| matches_glob(glob, name)) {
+    for (name, value) in cookies::pairs(request.head.view()) {
+        if cookies::is_named(name, &private.cookies) {
             // NUL cannot stand in a field, so no key without a session looks like this.
             key.push(0);
             key.extend_from_slice(name);
@@ -34,27 +33,21 @@ pub fn session_of(request: &Request, rules: &CacheRules, key: &mut Vec<u8>) -> O
 }
 
 /// Has the request cookies that count and that its key does not hold?
-pub fn has_cookie_outside_key(request: &mut Request, plan: &Plan<'_>) -> bool {
-    let rules = plan.rules;
+pub fn has_cookie_outside_key(request: &mut Request, rules: &CacheRules) -> bool {
     let in_key = &rules.cookies_in_key;
     let is_ignored = |name: &[u8]| {
-        let ignored = rules.ignored_cookies.iter();
         let named = in_key.iter().filter_map(|part| match part {
             CookieInKey::Named(named) => Some(named),
             _ => None,
         });
-        ignored.clone().any(|glob| matches_glob(glob, name))
+        cookies::is_named(name, &rules.ignored_cookies)
             || named.clone().any(|named| named.eq_ignore_ascii_case(name))
             || name == WRITER_COOKIE
     };
-    let fields = request.head.field_all(b"cookie");
-    let has_none = fields
-        .flat_map(|value| value.split(|&byte| byte == b';'))
-        .map(|pair| pair.split(|&byte| byte == b'=').next().unwrap_or_default())
-        .map(<[u8]>::trim_ascii)
+    let has_none = cookies::pairs(request.head.view())
+        .map(|(name, _)| name.trim_ascii_end())
         .all(|name| name.is_empty() || is_ignored(name));
-    // A session's copies are told apart by its cookies.
-    if plan.session.is_some() || has_none {
+    if has_none {
         return false;
     }
     !in_key.iter().any(|part| match part {

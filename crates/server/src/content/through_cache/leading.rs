@@ -3,10 +3,7 @@
 
 use std::sync::Arc;
 
-use http_cache::{
-    JoinRequest, KeyRef, Leader, Millis, NoStore, Served, StaleInfo, StaleReason, StoredResponse,
-    may_serve_stale,
-};
+use http_cache::{Leader, Millis, NoStore, Served, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -15,12 +12,11 @@ use upstream::Class;
 use super::from_memory::{from_memory, note_not_stored, reading};
 use super::policy::Plan;
 use super::shared;
-use super::stale::{stale_reason, stands_in_for_slow};
+use super::stale::{StandIn, stale_reason};
+use super::step::Step;
 use super::store_plan::prepare;
-use super::storing::{LeaderOutcome, lead};
-use super::storing_policy::use_stale;
+use super::storing::{LeaderOutcome, fetch_and_store};
 use crate::base::clock;
-use crate::content::pass::direct::direct;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
 use crate::exchange::handled::Handled;
@@ -29,94 +25,96 @@ use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch::Fetched;
 
 /// Leads the fetch and answers with what becomes of it.
-pub async fn lead_for(
+pub async fn lead_fetch(
     request: &mut Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
     client: &mut ClientSide,
     leader: Leader,
-    stale: Option<(Arc<StoredResponse>, StaleInfo)>,
-) -> Handled {
+    stand_in: StandIn,
+) -> Step {
     // Others may wait for this. There is nothing to wait for: who comes here has no body, or
     // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
     let (mut spec, store) = match prepare(request, pass, plan, &leader) {
         Ok(prepared) => prepared,
-        Err(status) => return Handled::Status(status),
+        Err(status) => return Step::Answer(Handled::Status(status)),
     };
-    if stale.is_some() && spec.class == Class::Visitor {
+    if stand_in.is_there() && spec.class == Class::Visitor {
         spec.class = Class::StaleVisitor;
     }
     let hints = EarlyHints::of(request, client, &mut spec);
-    let (to_client, led) = oneshot::channel();
-    tokio::spawn(lead(leader, spec, store, Some(to_client)));
-    let gone = client.gone(!pass.exchange.ignore_client_abort);
-    let asked_at = Millis(request.now);
-    let allowed = use_stale(plan.rules);
-    let slow = stale
-        .as_ref()
-        .filter(|(_, info)| stands_in_for_slow(&allowed, info))
-        .map(|(stored, _)| stored.clone());
-    let led = unless_gone(gone, led);
-    let led = async {
+    let (to_client, outcome) = oneshot::channel();
+    tokio::spawn(fetch_and_store(leader, spec, store, Some(to_client)));
+    let outcome = unless_gone(client.gone(!pass.exchange.ignore_client_abort), outcome);
+    let slow = stand_in.for_slow_upstream(Millis(request.now));
+    let outcome = async {
         match hints {
-            None => led.await,
-            Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, led))
+            None => outcome.await,
+            Some(hints) => Box::pin(hints.while_waiting(request, &pass.exchange, outcome))
                 .await
                 .flatten(),
         }
     };
-    let led = match slow {
-        None => led.await,
-        Some(stored) => match timeout(plan.rules.lock_timeout, Box::pin(led)).await {
-            Ok(led) => led,
+    let outcome = match slow {
+        None => outcome.await,
+        Some(stored) => match timeout(plan.rules.lock_timeout, Box::pin(outcome)).await {
+            Ok(outcome) => outcome,
             // The fetch goes on, for those who come next.
-            Err(_) => return from_memory(request, stored, Served::StaleError),
+            Err(_) => {
+                let handled = from_memory(request, stored, Served::StaleError);
+                return Step::Answer(handled);
+            }
         },
     };
-    let Some(led) = led else {
-        return Handled::ClientGone;
-    };
-    let waited = Millis(clock::now()).since(asked_at);
-    let may_stand_in = |why| {
-        stale
-            .as_ref()
-            .filter(|(_, info)| may_serve_stale(why, &allowed, &info.after(waited)))
-            .map(|(stored, _)| stored.clone())
-    };
-    match led {
-        Ok(LeaderOutcome::Reading(reader)) => {
+    match outcome {
+        Some(Ok(outcome)) => answer_leader(request, pass, plan, outcome, &stand_in),
+        // The task was dropped: the server is stopping.
+        Some(Err(_)) => Step::Answer(Handled::Status(502)),
+        None => Step::Answer(Handled::ClientGone),
+    }
+}
+
+/// What the client gets of the fetch that its request leads.
+fn answer_leader(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &Plan<'_>,
+    outcome: LeaderOutcome,
+    stand_in: &StandIn,
+) -> Step {
+    let now = Millis(clock::now());
+    Step::Answer(match outcome {
+        LeaderOutcome::Reading(reader) => {
             if let Some(outcome) = &mut request.cache.outcome {
                 // Of a body that still arrives nobody knows yet.
                 outcome.stored = reader.stored().is_some();
             }
             reading(request, reader)
         }
-        Ok(LeaderOutcome::Freshened(stored)) => {
+        LeaderOutcome::Freshened(stored) => {
             request.cache.outcome = None;
             from_memory(request, stored, Served::Revalidated)
         }
-        Ok(LeaderOutcome::Private(fetched, why)) => {
+        LeaderOutcome::Private(fetched, why) => {
             note_not_stored(request, why);
             if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
                 // The worker that made it may be the only one.
                 fetched.body.give_up(upstream::Outcome::Success);
-                return direct(request, pass, client).await;
+                return Step::Direct;
             }
-            into_handled(request, pass, *fetched)
+            into_handled(request, pass, *fetched, None)
         }
-        Ok(LeaderOutcome::BadStatus(fetched)) => {
-            match may_stand_in(StaleReason::Status(fetched.status)) {
+        LeaderOutcome::BadStatus(fetched) => {
+            match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, Served::StaleError),
-                None => into_handled(request, pass, *fetched),
+                None => into_handled(request, pass, *fetched, None),
             }
         }
-        Ok(LeaderOutcome::Failed(error)) => match may_stand_in(stale_reason(error)) {
+        LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
             None => failed(error),
         },
-        // The task was dropped: the server is stopping.
-        Err(_) => Handled::Status(502),
-    }
+    })
 }
 
 /// With `cache_shared`: was this response, which nobody else will be shown, made without
@@ -156,35 +154,4 @@ fn is_for_another_request(
         // A flood for addresses that are not there is not to cost twice.
         && fetched.status < 400
         && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
-}
-
-/// Fetches what is known not to be shared. With `cache_shared` the visitor's own request is
-/// forwarded then, whole: what comes of it is stored for nobody.
-pub async fn fetch_unshared(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-) -> Handled {
-    match plan.shared {
-        None => go_alone(request, pass, plan, client).await,
-        Some(_) => direct(request, pass, client).await,
-    }
-}
-
-/// Fetches without waiting for others; what may be shared is stored.
-pub async fn go_alone(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-) -> Handled {
-    let leader = plan.zone.detached(&JoinRequest {
-        key: KeyRef::new(&plan.key),
-        fields: &plan.fields(request),
-        now: Millis(request.now),
-        lock_age: None,
-        group: plan.session,
-    });
-    lead_for(request, pass, plan, client, leader, None).await
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::Zone;
+use http_cache::{CacheKey, VarySpec, Zone};
 use shared_request::Class;
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 
@@ -40,7 +40,7 @@ pub enum CachePlan<'a> {
 pub struct Plan<'a> {
     pub zone: &'a Arc<Zone>,
     pub rules: &'a Arc<CacheRules>,
-    pub key: Vec<u8>,
+    pub key: CacheKey,
     /// Go past what is stored; a named reason.
     pub bypass: Option<&'static str>,
     /// Do not store, whatever the response says.
@@ -51,14 +51,16 @@ pub struct Plan<'a> {
     pub uses: u32,
     /// With `cache_shared`: the visitor's class. The request is written anew.
     pub shared: Option<Class>,
+    /// What responses for the key vary on, as the lookup found it.
+    pub varies_on: Option<Arc<VarySpec>>,
 }
 
 impl Plan<'_> {
     /// The fields of `request` by which the cache tells variants apart.
     #[inline]
-    pub fn fields<'r>(&self, request: &'r Request) -> Fields<'r> {
+    pub fn fields<'r>(&'r self, request: &'r Request) -> Fields<'r> {
         match self.shared {
-            None => Fields::Received(&request.head),
+            None => Fields::Counted(&request.head, &self.rules.ignored_cookies),
             Some(_) => Fields::Shared(&request.head),
         }
     }
@@ -103,11 +105,13 @@ pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
 }
 
 /// Why a request is no page's, whatever is stored: its answer is for this client alone.
-/// A body that reaches the application may shape the answer and is not in the key; an
-/// upgrade makes a tunnel. Nor would others wait for a body that may never come.
-fn why_alone(request: &mut Request, pass: &Pass) -> Option<&'static str> {
+/// A body that reaches the application may shape the answer and is not in the key (that of
+/// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
+/// would others wait for a body that may never come.
+fn why_alone(request: &mut Request, pass: &Pass, rules: &CacheRules) -> Option<&'static str> {
     let is_read = matches!(request.method, Method::Get | Method::Head);
-    if is_read && pass.exchange.pass_request_body && request.body.length() != Some(0) {
+    let is_body_outside_key = pass.exchange.pass_request_body || rules.shared.is_some();
+    if is_read && is_body_outside_key && request.body.length() != Some(0) {
         return Some("body");
     }
     match pass.proxy() {
@@ -156,7 +160,7 @@ fn plan_with<'a>(
     let writer = rules
         .read_your_writes
         .is_some_and(|lifetime| is_writer(request, lifetime));
-    let alone = why_alone(request, pass);
+    let alone = why_alone(request, pass, rules);
     let bypass = if alone.is_some() {
         alone
     } else if personal.is_some() {
@@ -171,13 +175,14 @@ fn plan_with<'a>(
     CachePlan::Use(Plan {
         zone,
         rules,
-        key,
+        key: CacheKey::new(key),
         bypass,
         // What is forwarded whole was made for one visitor.
         never_store: writer || alone.is_some() || rules.shared.is_some() && bypass.is_some(),
         session,
         uses: 1,
         shared: class,
+        varies_on: None,
     })
 }
 
@@ -190,9 +195,6 @@ fn put_shared_key(
 ) -> Result<Class, &'static str> {
     if !matches!(request.method, Method::Get | Method::Head) {
         return Err("method");
-    }
-    if !matches!(request.body, RequestBody::None) {
-        return Err("body");
     }
     let class = shared::put_key(request, rules, key).map_err(|why| why.word())?;
     if let Some(own) = &rules.key {

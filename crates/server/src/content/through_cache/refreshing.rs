@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use http_cache::{
-    JoinRequest, KeyRef, Millis, Served, StaleInfo, StaleReason, StoredResponse, may_serve_stale,
-};
+use http_cache::{JoinRequest, Millis, NotFresh, Served, StaleReason};
 use site::Pass;
 
 use super::from_memory::from_memory;
 use super::policy::Plan;
+use super::stale::StandIn;
 use super::store_plan::prepare;
-use super::storing::lead;
-use super::storing_policy::use_stale;
+use super::storing::fetch_and_store;
 use crate::content::pass::fetch_log::count_left_out;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
@@ -22,43 +20,46 @@ pub fn serve_while_refreshing(
     request: &mut Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
-    stored: &Arc<StoredResponse>,
-    info: &StaleInfo,
+    found: &NotFresh,
+    stand_in: &StandIn,
 ) -> Option<Handled> {
-    let allowed = use_stale(plan.rules);
+    let (_, info) = found.stale()?;
+    let now = Millis(request.now);
     let is_full = plan
         .rules
         .queue_stale
         .is_some_and(|bound| queue_length(request, pass) > bound);
-    if is_full && may_serve_stale(StaleReason::QueueFull, &allowed, info) {
-        return Some(from_memory(request, stored.clone(), Served::StaleError));
+    if is_full && let Some(stored) = stand_in.response(StaleReason::QueueFull, now) {
+        return Some(from_memory(request, stored, Served::StaleError));
     }
     // The response's own stale-while-revalidate always refreshes in the background.
     let in_background =
         plan.rules.background_update || info.past_expiry < info.stale_while_revalidate;
-    if !in_background || !may_serve_stale(StaleReason::Updating, &allowed, info) {
+    if !in_background {
         return None;
     }
+    let stored = stand_in.response(StaleReason::Updating, now)?;
     if leaves_out_refresh(request, pass) {
-        return Some(from_memory(request, stored.clone(), Served::StaleUpdating));
+        return Some(from_memory(request, stored, Served::StaleUpdating));
     }
-    let leader = plan.zone.begin_refresh(&JoinRequest {
-        key: KeyRef::new(&plan.key),
+    let join = JoinRequest {
+        key: plan.key.as_ref(),
         fields: &plan.fields(request),
-        now: Millis(request.now),
+        now,
         lock_age: Some(plan.rules.lock_age),
         group: plan.session,
-    });
-    let served = match leader {
+    };
+    let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
-                request.extras.refresh = Some(tokio::spawn(lead(leader, spec, store, None)));
+                request.extras.refresh =
+                    Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
             }
             Served::StaleRefreshing
         }
         None => Served::StaleUpdating,
     };
-    Some(from_memory(request, stored.clone(), served))
+    Some(from_memory(request, stored, served))
 }
 
 /// Has the upstream no room for another refresh? That is so in a crowd at a large store: the

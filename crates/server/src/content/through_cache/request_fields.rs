@@ -2,13 +2,15 @@
 
 use http_cache::RequestFields;
 use http1::RequestHead;
-use shared_request::varied;
+use shared_request::{NameSet, cookies, varied};
 
 /// A request's fields as the cache asks for them, to tell variants apart.
 #[derive(Clone, Copy)]
 pub enum Fields<'a> {
-    /// As the client sent them.
+    /// As they were received.
     Received(&'a RequestHead),
+    /// Likewise, less the cookies that do not count.
+    Counted(&'a RequestHead, &'a NameSet),
     /// As the application would be sent them: those that may vary, in their one form.
     Shared(&'a RequestHead),
     /// As it was sent them: those of these names, and Accept, which is always sent.
@@ -18,7 +20,13 @@ pub enum Fields<'a> {
 impl RequestFields for Fields<'_> {
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
         match *self {
-            Fields::Received(head) => {
+            Fields::Counted(head, ignored) if name == "cookie" && !ignored.is_empty() => {
+                let mut value = Vec::new();
+                if cookies::put_others(head.view(), ignored, &mut value) {
+                    visit(&value);
+                }
+            }
+            Fields::Received(head) | Fields::Counted(head, _) => {
                 for value in head.field_all(name.as_bytes()) {
                     visit(value);
                 }

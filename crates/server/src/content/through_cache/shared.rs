@@ -15,11 +15,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use http1::{HeadLimits, parse_head};
-use shared_request::{Bypass, Class, Received};
+use shared_request::{Bypass, Class, Received, cookies};
 use site::{CacheRules, SharedRules};
 
 use crate::exchange::request::{Method, Request};
-use crate::exchange::view::put_counted_cookies;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
 
 /// Stands before each value of a variable that is in a key; in no field and no target.
@@ -171,8 +170,7 @@ fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
     made.adds_path_to_alias = request.adds_path_to_alias;
     made.trace = request.trace.clone();
     // It is the request that is answered, not a part of another.
-    made.is_subrequest = request.is_subrequest;
-    made.is_internal = request.is_internal;
+    made.kind = request.kind;
     // Both are made of the request; they are made again.
     if let Some(extra) = made.extras.given() {
         extra.path_info = None;
@@ -224,7 +222,7 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
         let value_start = head.len();
         match is_cookie {
             true => {
-                put_counted_cookies(&request.head, &rules.ignored_cookies, &mut head);
+                cookies::put_others(request.head.view(), &rules.ignored_cookies, &mut head);
             }
             false => head.extend_from_slice(value),
         }

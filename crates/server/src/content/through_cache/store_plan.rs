@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{
-    CacheKey, KeyRef, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale,
-};
+use http_cache::{CacheKey, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale};
 use site::{Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
@@ -163,7 +161,9 @@ pub fn prepare(
     let slice = Wanted::by(request);
     let minds_private = pass.exchange.ignored_fields.cache_control
         && plan.shared.is_none()
-        && has_cookie_outside_key(request, plan);
+        // A session's copies are told apart by its cookies.
+        && plan.session.is_none()
+        && has_cookie_outside_key(request, plan.rules);
     let conditions = asks_later.then(|| {
         let mut copy = request.internal();
         copy.trace = Some(request.trace().clone());
@@ -173,7 +173,7 @@ pub fn prepare(
         spec,
         StorePlan {
             zone: plan.zone.clone(),
-            key: KeyRef::new(&plan.key).to_owned(),
+            key: plan.key.clone(),
             policy: Policy {
                 stores_partial: slice.is_some(),
                 ..storing_policy(plan, &pass.exchange)
@@ -202,9 +202,7 @@ pub fn prepare(
 /// The fields that responses for the plan's key have named in `Vary`, as far as they may be
 /// sent: by those that are stored, or by one that is arriving.
 fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
-    let spec = leader
-        .varies_on()
-        .or_else(|| plan.zone.vary_spec(&KeyRef::new(&plan.key)));
+    let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
     let names = spec.iter().flat_map(|spec| spec.names());
     names
         .filter(|name| shared_request::varied::may_be_sent(name))
@@ -230,7 +228,7 @@ fn request_for_cache(
     };
     let mut made = made.ok_or(500u16)?;
     if let Protocol::Http(proxy) = &pass.protocol {
-        proxy::settle_url(&mut made, &pass.target, proxy);
+        proxy::evaluate_url(&mut made, &pass.target, proxy);
     }
     Ok(Some(made))
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{
-    Leader, Millis, NoStore, PurgeMode, PurgeTarget, Pushed, Reader, ResponseFacts, ResponseHead,
-    StaleReason, StoredResponse,
+    Filling, Leader, Millis, NoStore, PurgeMode, PurgeTarget, Pushed, Reader, ResponseFacts,
+    ResponseHead, StaleReason, Storable, StoredResponse,
 };
 use site::LogLevel;
 use tokio::sync::oneshot;
@@ -34,7 +34,7 @@ const WAIT_FOR_SLOWEST: Duration = Duration::from_secs(10);
 /// How often it is looked whether they still do, once that is over.
 const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 
-/// What became of a led fetch, for the client that began it.
+/// What became of a fetch, for the client whose request leads it.
 pub enum LeaderOutcome {
     Reading(Reader),
     Freshened(Arc<StoredResponse>),
@@ -45,21 +45,28 @@ pub enum LeaderOutcome {
     Failed(FetchError),
 }
 
+/// Tells the client that began the fetch what became of it, if one did and still waits. The
+/// response is stored all the same.
+struct Report(Option<oneshot::Sender<LeaderOutcome>>);
+
+impl Report {
+    fn send(self, outcome: LeaderOutcome) {
+        if let Some(client) = self.0 {
+            let _ = client.send(outcome);
+        }
+    }
+}
+
 /// Fetches, decides what may be done with the response, and stores it while
 /// others read. Runs to its end whether or not anybody waits for it.
-pub async fn lead(
+pub async fn fetch_and_store(
     leader: Leader,
     mut spec: FetchSpec,
     mut store: StorePlan,
     client: Option<oneshot::Sender<LeaderOutcome>>,
 ) {
     let in_background = client.is_none();
-    let tell = |led: LeaderOutcome| {
-        if let Some(client) = client {
-            // The client may have left; the response is stored all the same.
-            let _ = client.send(led);
-        }
-    };
+    let report = Report(client);
     if in_background {
         spec.class = Class::Refresh;
     }
@@ -68,7 +75,7 @@ pub async fn lead(
         Ok(fetched) => fetched,
         Err(FetchError::LeftOut) => {
             leader.left_out();
-            return tell(LeaderOutcome::Failed(FetchError::LeftOut));
+            return report.send(LeaderOutcome::Failed(FetchError::LeftOut));
         }
         Err(error) => {
             store.stands_in(&leader, stale_reason(error), Millis(clock::now()));
@@ -77,7 +84,7 @@ pub async fn lead(
                 tokio::time::sleep(REFRESH_PAUSE).await;
             }
             leader.failed_as(error.status());
-            return tell(LeaderOutcome::Failed(error));
+            return report.send(LeaderOutcome::Failed(error));
         }
     };
     if let Some(request) = &mut store.request {
@@ -85,13 +92,13 @@ pub async fn lead(
     }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
-        return freshen(leader, fetched, &spec, &store, now, tell);
+        return freshen(leader, fetched, &spec, &store, now, report);
     }
     if store.allowed.statuses.contains(&fetched.status)
         && store.stands_in(&leader, StaleReason::Status(fetched.status), now)
     {
         leader.failed();
-        return tell(LeaderOutcome::BadStatus(Box::new(fetched)));
+        return report.send(LeaderOutcome::BadStatus(Box::new(fetched)));
     }
     let decided = match slice_length(&store, &fetched) {
         Ok(length) => {
@@ -101,43 +108,59 @@ pub async fn lead(
         Err(why) => Err(why),
     };
     match decided {
-        Err(why) => {
-            let has_stale = leader.stale().is_some();
-            let outdates = has_stale && store.outdates(fetched.status, why);
-            let remembered = match has_stale && fetched.status >= 500 {
-                // It says nothing of the page: the next request asks again.
-                true => Duration::ZERO,
-                false => store.remembered_for(why),
-            };
-            leader.not_shareable(why, remembered, now);
-            if outdates {
-                let target = PurgeTarget::Key(store.key.as_ref());
-                store.zone.purge(target, PurgeMode::Hard, now);
-            }
-            tell(LeaderOutcome::Private(Box::new(fetched), why));
-        }
         Ok(storable) => {
-            let fields: Vec<(Bytes, Bytes)> = std::mem::take(&mut fetched.fields)
-                .into_iter()
-                .filter(|(name, _)| is_kept(name, &store))
-                .collect();
-            if http1::status::is_usual(fetched.status, &fetched.reason) {
-                // It is written anyway.
-                fetched.reason = Bytes::new();
-            }
-            let filling = leader.publish_head(
-                &ResponseHead {
-                    status: fetched.status,
-                    reason: &fetched.reason,
-                    fields: &fields,
-                    declared_length: fetched.content_length,
-                },
-                &storable,
-                now,
-            );
-            tell(LeaderOutcome::Reading(filling.reader()));
+            let filling = publish(leader, &mut fetched, &store, &storable, now);
+            report.send(LeaderOutcome::Reading(filling.reader()));
             fill(filling, fetched, &spec).await;
         }
+        Err(why) => {
+            refuse(leader, fetched.status, &store, why, now);
+            report.send(LeaderOutcome::Private(Box::new(fetched), why));
+        }
+    }
+}
+
+/// Gives the head to those who wait, and begins to store the response.
+fn publish(
+    leader: Leader,
+    fetched: &mut Fetched,
+    store: &StorePlan,
+    storable: &Storable,
+    now: Millis,
+) -> Filling {
+    let fields: Vec<(Bytes, Bytes)> = std::mem::take(&mut fetched.fields)
+        .into_iter()
+        .filter(|(name, _)| is_kept(name, store))
+        .collect();
+    if http1::status::is_usual(fetched.status, &fetched.reason) {
+        // It is written anyway.
+        fetched.reason = Bytes::new();
+    }
+    leader.publish_head(
+        &ResponseHead {
+            status: fetched.status,
+            reason: &fetched.reason,
+            fields: &fields,
+            declared_length: fetched.content_length,
+        },
+        storable,
+        now,
+    )
+}
+
+/// The response is for one client alone: others do not wait for it, and a stale response that
+/// it proves out of date goes.
+fn refuse(leader: Leader, status: u16, store: &StorePlan, why: NoStore, now: Millis) {
+    let has_stale = leader.stale().is_some();
+    let remembered = match has_stale && status >= 500 {
+        // It says nothing of the page: the next request asks again.
+        true => Duration::ZERO,
+        false => store.remembered_for(why),
+    };
+    leader.not_shareable(why, remembered, now);
+    if has_stale && store.outdates(status, why) {
+        let target = PurgeTarget::Key(store.key.as_ref());
+        store.zone.purge(target, PurgeMode::Hard, now);
     }
 }
 
@@ -146,23 +169,24 @@ fn is_kept(name: &[u8], store: &StorePlan) -> bool {
         && !(store.removes_set_cookie && name.eq_ignore_ascii_case(b"set-cookie"))
 }
 
+/// The upstream answered 304: the stale response is fresh again.
 fn freshen(
     leader: Leader,
     fetched: Fetched,
     spec: &FetchSpec,
     store: &StorePlan,
     now: Millis,
-    tell: impl FnOnce(LeaderOutcome),
+    report: Report,
 ) {
     let Some(stale) = leader.stale().cloned() else {
         leader.failed();
-        return tell(LeaderOutcome::Failed(FetchError::InvalidHeader));
+        return report.send(LeaderOutcome::Failed(FetchError::InvalidHeader));
     };
     if fetched.body.has_excess_data() {
         // Nothing that it says is kept, its fields as little as a body would be.
         log_not_stored(spec, NoStore::Surplus);
         leader.not_shareable(NoStore::Surplus, Duration::ZERO, now);
-        return tell(LeaderOutcome::Freshened(stale));
+        return report.send(LeaderOutcome::Freshened(stale));
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
     let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
@@ -193,18 +217,19 @@ fn freshen(
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
         Ok(storable) => match leader.freshen(&fresher, &storable, now) {
-            Ok(stored) => tell(LeaderOutcome::Freshened(stored)),
-            Err(_) => tell(LeaderOutcome::Freshened(stale)),
+            Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
+            Err(_) => report.send(LeaderOutcome::Freshened(stale)),
         },
         Err(why) => {
             // Still what the upstream stands by, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
-            tell(LeaderOutcome::Freshened(stale));
+            report.send(LeaderOutcome::Freshened(stale));
         }
     }
 }
 
-async fn fill(mut filling: http_cache::Filling, mut fetched: Fetched, spec: &FetchSpec) {
+/// Stores the body while it arrives.
+async fn fill(mut filling: Filling, mut fetched: Fetched, spec: &FetchSpec) {
     let mut deadline = WAIT_FOR_SLOWEST;
     loop {
         match fetched.body.next().await {

@@ -1,11 +1,8 @@
 //! The directives' rules for storing and for stale responses, in the cache's terms.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::{
-    IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule, VaryRules,
-};
+use http_cache::{IgnoreFields, Methods, Policy, StaleBounds, StatusSet, UseStale, ValidRule};
 use shared_request::Class;
 use site::CacheRules;
 
@@ -19,7 +16,6 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
         (Some(shared), Some(Class::Crawler)) => shared.crawler_lifetime.unwrap_or_default(),
         _ => Duration::ZERO,
     };
-    let cookies = rules.ignored_cookies.iter();
     Policy {
         methods: Methods {
             get_head: true,
@@ -51,11 +47,6 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
         max_fresh: rules.max_valid.map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,
-        vary: Arc::new(VaryRules {
-            ignore_cookies: cookies
-                .map(|glob| String::from_utf8_lossy(glob).into_owned())
-                .collect(),
-        }),
         ..Policy::default()
     }
 }

@@ -10,12 +10,12 @@ use crate::base::random;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field;
 use crate::exchange::value::{put, put_address, put_number, put_port};
-use crate::exchange::variable_table::Value::Request as Of;
-use crate::exchange::variable_table::Variables;
+use crate::exchange::variable_table::Value::{Request as Of, Text};
+use crate::exchange::variable_table::{NO_VALUE, Variables};
 use crate::transport::body::RequestBody;
 
 pub const VARIABLES: Variables = &[
-    (B::Args, Of(put_args)),
+    (B::Args, Text(args, put_counted_args)),
     (B::BinaryRemoteAddr, Of(put_binary_address)),
     (
         B::ClientIsLocal,
@@ -26,11 +26,14 @@ pub const VARIABLES: Variables = &[
         B::ContentType,
         Of(|request, out| put_field(request, b"content_type", out)),
     ),
-    (B::DocumentUri, Of(put_path)),
-    (B::Host, Of(put_host)),
+    (
+        B::DocumentUri,
+        Text(|request| Some(&request.path), NO_VALUE),
+    ),
+    (B::Host, Text(host, NO_VALUE)),
     (B::IsArgs, Of(put_is_args)),
     (B::IsRequestPort, Of(put_is_request_port)),
-    (B::QueryString, Of(put_args)),
+    (B::QueryString, Text(args, put_counted_args)),
     (
         B::RemoteAddr,
         Of(|request, out| put_address(request.client, out)),
@@ -41,7 +44,7 @@ pub const VARIABLES: Variables = &[
     ),
     (
         B::Request,
-        Of(|request, out| put(Some(request.head.request_line()), out)),
+        Text(|request| Some(request.head.request_line()), NO_VALUE),
     ),
     (
         B::RequestBody,
@@ -56,38 +59,31 @@ pub const VARIABLES: Variables = &[
         B::RequestLength,
         Of(|request, out| put_number(request.received_bytes, out)),
     ),
-    (B::RequestMethod, Of(put_method)),
+    (B::RequestMethod, Text(method, NO_VALUE)),
     (B::RequestPort, Of(put_request_port)),
-    (B::RequestUri, Of(put_request_uri)),
+    (B::RequestUri, Text(request_uri, put_counted_uri)),
     (
         B::Scheme,
-        Of(|request, out| put(Some(request.scheme.as_bytes()), out)),
+        Text(|request| Some(request.scheme.as_bytes()), NO_VALUE),
     ),
     (
         B::ServerName,
-        Of(|request, out| put(Some(request.server().name.as_bytes()), out)),
+        Text(|request| Some(request.server().name.as_bytes()), NO_VALUE),
     ),
     (B::ServerProtocol, Of(put_protocol)),
-    (B::Uri, Of(put_path)),
+    (B::Uri, Text(|request| Some(&request.path), NO_VALUE)),
 ];
 
-fn put_path(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(&request.path);
-    true
+/// The query string, where all of it counts.
+fn args(request: &Request) -> Option<&[u8]> {
+    let is_whole = request.view.counts_all_arguments() && !request.args.is_empty();
+    is_whole.then_some(&request.args)
 }
 
-/// The query string, for the cache without what does not count.
-fn put_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
-    if request.view.counts_all_arguments() {
-        out.extend_from_slice(&request.args);
-    } else {
-        put_counted_args(request, out);
-    }
-    !request.args.is_empty()
-}
-
-fn put_counted_args(request: &Request, out: &mut Vec<u8>) {
+/// The query string without what does not count for the cache.
+fn put_counted_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
     arguments::put_counted(&request.args, request.view.ignored_arguments(), out);
+    !request.args.is_empty()
 }
 
 fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
@@ -99,22 +95,25 @@ fn put_is_args(request: &mut Request, out: &mut Vec<u8>) -> bool {
     true
 }
 
-fn put_request_uri(request: &mut Request, out: &mut Vec<u8>) -> bool {
+/// The target as it was received, where all of it counts.
+fn request_uri(request: &Request) -> Option<&[u8]> {
+    let is_whole = request.view.counts_all_arguments() && request.has_line();
+    is_whole.then(|| request.received_target())
+}
+
+/// The target without what does not count for the cache.
+fn put_counted_uri(request: &mut Request, out: &mut Vec<u8>) -> bool {
     if !request.has_line() {
         return false;
     }
     let target = request.received_target();
-    match request.view.counts_all_arguments() {
-        true => out.extend_from_slice(target),
-        false => arguments::put_target(target, request.view.ignored_arguments(), out),
-    }
+    arguments::put_target(target, request.view.ignored_arguments(), out);
     true
 }
 
-fn put_method(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn method(request: &Request) -> Option<&[u8]> {
     let method = request.method_name();
-    out.extend_from_slice(method);
-    !method.is_empty()
+    (!method.is_empty()).then_some(method)
 }
 
 /// A request of HTTP/0.9 names no protocol.
@@ -125,12 +124,11 @@ fn put_protocol(request: &mut Request, out: &mut Vec<u8>) -> bool {
 }
 
 /// The server's name where the client named no host.
-fn put_host(request: &mut Request, out: &mut Vec<u8>) -> bool {
+fn host(request: &Request) -> Option<&[u8]> {
     match request.host.is_empty() {
-        true => out.extend_from_slice(request.server().name.as_bytes()),
-        false => out.extend_from_slice(&request.host),
+        true => Some(request.server().name.as_bytes()),
+        false => Some(&request.host),
     }
-    true
 }
 
 fn put_is_request_port(request: &mut Request, out: &mut Vec<u8>) -> bool {

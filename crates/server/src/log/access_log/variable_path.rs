@@ -158,7 +158,7 @@ fn evaluate(request: &mut Request, template: &Template) -> Option<Vec<u8>> {
 
 fn root_exists(request: &mut Request) -> bool {
     let root = document_root(request);
-    let is_whole_path = request.server().location(request.location).is_pattern
+    let is_whole_path = request.location().is_pattern
         && matches!(request.settings().files.root, site::Root::Alias(_));
     let error = match std::fs::metadata(OsStr::from_bytes(&root)) {
         Ok(metadata) if metadata.is_dir() || is_whole_path => return true,

@@ -8,7 +8,7 @@ use crate::base::request_body::ClientFault;
 /// Why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchError {
-    /// Could not be reached, or broke off.
+    /// Could not be reached, or closed the connection.
     Error,
     Timeout,
     InvalidHeader,

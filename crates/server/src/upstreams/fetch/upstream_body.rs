@@ -194,7 +194,7 @@ impl UpstreamBody {
         self.report(
             LogLevel::Crit,
             format_args!(
-                "a temporary file in \"{folder}\" cannot be written ({error}): the upstream has \
+                "a temporary file in \"{folder}\" cannot be written ({error}), so the upstream has \
                  to wait for the client, while reading upstream"
             ),
         );

@@ -1,0 +1,272 @@
+//! Bounds for what costs us more than it costs the peer, each with its reason. Whoever
+//! exceeds one is told to calm down: GOAWAY with ENHANCE_YOUR_CALM.
+//!
+//! Each kind of frame in question has an allowance. It begins full (`burst`), is used up by
+//! one for each frame, and comes back with time (`per_second`) and with useful work: what an
+//! honest client sends more of, the more it downloads, earns by bytes; what stands
+//! in relation to requests earns by answered requests. So a connection of many hours is not
+//! ended for what it did in all of them together, and a flood ends within moments.
+//!
+//! Also here: bounds of what is kept.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// What a client sent too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flood {
+    /// Requests that the client took back (CVE-2023-44487, "rapid reset").
+    Resets,
+    /// Frames for which we had to reset a stream (CVE-2025-8671, "MadeYouReset"), and
+    /// requests that were malformed.
+    StreamErrors,
+    /// Requests beyond the streams there may be at a time.
+    RefusedStreams,
+    /// CONTINUATION frames of one field block (CVE-2024-27316).
+    Continuations,
+    /// PING frames (CVE-2019-9512).
+    Pings,
+    /// SETTINGS frames (CVE-2019-9515).
+    Settings,
+    /// WINDOW_UPDATE frames.
+    WindowUpdates,
+    /// PRIORITY and PRIORITY_UPDATE frames (CVE-2019-9513).
+    Priorities,
+    /// DATA frames with hardly any data that end nothing (CVE-2019-9518).
+    TinyData,
+    /// DATA frames that we could fill with hardly any data, because the windows were so
+    /// small (CVE-2019-9511).
+    TinyWindows,
+    /// Frames that we ignore: of unknown types, or for streams that are closed.
+    IgnoredFrames,
+}
+
+/// How much of something is reasonable.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    flood: Flood,
+    /// How much may come at once.
+    burst: u32,
+    /// How much of it comes back each second.
+    per_second: u32,
+    /// What else brings it back.
+    earns: Earns,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Earns {
+    /// One for each request that is answered.
+    Requests,
+    /// One for each [`EARNING_BYTES`] of body, in either direction.
+    Bytes,
+    Nothing,
+}
+
+/// So much body brings back one frame of each kind that is in relation to it: clients send
+/// a WINDOW_UPDATE for stream and connection each 4 KB at most, and a PING for each
+/// round-trip while data come.
+const EARNING_BYTES: u64 = 1024;
+
+/// In the order of [`Flood`]. Rates are what costs well below a hundredth of a core.
+static BOUNDS: [Bound; 11] = [
+    // Whoever leaves a page takes back all that is open (128 by default); twice that much
+    // at once. Then as many as are answered.
+    bound(Flood::Resets, 256, 16, Earns::Requests),
+    // Honest clients make next to none; a broken one shall see its 400s.
+    bound(Flood::StreamErrors, 100, 1, Earns::Nothing),
+    // A client may send a whole batch before it has seen our settings.
+    bound(Flood::RefusedStreams, 256, 16, Earns::Requests),
+    // For one block, so it is counted anew for each: a head that we accept fits in three
+    // full frames. Tests and proxies cut smaller.
+    bound(Flood::Continuations, 32, 0, Earns::Nothing),
+    // gRPC sends one for each round-trip while data come; others one in some seconds.
+    bound(Flood::Pings, 500, 10, Earns::Bytes),
+    // Once at the start, then hardly ever; each costs a look at all streams.
+    bound(Flood::Settings, 100, 1, Earns::Nothing),
+    // Two for each 4 KB by the most eager clients, and one for each new stream by curl.
+    bound(Flood::WindowUpdates, 2000, 100, Earns::Bytes),
+    // Firefox before version 130 sent six at the start, browsers one for an image that
+    // comes in sight.
+    bound(Flood::Priorities, 500, 20, Earns::Requests),
+    // Chat and telemetry over a long request body send small pieces, as fast as people and
+    // events come.
+    bound(Flood::TinyData, 2000, 100, Earns::Bytes),
+    // A window that is used up ends with a small piece, once for each WINDOW_UPDATE.
+    bound(Flood::TinyWindows, 1000, 50, Earns::Bytes),
+    // What was under way when we reset a stream: at most a window full of frames.
+    bound(Flood::IgnoredFrames, 1000, 20, Earns::Bytes),
+];
+
+const fn bound(flood: Flood, burst: u32, per_second: u32, earns: Earns) -> Bound {
+    Bound {
+        flood,
+        burst,
+        per_second,
+        earns,
+    }
+}
+
+/// A DATA frame of less is [`Flood::TinyData`]: its header is a tenth of it, and handing
+/// it on costs as much as for a full one.
+pub(crate) const TINY_DATA_BYTES: usize = 64;
+/// A piece of less, where there was more to send, is [`Flood::TinyWindows`].
+pub(crate) const TINY_PIECE_BYTES: usize = 256;
+
+/// A field block may have this many times the bytes that a head may have, and decode to as
+/// many, before the connection ends. Up to that its request is answered with a status.
+pub(crate) const BLOCK_TO_LIST: usize = 2;
+/// A block may have so many bytes whatever the limit for heads.
+pub(crate) const MIN_BLOCK_BYTES: usize = 16 * 1024;
+
+/// How many closed streams are remembered, to tell frames that were under way when we
+/// reset a stream from frames that nobody could send: as many as may be open by default.
+pub(crate) const REMEMBERED_STREAMS: usize = 128;
+/// How many priorities are kept for streams to come (RFC 9218 §7.1 suggests the number of
+/// streams that may be open; browsers send one at most).
+pub(crate) const REMEMBERED_PRIORITIES: usize = 32;
+
+/// No more bytes are put into the output at once: the next turn may bring more urgent
+/// ones. A system call for so much costs little for each byte.
+pub(crate) const OUTPUT_BYTES: usize = 256 * 1024;
+/// While so many bytes of heads and answers wait for the socket, nothing more should be
+/// read: whoever does not read shall not have us write.
+pub(crate) const CONGESTED_BYTES: usize = 64 * 1024;
+
+/// What is left of each allowance.
+#[derive(Debug)]
+pub(crate) struct Allowances {
+    left: [u32; BOUNDS.len()],
+    refilled_at: Instant,
+    unearned_bytes: u64,
+}
+
+impl Allowances {
+    pub(crate) fn new(now: Instant) -> Self {
+        Allowances {
+            left: std::array::from_fn(|at| BOUNDS[at].burst),
+            refilled_at: now,
+            unearned_bytes: 0,
+        }
+    }
+
+    /// Uses up one.
+    #[inline]
+    pub(crate) fn charge(&mut self, flood: Flood) -> Result<(), Flood> {
+        let left = &mut self.left[flood as usize];
+        *left = left.checked_sub(1).ok_or(flood)?;
+        Ok(())
+    }
+
+    /// A request was answered.
+    pub(crate) fn earn_by_request(&mut self) {
+        self.give(|bound| u32::from(bound.earns == Earns::Requests));
+    }
+
+    /// So much body went either way.
+    #[inline]
+    pub(crate) fn earn_by_bytes(&mut self, bytes: usize) {
+        self.unearned_bytes += bytes as u64;
+        if self.unearned_bytes >= EARNING_BYTES {
+            let earned = u32::try_from(self.unearned_bytes / EARNING_BYTES).unwrap_or(u32::MAX);
+            self.unearned_bytes %= EARNING_BYTES;
+            self.give(|bound| match bound.earns {
+                Earns::Bytes => earned,
+                _ => 0,
+            });
+        }
+    }
+
+    /// Time passed.
+    #[inline]
+    pub(crate) fn refill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.refilled_at);
+        if passed >= Duration::from_secs(1) {
+            let seconds = u32::try_from(passed.as_secs()).unwrap_or(u32::MAX);
+            self.refilled_at += Duration::from_secs(passed.as_secs());
+            self.give(|bound| bound.per_second.saturating_mul(seconds));
+        }
+    }
+
+    fn give(&mut self, of: impl Fn(&Bound) -> u32) {
+        for (left, bound) in self.left.iter_mut().zip(&BOUNDS) {
+            *left = left.saturating_add(of(bound)).min(bound.burst);
+        }
+    }
+}
+
+/// How many CONTINUATION frames one field block may have.
+pub(crate) fn max_continuations() -> u32 {
+    BOUNDS[Flood::Continuations as usize].burst
+}
+
+impl fmt::Display for Flood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Flood::Resets => "too many reset requests",
+            Flood::StreamErrors => "too many stream errors",
+            Flood::RefusedStreams => "too many refused streams",
+            Flood::Continuations => "too many CONTINUATION frames",
+            Flood::Pings => "too many PING frames",
+            Flood::Settings => "too many SETTINGS frames",
+            Flood::WindowUpdates => "too many WINDOW_UPDATE frames",
+            Flood::Priorities => "too many priority frames",
+            Flood::TinyData => "too many tiny DATA frames",
+            Flood::TinyWindows => "too small flow-control windows",
+            Flood::IgnoredFrames => "too many frames to ignore",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_kinds() {
+        for (at, bound) in BOUNDS.iter().enumerate() {
+            assert_eq!(bound.flood as usize, at, "{}", bound.flood);
+        }
+    }
+
+    #[test]
+    fn an_allowance_is_used_up_and_comes_back_with_time() {
+        let start = Instant::now();
+        let mut allowances = Allowances::new(start);
+        for _ in 0..100 {
+            assert_eq!(allowances.charge(Flood::Settings), Ok(()));
+        }
+        assert_eq!(allowances.charge(Flood::Settings), Err(Flood::Settings));
+        assert_eq!(
+            allowances.charge(Flood::Pings),
+            Ok(()),
+            "others are not touched"
+        );
+        allowances.refill(start + Duration::from_millis(999));
+        assert_eq!(allowances.charge(Flood::Settings), Err(Flood::Settings));
+        allowances.refill(start + Duration::from_millis(1999));
+        assert_eq!(allowances.charge(Flood::Settings), Ok(()));
+        assert_eq!(allowances.charge(Flood::Settings), Err(Flood::Settings));
+        allowances.refill(start + Duration::from_secs(1 << 40));
+        for _ in 0..100 {
+            assert_eq!(allowances.charge(Flood::Settings), Ok(()));
+        }
+        assert_eq!(allowances.charge(Flood::Settings), Err(Flood::Settings));
+    }
+
+    #[test]
+    fn useful_work_brings_back_what_goes_with_it() {
+        let mut allowances = Allowances::new(Instant::now());
+        while allowances.charge(Flood::Resets).is_ok() {}
+        while allowances.charge(Flood::Pings).is_ok() {}
+        allowances.earn_by_request();
+        assert_eq!(allowances.charge(Flood::Resets), Ok(()));
+        assert_eq!(allowances.charge(Flood::Resets), Err(Flood::Resets));
+        assert_eq!(allowances.charge(Flood::Pings), Err(Flood::Pings));
+        allowances.earn_by_bytes(1023);
+        assert_eq!(allowances.charge(Flood::Pings), Err(Flood::Pings));
+        allowances.earn_by_bytes(1025);
+        assert_eq!(allowances.charge(Flood::Pings), Ok(()));
+        assert_eq!(allowances.charge(Flood::Pings), Ok(()));
+        assert_eq!(allowances.charge(Flood::Pings), Err(Flood::Pings));
+    }
+}

@@ -1,0 +1,517 @@
+//! A connection, as the server sees it: bytes in, events out (`receive.rs`, `blocks.rs`);
+//! responses in, frames out (`send.rs`); its streams and its end, here.
+//!
+//! Whoever drives it tells the time with each call, and no two calls overlap.
+//! LIFECYCLE.md of this crate draws what becomes of a stream.
+
+mod blocks;
+mod receive;
+mod send;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
+
+use self::blocks::OpenBlock;
+use crate::bounds::{
+    Allowances, CONGESTED_BYTES, Flood, REMEMBERED_PRIORITIES, REMEMBERED_STREAMS,
+};
+use crate::error::{ConnectionError, ErrorCode, FrameError, StreamError};
+use crate::event::{Event, Notice, Received, ResetCause};
+use crate::flow::{DEFAULT_WINDOW_BYTES, ReceiveWindow, SendWindow};
+use crate::frame::{
+    FrameHeader, FrameKind, HEADER_BYTES, MAX_FRAME_BYTES, StreamId, write_goaway, write_ping,
+    write_reset, write_window_update,
+};
+use crate::head::HeadBuffer;
+use crate::hpack::Decoder;
+use crate::preface::{PREFACE, Preface, read_preface};
+use crate::priority::Priority;
+use crate::request_error::RequestError;
+use crate::scheduler::Scheduler;
+use crate::settings::{PeerSettings, Settings};
+use crate::stream::{Answer, RequestState, Stream};
+
+pub use send::SendError;
+
+/// One HTTP/2 connection of a client.
+#[derive(Debug)]
+pub struct Connection {
+    settings: Settings,
+    peer: PeerSettings,
+    /// How far the peer is with its first bytes.
+    opening: Opening,
+    /// Whether the peer has our settings in force.
+    is_acknowledged: bool,
+    decoder: Decoder,
+    /// A field block whose CONTINUATION frames are still to come.
+    block: Option<OpenBlock>,
+    streams: HashMap<StreamId, Stream, foldhash::fast::FixedState>,
+    /// The highest stream that was begun.
+    last_stream: StreamId,
+    closed: ClosedStreams,
+    /// Priorities of streams to come.
+    priorities: VecDeque<(StreamId, Priority)>,
+    scheduler: Scheduler,
+    send_window: SendWindow,
+    receive_window: ReceiveWindow,
+    allowances: Allowances,
+    /// Frames that wait for [`Connection::take_output`]: all but DATA.
+    pending: Vec<u8>,
+    notices: VecDeque<Notice>,
+    /// Whether a field block must begin with a word about the dynamic table.
+    owes_table_size: bool,
+    shutdown: Shutdown,
+    failed: Option<ConnectionError>,
+    /// When DATA of any stream were last sent.
+    progress_at: Instant,
+    now: Instant,
+}
+
+/// How far the peer is with the preface (RFC 9113 §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    Preface,
+    Settings,
+    Done,
+}
+
+/// How far a graceful end is (§6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shutdown {
+    /// No end is in sight.
+    None,
+    /// The client was told that an end comes; what it sent before it knew is served.
+    Announced,
+    /// The client was told which stream is the last.
+    Final,
+}
+
+/// What came back from this PING was sent by [`Connection::shut_down`].
+const SHUTDOWN_PING: [u8; 8] = *b"shutdown";
+
+/// What a frame meant.
+enum Step<'a> {
+    Request {
+        stream: StreamId,
+        content_length: Option<u64>,
+        end_stream: bool,
+    },
+    BadRequest(StreamId, RequestError),
+    Data {
+        stream: StreamId,
+        data: &'a [u8],
+        end_stream: bool,
+    },
+    Trailers(StreamId),
+    Reset {
+        stream: StreamId,
+        cause: ResetCause,
+        sent_bytes: u64,
+    },
+    GoAway(ErrorCode),
+}
+
+impl<'a> Step<'a> {
+    fn into_event(self, head: &'a HeadBuffer) -> Event<'a> {
+        match self {
+            Step::Request {
+                stream,
+                content_length,
+                end_stream,
+            } => Event::Request {
+                stream,
+                head: head.request(),
+                scheme: head.scheme(),
+                content_length,
+                end_stream,
+            },
+            Step::BadRequest(stream, error) => Event::BadRequest { stream, error },
+            Step::Data {
+                stream,
+                data,
+                end_stream,
+            } => Event::Data {
+                stream,
+                data,
+                end_stream,
+            },
+            Step::Trailers(stream) => Event::Trailers {
+                stream,
+                fields: head.trailers(),
+            },
+            Step::Reset {
+                stream,
+                cause,
+                sent_bytes,
+            } => Event::Reset {
+                stream,
+                cause,
+                sent_bytes,
+            },
+            Step::GoAway(code) => Event::GoAway { code },
+        }
+    }
+}
+
+/// Streams that were closed lately.
+#[derive(Debug, Default)]
+struct ClosedStreams(VecDeque<(StreamId, bool)>);
+
+impl ClosedStreams {
+    fn push(&mut self, stream: StreamId, was_reset_by_us: bool) {
+        if self.0.len() == REMEMBERED_STREAMS {
+            self.0.pop_front();
+        }
+        self.0.push_back((stream, was_reset_by_us));
+    }
+
+    /// Whether we reset it; `None` for one that is not remembered.
+    fn find(&self, stream: StreamId) -> Option<bool> {
+        let found = self.0.iter().rev().find(|(other, _)| *other == stream);
+        found.map(|(_, was_reset_by_us)| *was_reset_by_us)
+    }
+}
+
+impl Connection {
+    /// A connection on which nothing was received yet. Our SETTINGS are among the first
+    /// output.
+    pub fn new(settings: Settings, now: Instant) -> Self {
+        let mut pending = Vec::new();
+        settings.announce(&mut pending);
+        let window = settings.connection_window();
+        if window > DEFAULT_WINDOW_BYTES {
+            let increment = window - DEFAULT_WINDOW_BYTES;
+            write_window_update(&mut pending, StreamId::CONNECTION, increment);
+        }
+        Connection {
+            settings,
+            peer: PeerSettings::default(),
+            opening: Opening::Preface,
+            is_acknowledged: false,
+            decoder: Decoder::default(),
+            block: None,
+            streams: HashMap::default(),
+            last_stream: StreamId::CONNECTION,
+            closed: ClosedStreams::default(),
+            priorities: VecDeque::new(),
+            scheduler: Scheduler::default(),
+            send_window: SendWindow::new(DEFAULT_WINDOW_BYTES),
+            receive_window: ReceiveWindow::new(window, window),
+            allowances: Allowances::new(now),
+            pending,
+            notices: VecDeque::new(),
+            owes_table_size: false,
+            shutdown: Shutdown::None,
+            failed: None,
+            progress_at: now,
+            now,
+        }
+    }
+
+    /// Reads input up to the first event. Call it again with the rest until there is no
+    /// event any more. It looks at a frame when it is whole, and a frame has at most
+    /// [`MAX_FRAME_BYTES`] and a header of [`HEADER_BYTES`].
+    ///
+    /// # Errors
+    /// The connection cannot go on. Its output has a GOAWAY frame that says why; write it,
+    /// and close. All streams are gone.
+    pub fn receive<'a>(
+        &mut self,
+        input: &'a [u8],
+        head: &'a mut HeadBuffer,
+        now: Instant,
+    ) -> Result<Received<'a>, ConnectionError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.now = now;
+        self.allowances.refill(now);
+        let mut consumed = 0;
+        loop {
+            let rest = input.get(consumed..).unwrap_or_default();
+            let (bytes, step) = match self.receive_one(rest, head) {
+                Ok(one) => one,
+                Err(error) => return Err(self.fail(error)),
+            };
+            consumed += bytes;
+            if let Some(step) = step {
+                let event = Some(step.into_event(head));
+                return Ok(Received { consumed, event });
+            }
+            if bytes == 0 {
+                let event = None;
+                return Ok(Received { consumed, event });
+            }
+        }
+    }
+
+    /// Reads one frame, or the preface: how many bytes it had, none where it is not whole.
+    fn receive_one<'a>(
+        &mut self,
+        input: &'a [u8],
+        head: &mut HeadBuffer,
+    ) -> Result<(usize, Option<Step<'a>>), ConnectionError> {
+        if self.opening == Opening::Preface {
+            return match read_preface(input) {
+                Preface::Partial => Ok((0, None)),
+                Preface::Absent => Err(ConnectionError::InvalidPreface),
+                Preface::Complete => {
+                    self.opening = Opening::Settings;
+                    Ok((PREFACE.len(), None))
+                }
+            };
+        }
+        let Some(header) = FrameHeader::read(input) else {
+            return Ok((0, None));
+        };
+        self.check_header(header)?;
+        let end = HEADER_BYTES + header.length as usize;
+        let Some(payload) = input.get(HEADER_BYTES..end) else {
+            return Ok((0, None));
+        };
+        match self.process(header, payload, head) {
+            Ok(step) => Ok((end, step)),
+            Err(FrameError::Stream(stream, error)) => {
+                let step = self.fail_stream(stream, error)?;
+                Ok((end, step))
+            }
+            Err(FrameError::Connection(error)) => Err(error),
+        }
+    }
+
+    /// What can be said before the payload is there.
+    fn check_header(&mut self, header: FrameHeader) -> Result<(), ConnectionError> {
+        if header.length as usize > MAX_FRAME_BYTES {
+            return Err(ConnectionError::FrameTooLarge(header.kind, header.length));
+        }
+        if self.opening == Opening::Settings {
+            // Neither may it be an acknowledgement, which has the same flag as END_STREAM.
+            if header.kind != FrameKind::Settings || header.flags & crate::frame::ACK != 0 {
+                return Err(ConnectionError::MissingSettings(header.kind));
+            }
+            self.opening = Opening::Done;
+        }
+        match &self.block {
+            Some(block)
+                if header.kind != FrameKind::Continuation || header.stream != block.stream() =>
+            {
+                Err(ConnectionError::ExpectedContinuation(header.kind))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends one stream because of what the client sent.
+    fn fail_stream(
+        &mut self,
+        stream: StreamId,
+        error: StreamError,
+    ) -> Result<Option<Step<'static>>, ConnectionError> {
+        self.charge(match error {
+            StreamError::Refused => Flood::RefusedStreams,
+            _ => Flood::StreamErrors,
+        })?;
+        write_reset(&mut self.pending, stream, error.code());
+        let Some(removed) = self.remove(stream, true) else {
+            if self.closed.find(stream) != Some(true) {
+                self.closed.push(stream, true);
+            }
+            return Ok(None);
+        };
+        Ok(Some(Step::Reset {
+            stream,
+            cause: ResetCause::Error(error),
+            sent_bytes: removed.sent_bytes,
+        }))
+    }
+
+    fn fail(&mut self, error: ConnectionError) -> ConnectionError {
+        self.fail_with(error.code());
+        self.failed = Some(error);
+        error
+    }
+
+    fn fail_with(&mut self, code: ErrorCode) {
+        write_goaway(&mut self.pending, self.last_stream, code);
+        self.shutdown = Shutdown::Final;
+        self.streams.clear();
+        self.scheduler = Scheduler::default();
+        self.block = None;
+    }
+
+    fn charge(&mut self, flood: Flood) -> Result<(), ConnectionError> {
+        self.allowances
+            .charge(flood)
+            .map_err(ConnectionError::Flood)
+    }
+
+    /// Takes a stream out, and gives back what its body still held of the window.
+    fn remove(&mut self, stream: StreamId, was_reset_by_us: bool) -> Option<Stream> {
+        let removed = self.streams.remove(&stream)?;
+        if removed.is_scheduled {
+            self.scheduler.remove(stream, removed.priority);
+        }
+        self.closed.push(stream, was_reset_by_us);
+        self.release_connection(removed.receive_window.held());
+        Some(removed)
+    }
+
+    /// Puts a stream into the scheduler if it can send.
+    fn schedule(&mut self, id: StreamId) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && !stream.is_scheduled
+            && stream.can_send()
+        {
+            stream.is_scheduled = true;
+            self.scheduler.add(id, stream.priority);
+        }
+    }
+
+    fn release_connection(&mut self, bytes: usize) {
+        if let Some(increment) = self.receive_window.release(bytes) {
+            write_window_update(&mut self.pending, StreamId::CONNECTION, increment);
+        }
+    }
+
+    /// Keeps a priority for a stream that is not there yet; the oldest makes room.
+    fn remember_priority(&mut self, stream: StreamId, priority: Priority) {
+        self.priorities.retain(|(other, _)| *other != stream);
+        if self.priorities.len() == REMEMBERED_PRIORITIES {
+            self.priorities.pop_front();
+        }
+        self.priorities.push_back((stream, priority));
+    }
+
+    fn take_priority(&mut self, stream: StreamId) -> Option<Priority> {
+        let at = self
+            .priorities
+            .iter()
+            .position(|(other, _)| *other == stream)?;
+        let (_, priority) = self.priorities.remove(at)?;
+        Some(priority)
+    }
+
+    /// Lets the client send more of a request's body: so much of it was consumed.
+    pub fn release(&mut self, stream: StreamId, bytes: usize) {
+        let Some(found) = self.streams.get_mut(&stream) else {
+            return; // Given back when it was closed.
+        };
+        let held = found.receive_window.held().min(bytes);
+        let increment = found.receive_window.release(held);
+        let goes_on = found.state.may_receive() && found.request == RequestState::Valid;
+        if let Some(increment) = increment.filter(|_| goes_on) {
+            write_window_update(&mut self.pending, stream, increment);
+        }
+        self.release_connection(held);
+    }
+
+    /// Ends a stream at our wish, whatever it has sent. A client may send a request again
+    /// that was ended with [`ErrorCode::REFUSED_STREAM`].
+    pub fn reset(&mut self, stream: StreamId, code: ErrorCode) {
+        if self.remove(stream, true).is_some() {
+            write_reset(&mut self.pending, stream, code);
+        }
+    }
+
+    /// Tells the client that the connection ends, and serves what it sent before it knew
+    /// (§6.8). Once it knows, or when [`Connection::finish_shutdown`] is called, it is told
+    /// which stream is the last.
+    pub fn shut_down(&mut self) {
+        if self.shutdown == Shutdown::None {
+            self.shutdown = Shutdown::Announced;
+            write_goaway(&mut self.pending, StreamId::MAX, ErrorCode::NO_ERROR);
+            write_ping(&mut self.pending, SHUTDOWN_PING, false);
+        }
+    }
+
+    /// Ends the time in which new streams are accepted. Those that are open go on.
+    pub fn finish_shutdown(&mut self) {
+        if self.shutdown != Shutdown::Final {
+            self.shutdown = Shutdown::Final;
+            write_goaway(&mut self.pending, self.last_stream, ErrorCode::NO_ERROR);
+        }
+    }
+
+    /// Ends the connection at our wish: all streams are gone, and a GOAWAY frame with this
+    /// code is the last output.
+    pub fn abort(&mut self, code: ErrorCode) {
+        if self.failed.is_none() {
+            self.fail_with(code);
+        }
+    }
+
+    /// Whether the connection was shut down and no stream is left. Once the output is
+    /// written, it can be closed.
+    pub fn is_finished(&self) -> bool {
+        self.shutdown == Shutdown::Final && self.streams.is_empty()
+    }
+
+    /// How many streams are open.
+    pub fn open_streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether [`Connection::take_output`] has something to give.
+    pub fn has_output(&self) -> bool {
+        let can_send = !self.scheduler.is_empty() && self.send_window.available() > 0;
+        can_send || !self.pending.is_empty()
+    }
+
+    /// Whether so much waits to be written that nothing should be read: else a client
+    /// that does not read makes us keep answers without bound.
+    pub fn is_congested(&self) -> bool {
+        self.pending.len() >= CONGESTED_BYTES
+    }
+
+    /// When the stream that waits longest made progress, of those that have something to
+    /// send: the client's windows, or its socket, take nothing more.
+    pub fn stalled_since(&self) -> Option<Instant> {
+        let progress = self
+            .streams
+            .values()
+            .filter_map(|stream| self.waits_since(stream));
+        progress.min()
+    }
+
+    /// Resets the streams that have something to send and made no progress for so long,
+    /// and answers which.
+    pub fn reset_stalled(&mut self, timeout: Duration, now: Instant) -> Vec<StreamId> {
+        self.now = now;
+        let is_stalled = |stream: &Stream| {
+            let since = self.waits_since(stream);
+            since.is_some_and(|since| now.saturating_duration_since(since) >= timeout)
+        };
+        let stalled = self.streams.iter().filter(|(_, stream)| is_stalled(stream));
+        let mut stalled: Vec<StreamId> = stalled.map(|(id, _)| *id).collect();
+        stalled.sort_unstable();
+        for stream in &stalled {
+            self.reset(*stream, ErrorCode::CANCEL);
+        }
+        stalled
+    }
+
+    /// Since when a stream waits that has something to send. One that waits for its turn
+    /// makes progress while others do.
+    fn waits_since(&self, stream: &Stream) -> Option<Instant> {
+        if stream.body.is_empty() {
+            return None;
+        }
+        Some(match stream.is_scheduled {
+            true => stream.progress_at.max(self.progress_at),
+            false => stream.progress_at,
+        })
+    }
+
+    /// How a response goes; call it until there is nothing more to say.
+    pub fn next_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// Whether a response was begun on a stream, and the stream is still there.
+    pub fn has_answer(&self, stream: StreamId) -> bool {
+        let found = self.streams.get(&stream);
+        found.is_some_and(|stream| stream.answer != Answer::Awaited)
+    }
+}

@@ -1,0 +1,163 @@
+//! The fields of a response or of trailers, encoded for HTTP/2. A block depends on no
+//! connection: it can be kept beside a stored response, and sent together with others.
+//!
+//! Nothing can be smuggled into a response here: a name or value that HTTP/2 does not
+//! allow is not written, and the caller is told.
+
+use std::fmt;
+
+use crate::hpack;
+
+/// Encoded fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldBlock {
+    bytes: Vec<u8>,
+}
+
+/// A field that cannot be sent. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldError {
+    /// The name is no field name (RFC 9110 §5.1), or the value has CR, LF or NUL in it.
+    Invalid,
+    /// A field that speaks of a connection of HTTP/1, such as `Connection` (RFC 9113
+    /// §8.2.2). Whoever passes on a response leaves those out.
+    ConnectionSpecific,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FieldError::Invalid => "response field with a line break, NUL or an invalid name",
+            FieldError::ConnectionSpecific => "response field that HTTP/2 does not have",
+        })
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// Field names are short; a longer one is lowered in memory of its own.
+const NAME_BYTES: usize = 64;
+
+impl FieldBlock {
+    /// Without fields.
+    pub const fn new() -> Self {
+        FieldBlock { bytes: Vec::new() }
+    }
+
+    /// Adds a field; its name may be in any case. White space around the value is left out
+    /// (RFC 9113 §8.2.1).
+    ///
+    /// # Errors
+    /// [`FieldError`]; then nothing was added.
+    pub fn put(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<(), FieldError> {
+        let (name, value) = (name.as_ref(), value.as_ref().trim_ascii());
+        if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
+            return Err(FieldError::Invalid);
+        }
+        let mut short = [0; NAME_BYTES];
+        match short.get_mut(..name.len()) {
+            Some(lower) => {
+                lower.copy_from_slice(name);
+                lower.make_ascii_lowercase();
+                self.put_lower(lower, value)
+            }
+            None => self.put_lower(&name.to_ascii_lowercase(), value),
+        }
+    }
+
+    fn put_lower(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldError> {
+        if name.is_empty() || !name.iter().all(|&byte| is_name_byte(byte)) {
+            return Err(FieldError::Invalid);
+        }
+        if is_connection_specific(name) {
+            return Err(FieldError::ConnectionSpecific);
+        }
+        hpack::put_field(&mut self.bytes, name, value);
+        Ok(())
+    }
+
+    /// Takes all fields out, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// How many bytes it has on the wire.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has no fields.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// RFC 9113 §8.2.1; a colon only begins pseudo-fields.
+fn is_name_byte(byte: u8) -> bool {
+    matches!(byte, b'!'..=b'9' | b';'..=b'@' | b'['..=b'~')
+}
+
+/// RFC 9113 §8.2.2. The name is in lower case.
+pub(crate) fn is_connection_specific(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_never_breaks_the_response() {
+        let mut block = FieldBlock::new();
+        for (name, value) in [
+            ("Location", "/a\r\nSet-Cookie: b"),
+            ("Location", "/a\nb"),
+            ("Location", "/a\rb"),
+            ("Location", "/a\0b"),
+            ("A\r\nB", "c"),
+            (":status", "200"),
+            ("a:b", "c"),
+            ("a b", "c"),
+            ("\u{e9}", "c"),
+            ("", "c"),
+        ] {
+            assert_eq!(
+                block.put(name, value),
+                Err(FieldError::Invalid),
+                "{name:?} {value:?}"
+            );
+        }
+        for name in ["Connection", "TRANSFER-ENCODING", "keep-alive", "Upgrade"] {
+            assert_eq!(
+                block.put(name, "x"),
+                Err(FieldError::ConnectionSpecific),
+                "{name}"
+            );
+        }
+        assert!(block.is_empty());
+    }
+
+    #[test]
+    fn names_are_lowered_and_values_trimmed() {
+        let mut lower = FieldBlock::new();
+        let long = "x".repeat(NAME_BYTES + 1);
+        lower.put("x-cache", "HIT").unwrap();
+        lower.put(&long, "").unwrap();
+        let mut upper = FieldBlock::new();
+        upper.put("X-Cache", " HIT\t").unwrap();
+        upper.put(long.to_uppercase(), " ").unwrap();
+        assert_eq!(lower, upper);
+        assert_eq!(lower.len(), lower.as_bytes().len());
+    }
+}

@@ -1,0 +1,63 @@
+//! HPACK (RFC 7541), the compression of field blocks: a decoder with the peer's dynamic
+//! table (`decode.rs`, `table.rs`), and an encoder without one (`encode.rs`).
+//!
+//! The encoder keeps no state on purpose. Its blocks depend on no connection, so that the
+//! block of a stored response is made once and copied for each hit; and two blocks behind
+//! each other are a block. What the dynamic table would save was measured with
+//! `benches/connection.rs`; see the head of `encode.rs`.
+//!
+//! Invariant: no block costs more than linear time, and what one keeps (the dynamic
+//! table) is bounded by [`TABLE_BYTES`].
+
+mod decode;
+mod encode;
+mod huffman;
+mod integer;
+mod static_table;
+mod table;
+
+use std::fmt;
+
+pub use decode::{BlockReader, DecodedField, Decoder};
+pub(crate) use encode::{put_field, put_no_table, put_status};
+
+/// The size of the dynamic table that the peer's encoder may use: the default of
+/// SETTINGS_HEADER_TABLE_SIZE, which we do not change.
+pub const TABLE_BYTES: usize = 4096;
+
+/// What RFC 7541 §4.1 adds to the length of each field.
+pub const FIELD_OVERHEAD_BYTES: usize = 32;
+
+/// Why a field block does not decode. All of these lose the state of compression, so
+/// that the connection must end (RFC 9113 §4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HpackError {
+    /// An integer longer than any that could be meant (RFC 7541 §5.1).
+    IntegerTooLarge,
+    /// The block ends within a field.
+    Truncated,
+    /// Index 0, or one beyond both tables (§2.3.3, §6.1).
+    InvalidIndex(u32),
+    /// A Huffman code that is none, the end-of-string symbol, or wrong padding (§5.2).
+    InvalidHuffman,
+    /// A table size above what we allow (§6.3).
+    TableTooLarge(u32),
+    /// A change of the table size behind a field (§4.2).
+    LateTableSize,
+}
+
+impl fmt::Display for HpackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use HpackError::*;
+        match self {
+            IntegerTooLarge => f.write_str("integer too large"),
+            Truncated => f.write_str("block ends within a field"),
+            InvalidIndex(index) => write!(f, "invalid table index {index}"),
+            InvalidHuffman => f.write_str("invalid Huffman code"),
+            TableTooLarge(size) => write!(f, "table size update to {size}, above the limit"),
+            LateTableSize => f.write_str("table size update behind a field"),
+        }
+    }
+}
+
+impl std::error::Error for HpackError {}

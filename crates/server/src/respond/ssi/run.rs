@@ -1,0 +1,563 @@
+//! Running the commands of a page.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http1::escape::{self, Escape};
+use pcre2::bytes::Regex;
+use site::LogLevel;
+use tokio::task::JoinHandle;
+
+use super::MAX_DEPTH;
+use super::scan::{Command, Scanner, Token};
+use crate::base::clock;
+use crate::exchange::extras::SharedSsiValues;
+use crate::exchange::reply::{Body, Reply};
+use crate::exchange::request::{Method, Request};
+use crate::exchange::subrequest;
+use crate::exchange::variable;
+use crate::log::error_log;
+use crate::respond::recode;
+use crate::respond::recoded_body::RecodedBody;
+use crate::transport::body::RequestBody;
+use crate::transport::outbound::{ArrivingBody, NextBytes, SendError};
+
+/// Includes that are asked for at the same time: enough for a page's parts, and no
+/// page may take all of an upstream.
+const MAX_PARALLEL: usize = 16;
+/// Conditions within conditions.
+const MAX_NESTING: usize = 64;
+/// Tokens of all blocks of a page.
+const MAX_BLOCK_TOKENS: usize = 4096;
+
+const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
+const TIME_FORMAT: &str = "%A, %d-%b-%Y %H:%M:%S %Z";
+
+/// A page whose commands are run as it is pulled.
+pub struct Page {
+    /// What the page is read from; `None` once it has ended.
+    source: Option<Source>,
+    /// Read and not run yet.
+    tokens: VecDeque<Token>,
+    /// A part whose body is being sent.
+    current: Option<Part>,
+    state: State,
+}
+
+struct Source {
+    body: Box<dyn ArrivingBody<Request>>,
+    scanner: Scanner,
+}
+
+/// What the commands of a page have come to so far.
+struct State {
+    values: SharedSsiValues,
+    conditions: Vec<Condition>,
+    /// The block that is being gathered.
+    block: Option<(Vec<u8>, Vec<Token>)>,
+    blocks: HashMap<Vec<u8>, Arc<Vec<Token>>>,
+    block_tokens: usize,
+    error_text: Bytes,
+    time_format: String,
+    /// What is to be sent, in order.
+    waiting: VecDeque<Piece>,
+    /// No command is run before what waits is out.
+    is_draining: bool,
+}
+
+struct Condition {
+    /// A branch of it has been taken.
+    is_settled: bool,
+    /// The branch we are in is the one taken.
+    is_open: bool,
+}
+
+enum Piece {
+    Text(Bytes),
+    Included(Included),
+    /// Its body becomes the value of a variable.
+    Set(Vec<u8>, Included),
+}
+
+/// A part that was asked for.
+struct Included {
+    answer: JoinHandle<(Box<Request>, Option<Box<Reply>>)>,
+    stub: Option<Arc<Vec<Token>>>,
+}
+
+/// A part that has been answered, and what comes of its body.
+struct Part {
+    request: Box<Request>,
+    body: Box<dyn ArrivingBody<Request>>,
+}
+
+impl Drop for Included {
+    fn drop(&mut self) {
+        self.answer.abort();
+    }
+}
+
+impl ArrivingBody<Request> for Page {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+        Box::pin(self.pull(request))
+    }
+}
+
+impl Page {
+    /// The page that `body` is, run in the name of `request`.
+    pub fn new(request: &mut Request, body: Box<dyn ArrivingBody<Request>>) -> Page {
+        let source = Source {
+            body,
+            scanner: Scanner::default(),
+        };
+        Page {
+            source: Some(source),
+            tokens: VecDeque::new(),
+            current: None,
+            state: State::new(request),
+        }
+    }
+
+    /// A block's content in the place of a part, run as that part.
+    fn of_block(request: &mut Request, tokens: &[Token]) -> Page {
+        Page {
+            source: None,
+            tokens: tokens.iter().cloned().collect(),
+            current: None,
+            state: State::new(request),
+        }
+    }
+
+    /// The next bytes that come of it. Commands of one stretch are run first, so that all its
+    /// parts are asked for.
+    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+        loop {
+            if let Some(part) = &mut self.current {
+                match part.body.next(&mut part.request).await? {
+                    Some(bytes) => return Ok(Some(bytes)),
+                    None => self.current = None,
+                }
+            } else if let Some(token) = self.next_token() {
+                self.state.token(request, token);
+            } else if let Some(piece) = self.state.waiting.pop_front() {
+                match piece {
+                    Piece::Text(text) if text.is_empty() => {}
+                    Piece::Text(text) => return Ok(Some(text)),
+                    Piece::Included(included) => self.current = included.open().await?,
+                    Piece::Set(name, included) => {
+                        let value = included.into_value().await?;
+                        self.state.values.lock().variables.insert(name, value);
+                    }
+                }
+            } else if self.state.is_draining {
+                self.state.is_draining = false;
+            } else if !self.read(request).await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn next_token(&mut self) -> Option<Token> {
+        match self.state.is_draining {
+            true => None,
+            false => self.tokens.pop_front(),
+        }
+    }
+
+    /// Reads on; false at the end.
+    async fn read(&mut self, request: &mut Request) -> Result<bool, SendError> {
+        let Some(source) = &mut self.source else {
+            return Ok(false);
+        };
+        match source.body.next(request).await? {
+            Some(bytes) => self.tokens.extend(source.scanner.push(&bytes)),
+            None => {
+                let ended = self.source.take();
+                let rest = ended.map(|source| Token::Text(source.scanner.finish()));
+                self.tokens.extend(rest);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Included {
+    fn ask(mut part: Box<Request>, stub: Option<Arc<Vec<Token>>>) -> Included {
+        Included {
+            answer: tokio::spawn(async move {
+                let reply = subrequest::serve(&mut part).await;
+                (part, reply)
+            }),
+            stub,
+        }
+    }
+
+    /// The part once it is answered; `None` where nothing comes of it.
+    async fn open(mut self) -> Result<Option<Part>, SendError> {
+        let stub = self.stub.take();
+        let Ok((mut request, reply)) = (&mut self.answer).await else {
+            return Err(SendError::Truncated);
+        };
+        let is_shown =
+            |reply: &Reply| stub.is_none() || (reply.head.status < 400 && !is_empty(reply));
+        let reply = reply.filter(|reply| is_shown(reply));
+        let body: Box<dyn ArrivingBody<Request>> = match (reply, &stub) {
+            (Some(mut reply), _) => {
+                let expander = recode::expand_part(&request, &mut reply);
+                let runs = super::choose(&request, &mut reply);
+                let body = RecodedBody::around(reply.body.into_arriving(), expander);
+                match runs {
+                    true => Box::new(Page::new(&mut request, body)),
+                    false => body,
+                }
+            }
+            (None, Some(tokens)) => Box::new(Page::of_block(&mut request, tokens)),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Part { request, body }))
+    }
+
+    /// The whole body, up to `subrequest_output_buffer_size`.
+    async fn into_value(self) -> Result<Vec<u8>, SendError> {
+        let mut value = Vec::new();
+        if let Some(mut part) = self.open().await? {
+            let limit = part.request.settings().ssi.output_buffer_bytes;
+            while let Some(bytes) = part.body.next(&mut part.request).await? {
+                if value.len() + bytes.len() > limit {
+                    return Err(SendError::Truncated);
+                }
+                value.extend_from_slice(&bytes);
+            }
+        }
+        Ok(value)
+    }
+}
+
+impl State {
+    fn new(request: &mut Request) -> State {
+        let errors_are_silent = request.settings().ssi.silent_errors;
+        State {
+            values: request.extras.ssi.get_or_insert_default().clone(),
+            conditions: Vec::new(),
+            block: None,
+            blocks: HashMap::new(),
+            block_tokens: 0,
+            error_text: match errors_are_silent {
+                true => Bytes::new(),
+                false => Bytes::from_static(ERROR_TEXT),
+            },
+            time_format: TIME_FORMAT.to_owned(),
+            waiting: VecDeque::new(),
+            is_draining: false,
+        }
+    }
+
+    /// Runs a command, or lets text through.
+    fn token(&mut self, request: &mut Request, token: Token) {
+        if let Some((name, mut tokens)) = self.block.take() {
+            if matches!(&token, Token::Command(command) if command.name == b"endblock") {
+                if self.is_open() {
+                    self.blocks.insert(name, Arc::new(tokens));
+                }
+                return;
+            }
+            self.block_tokens += 1;
+            if self.block_tokens <= MAX_BLOCK_TOKENS {
+                tokens.push(token);
+            }
+            self.block = Some((name, tokens));
+            return;
+        }
+        match token {
+            Token::Text(text) if self.is_open() => self.waiting.push_back(Piece::Text(text)),
+            Token::Text(_) => {}
+            Token::Broken => self.error(request, "invalid SSI command"),
+            Token::Command(command) => self.command(request, &command),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.conditions.iter().all(|condition| condition.is_open)
+    }
+
+    fn error(&mut self, request: &Request, message: &str) {
+        if !self.is_open() {
+            return;
+        }
+        error_log::request(request, LogLevel::Error, format_args!("{message}"));
+        self.waiting.push_back(Piece::Text(self.error_text.clone()));
+    }
+
+    fn command(&mut self, request: &mut Request, command: &Command) {
+        if self.is_of_conditions(request, command) || !self.is_open() {
+            return;
+        }
+        match command.name.as_slice() {
+            b"include" => self.include(request, command),
+            b"echo" => self.echo(request, command),
+            b"set" => {
+                let (Some(name), Some(value)) =
+                    (command.parameter("var"), command.parameter("value"))
+                else {
+                    self.error(request, "no \"var\" and \"value\" in \"set\" SSI command");
+                    return;
+                };
+                let value = self.expand(request, value);
+                self.values.lock().variables.insert(name.to_vec(), value);
+            }
+            b"config" => {
+                if let Some(text) = command.parameter("errmsg") {
+                    self.error_text = Bytes::copy_from_slice(text);
+                }
+                if let Some(format) = command.parameter("timefmt") {
+                    self.time_format = String::from_utf8_lossy(format).into_owned();
+                }
+            }
+            b"block" => {
+                let name = command.parameter("name").unwrap_or_default().to_vec();
+                self.block = Some((name, Vec::new()));
+            }
+            b"endblock" => {}
+            name => {
+                let message = format!("invalid SSI command: \"{}\"", String::from_utf8_lossy(name));
+                self.error(request, &message);
+            }
+        }
+    }
+
+    /// `if`, `elif`, `else`, `endif`.
+    fn is_of_conditions(&mut self, request: &mut Request, command: &Command) -> bool {
+        match command.name.as_slice() {
+            b"if" => {
+                let holds = match self.is_open() {
+                    true => self.holds(request, command),
+                    false => Some(false),
+                };
+                if self.conditions.len() < MAX_NESTING {
+                    self.conditions.push(Condition {
+                        is_settled: holds != Some(false),
+                        is_open: holds == Some(true),
+                    });
+                }
+            }
+            b"elif" => {
+                let around = self.conditions.len().saturating_sub(1);
+                let is_reached = self.conditions[..around].iter().all(|it| it.is_open)
+                    && self.conditions.last().is_some_and(|it| !it.is_settled);
+                let holds = match is_reached {
+                    true => self.holds(request, command),
+                    false => Some(false),
+                };
+                if let Some(condition) = self.conditions.last_mut() {
+                    condition.is_open = holds == Some(true);
+                    condition.is_settled |= holds != Some(false);
+                }
+            }
+            b"else" => {
+                if let Some(condition) = self.conditions.last_mut() {
+                    condition.is_open = !condition.is_settled;
+                    condition.is_settled = true;
+                }
+            }
+            b"endif" => {
+                self.conditions.pop();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// `$name`, `TEXT = TEXT`, `TEXT != /PATTERN/`; `None` where the pattern gave up: then
+    /// neither this part of the page is shown nor what stands for the contrary.
+    fn holds(&mut self, request: &mut Request, command: &Command) -> Option<bool> {
+        let expression = command.parameter("expr").unwrap_or_default().trim_ascii();
+        let Some(equals) = expression.iter().position(|&byte| byte == b'=') else {
+            return Some(!self.expand(request, expression).is_empty());
+        };
+        let (left, right) = (&expression[..equals], &expression[equals + 1..]);
+        let (left, wanted) = match left.strip_suffix(b"!") {
+            Some(left) => (left, false),
+            None => (left, true),
+        };
+        let left = self.expand(request, left.trim_ascii());
+        let right = right.trim_ascii();
+        let pattern = right
+            .strip_prefix(b"/")
+            .and_then(|right| right.strip_suffix(b"/"));
+        let found = match pattern {
+            Some(pattern) => self.matches(request, pattern, &left)?,
+            None => left == self.expand(request, right),
+        };
+        Some(found == wanted)
+    }
+
+    fn matches(&mut self, request: &Request, pattern: &[u8], subject: &[u8]) -> Option<bool> {
+        let pattern = String::from_utf8_lossy(pattern);
+        let regex = match Regex::new(&pattern) {
+            Ok(regex) => regex,
+            Err(error) => {
+                error_log::request(request, LogLevel::Error, format_args!("{error}"));
+                return Some(false);
+            }
+        };
+        let found = match regex.captures(subject) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Some(false),
+            Err(error) => {
+                self.error(request, &format!("pattern \"{pattern}\" failed: {error}"));
+                return None;
+            }
+        };
+        let mut values = self.values.lock();
+        values.groups = (0..found.len())
+            .map(|group| found.get(group).map(|found| found.as_bytes().to_vec()))
+            .collect();
+        for (group, name) in regex.capture_names().iter().enumerate() {
+            if let (Some(name), Some(value)) = (name, found.get(group)) {
+                let name = name.as_bytes().to_vec();
+                values.variables.insert(name, value.as_bytes().to_vec());
+            }
+        }
+        Some(true)
+    }
+
+    fn echo(&mut self, request: &mut Request, command: &Command) {
+        let Some(name) = command.parameter("var") else {
+            self.error(request, "no \"var\" in \"echo\" SSI command");
+            return;
+        };
+        let value = match self.value(request, name) {
+            Some(value) => value,
+            None => match command.parameter("default") {
+                Some(default) => default.to_vec(),
+                None => b"(none)".to_vec(),
+            },
+        };
+        let value = match command.parameter("encoding") {
+            Some(b"none") => value,
+            Some(b"url") => escape::escape(&value, Escape::Html).into_owned(),
+            _ => escape::escape_html(&value).into_owned(),
+        };
+        self.waiting.push_back(Piece::Text(value.into()));
+    }
+
+    fn value(&self, request: &mut Request, name: &[u8]) -> Option<Vec<u8>> {
+        {
+            let values = self.values.lock();
+            if let [digit @ b'0'..=b'9'] = name {
+                return values.groups.get(usize::from(digit - b'0')).cloned()?;
+            }
+            if let Some(value) = values.variables.get(name) {
+                return Some(value.clone());
+            }
+        }
+        let seconds = i64::try_from(clock::wall_now() / 1000).unwrap_or(0);
+        let local = clock::local(seconds);
+        let time = match name {
+            b"date_local" => local,
+            b"date_gmt" => local.with_time_zone(jiff::tz::TimeZone::UTC),
+            _ => return variable::named(request, &String::from_utf8_lossy(name)),
+        };
+        if self.time_format == "%s" {
+            return Some(seconds.to_string().into_bytes());
+        }
+        let format = jiff::fmt::strtime::format(&self.time_format, &time);
+        Some(format.unwrap_or_default().into_bytes())
+    }
+
+    /// `text` with the values of the variables in it.
+    fn expand(&self, request: &mut Request, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut rest = text;
+        while let Some(dollar) = memchr::memchr(b'$', rest) {
+            out.extend_from_slice(&rest[..dollar]);
+            rest = &rest[dollar + 1..];
+            let is_braced = rest.first() == Some(&b'{');
+            let start = usize::from(is_braced);
+            let length = rest[start..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+                .count();
+            let name = rest[start..start + length].to_ascii_lowercase();
+            out.extend_from_slice(&self.value(request, &name).unwrap_or_default());
+            rest = &rest[start + length..];
+            if is_braced {
+                rest = rest.strip_prefix(b"}").unwrap_or(rest);
+            }
+        }
+        out.extend_from_slice(rest);
+        out
+    }
+
+    fn include(&mut self, request: &mut Request, command: &Command) {
+        let target = command
+            .parameter("virtual")
+            .or_else(|| command.parameter("file"));
+        let Some(target) = target else {
+            let message = "no \"virtual\" or \"file\" in \"include\" SSI command";
+            return self.error(request, message);
+        };
+        let target = self.expand(request, target);
+        let Some(part) = part(request, &target) else {
+            let message = format!(
+                "unsafe URI or cycle in SSI: \"{}\"",
+                String::from_utf8_lossy(&target)
+            );
+            return self.error(request, &message);
+        };
+        let stub = command.parameter("stub");
+        let stub = stub.and_then(|name| self.blocks.get(name).cloned());
+        let included = Included::ask(part, stub);
+        if let Some(name) = command.parameter("set") {
+            self.waiting.push_back(Piece::Set(name.to_vec(), included));
+            self.is_draining = true;
+            return;
+        }
+        self.waiting.push_back(Piece::Included(included));
+        let waits = command.parameter("wait") == Some(b"yes");
+        self.is_draining = waits || self.waiting.len() >= MAX_PARALLEL;
+    }
+}
+
+fn is_empty(reply: &Reply) -> bool {
+    reply.head.content_length == Some(0) || matches!(reply.body, Body::Empty)
+}
+
+/// The request for a part; `None` for a path that leaves its folder, or a cycle.
+fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
+    if request.depth >= MAX_DEPTH {
+        return None;
+    }
+    let (path, args) = http1::split_query(target);
+    let mut whole = Vec::new();
+    if path.first() != Some(&b'/') {
+        let folder = memchr::memrchr(b'/', &request.path).map_or(0, |at| at + 1);
+        whole.extend_from_slice(&escape::escape_uri(&request.path[..folder]));
+    }
+    whole.extend_from_slice(path);
+    let leaves_folder = escape::unescape(&whole)
+        .split(|&byte| byte == b'/')
+        .any(|segment| segment == b"..");
+    let target = http1::Target::parse(&whole, true).ok()?;
+    if leaves_folder {
+        return None;
+    }
+    let mut part = request.internal();
+    part.depth = request.depth + 1;
+    part.extras.ssi.clone_from(&request.extras.ssi);
+    part.target_changed = true;
+    part.path_changed = false;
+    part.path = target.path.into_owned();
+    part.args = args.unwrap_or_default().to_vec();
+    part.body = match &request.body {
+        RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
+        RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
+        _ => RequestBody::None,
+    };
+    if part.method != Method::Get {
+        part.method = Method::Get;
+        part.method_override = Some("GET");
+    }
+    Some(part)
+}

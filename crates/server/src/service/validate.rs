@@ -1,0 +1,104 @@
+//! From a head to a request that knows its host, target and server.
+
+use http1::{Framing, RequestError, RequestView, Target, TargetForm};
+use site::ListenerId;
+
+use crate::access::real_ip as access;
+use crate::exchange::request::{HostName, Request};
+use crate::route;
+
+/// Host, target, framing: what must be beyond doubt before anything else. `last` is the
+/// host of the request before.
+#[inline]
+pub fn validate(
+    listener: ListenerId,
+    request: &mut Request,
+    last: &mut HostName,
+    framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
+) -> Result<Framing, RequestError> {
+    let configuration = &request.configuration;
+    let http = &configuration.site.http;
+    let merge = http.servers[request.server_id().0].merge_slashes;
+    let head = request.head.view();
+    let target = Target::parse(head.target(), merge)?;
+    // Also where the rest is refused: the log says what was asked for.
+    request.path.extend_from_slice(&target.path);
+    let query = target.query.unwrap_or_default();
+    request.args.extend_from_slice(query);
+    let field = head.field(b"host");
+    if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
+        request.host = std::mem::take(last);
+    } else if let Some(host) = http1::request_host(head, &target)? {
+        let received = target.authority.or(field).unwrap_or_default();
+        request.host = std::mem::take(last);
+        request.host.set(received, &host);
+    }
+    let framing = framing_of(head, field.is_some())?;
+    let authority = target
+        .authority
+        .filter(|_| target.form == TargetForm::Absolute);
+    let replaced = authority.map(|authority| (authority.to_vec(), origin_form(target.raw)));
+    if target.form == TargetForm::Asterisk {
+        return Err(RequestError::InvalidRequestLine);
+    }
+    if let Some((authority, target)) = replaced {
+        // The Host field that came along is not to be believed (RFC 9112 §3.2.2): everything
+        // that asks for it or for the target, the application too, finds what counts.
+        request.head.set_host(&authority);
+        request.head.set_target(&target);
+    }
+    if request.settings().real_ip.believes_forwarded {
+        take_forwarded(request)?;
+    }
+    let configuration = &request.configuration;
+    let http = &configuration.site.http;
+    let names = &http.listeners[listener.0];
+    let server = match configuration.locations.has_one_server(listener) {
+        true => names.default_server,
+        false => request
+            .host
+            .server_in(configuration.serial, |host| route::server_for(names, host)),
+    };
+    let captures = route::may_capture(names);
+    let own_merge = http.servers[server.0].merge_slashes;
+    if own_merge != merge {
+        request.path = path_of(request.head.target(), own_merge)?;
+    }
+    if server != request.server_id() {
+        request.enter_server(server);
+    }
+    if captures {
+        let configuration = request.configuration.clone();
+        route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
+    }
+    access::apply_real_ip(request);
+    Ok(framing)
+}
+
+/// Scheme and host as a trusted proxy says them.
+fn take_forwarded(request: &mut Request) -> Result<(), RequestError> {
+    let Some(forwarded) = access::forwarded(request) else {
+        return Ok(());
+    };
+    request.scheme = forwarded.scheme;
+    if let Some(received) = forwarded.host {
+        let host = http1::parse_host(&received).ok_or(RequestError::InvalidHost)?;
+        request.host.set(&received, &host);
+        request.head.set_host(&received);
+    }
+    Ok(())
+}
+
+/// What follows scheme and authority; an empty path is `/` (RFC 9110 §4.2.3).
+fn origin_form(raw: &[u8]) -> Vec<u8> {
+    match raw.first() {
+        Some(b'/') => raw.to_vec(),
+        _ => [b"/", raw].concat(),
+    }
+}
+
+/// The path once more, for a server that takes it otherwise than the default one.
+#[cold]
+fn path_of(target: &[u8], merge_slashes: bool) -> Result<Vec<u8>, RequestError> {
+    Ok(Target::parse(target, merge_slashes)?.path.into_owned())
+}
