@@ -173,7 +173,7 @@ impl Lowering<'_> {
         rules.zone = zone?;
         rules.shared = self.shared_rules(level, &rules, level.find(&name("_cache_key")).is_some());
         rules.cookies_in_key = self.cookies_in_key(&rules.key);
-        self.post_by_body_only(level, protocol, &mut rules, is_handled);
+        self.forbid_post_without_body_in_key(level, protocol, &mut rules, is_handled);
         if is_handled && !rules.purge.is_empty() {
             self.warn_of_purges_that_find_nothing(level, protocol, &rules);
         }
@@ -245,15 +245,15 @@ impl Lowering<'_> {
     }
 
     /// Responses to POST are stored only if the key contains the body.
-    fn post_by_body_only(
+    fn forbid_post_without_body_in_key(
         &mut self,
         level: &Level<'_>,
         protocol: &DirectivePrefix,
         rules: &mut CacheRules,
         is_handled: bool,
     ) {
-        let is_told_apart =
-            rules.shared.is_some() || self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH);
+        let is_told_apart = rules.shared.is_some()
+            || self.contains_variable(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH);
         if !rules.methods.post || is_told_apart {
             return;
         }
@@ -274,12 +274,12 @@ impl Lowering<'_> {
     }
 
     /// Does the text contain this variable, directly or through maps?
-    fn holds(&self, text: &Template, wanted: Builtin, depth: usize) -> bool {
+    fn contains_variable(&self, text: &Template, wanted: Builtin, depth: usize) -> bool {
         text.parts.iter().any(|part| match part {
             Part::Variable(Variable::Builtin(builtin)) => *builtin == wanted,
             Part::Variable(Variable::Map(id)) => depth.checked_sub(1).is_some_and(|depth| {
                 let map = self.maps.get(id.0);
-                map.is_some_and(|map| self.holds(&map.source, wanted, depth))
+                map.is_some_and(|map| self.contains_variable(&map.source, wanted, depth))
             }),
             _ => false,
         })
@@ -297,9 +297,10 @@ impl Lowering<'_> {
         };
         let why = if rules.purges_everything || rules.shared.is_some() {
             return;
-        } else if self.holds(&rules.key, Builtin::Request, MAX_MAP_DEPTH) {
+        } else if self.contains_variable(&rules.key, Builtin::Request, MAX_MAP_DEPTH) {
             "$request contains the method, and a purge has another method; write $request_uri instead"
-        } else if self.holds(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH) && rules.methods.post
+        } else if self.contains_variable(&rules.key, Builtin::RequestBody, MAX_MAP_DEPTH)
+            && rules.methods.post
         {
             // A purge does not have the bodies that are in the keys of POST.
             "a purge has no $request_body: responses to POST stay until they are stale"

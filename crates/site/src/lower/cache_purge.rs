@@ -94,7 +94,7 @@ impl Lowering<'_> {
             );
         }
         let networks = self.purge_networks(method, rest)?;
-        let mut is_allowed = self.is_from(networks);
+        let mut is_allowed = self.one_from_networks(networks);
         // The values of two conditions side by side are neither empty nor `0` where one is not.
         if rest.iter().skip(1).any(|word| word.text == "local") {
             let is_local = Variable::Builtin(Builtin::ClientIsLocal);
@@ -102,7 +102,7 @@ impl Lowering<'_> {
         }
         // The module ngx_cache_purge writes `on` for its method, PURGE.
         let name = if method.text == "on" { "PURGE" } else { method };
-        let condition = self.by_method(name, is_allowed);
+        let condition = self.value_for_method(name, is_allowed);
         self.purges.insert(method.span, condition.clone());
         Some(condition)
     }
@@ -135,7 +135,7 @@ impl Lowering<'_> {
     }
 
     /// `1` for clients from one of the networks, else `0`: the value of a `geo` made for it.
-    fn is_from(&mut self, networks: Vec<Network>) -> Template {
+    fn one_from_networks(&mut self, networks: Vec<Network>) -> Template {
         if networks.contains(&Network::All) {
             return Template::literal("1");
         }
@@ -163,7 +163,7 @@ impl Lowering<'_> {
     }
 
     /// `value` for requests with this method, else `0`: the value of a `map` made for it.
-    fn by_method(&mut self, method: &str, value: Template) -> Template {
+    fn value_for_method(&mut self, method: &str, value: Template) -> Template {
         let id = MapId(self.maps.len());
         self.maps.push(Map {
             source: Template {

@@ -203,8 +203,8 @@ impl Lowering<'_> {
             let types = default.iter().map(|name| bytes(name)).collect();
             return Arc::new(MediaTypes { all: false, types });
         };
-        let place = first.span();
-        if let Some(known) = self.media_types.get(&place) {
+        let written_at = first.span();
+        if let Some(known) = self.media_types.get(&written_at) {
             return known.clone();
         }
         let mut list = MediaTypes {
@@ -225,7 +225,7 @@ impl Lowering<'_> {
             }
         }
         let list = Arc::new(list);
-        self.media_types.insert(place, list.clone());
+        self.media_types.insert(written_at, list.clone());
         list
     }
 }

@@ -269,8 +269,8 @@ impl Lowering<'_> {
     }
 
     fn match_named(&mut self, word: &Word, name: &str) -> Option<MatchId> {
-        if let Some(place) = self.matches.iter().position(|known| known.name == name) {
-            return Some(MatchId(place));
+        if let Some(index) = self.matches.iter().position(|known| known.name == name) {
+            return Some(MatchId(index));
         }
         let names: Vec<&str> = self.matches.iter().map(|it| it.name.as_str()).collect();
         let meant = did_you_mean(name, names).map(str::to_owned);

@@ -200,8 +200,8 @@ impl<'a> Lowering<'a> {
         for undefined in self.variables.undefined() {
             self.report(undefined);
         }
-        let place = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
-        self.diagnostics.sort_by_key(place);
+        let order = |it: &Diagnostic| it.span.map(|span| (span.source, span.start));
+        self.diagnostics.sort_by_key(order);
         // Levels that inherit a value report the same mistake again.
         self.diagnostics.dedup();
         (self.is_refused, self.diagnostics)

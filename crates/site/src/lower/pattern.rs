@@ -36,7 +36,7 @@ impl Lowering<'_> {
                     .rsplit_once(": ")
                     .map_or(message.as_str(), |(_, it)| it);
                 let span = match error.offset() {
-                    Some(offset) => place(word, start, text, offset),
+                    Some(offset) => span_at(word, start, text, offset),
                     None => word.span,
                 };
                 self.report(
@@ -65,7 +65,7 @@ impl Lowering<'_> {
 }
 
 /// The span of byte `offset` of the pattern that begins at `start` in `word`.
-fn place(word: &Word, start: usize, text: &str, offset: usize) -> nginx_conf::Span {
+fn span_at(word: &Word, start: usize, text: &str, offset: usize) -> nginx_conf::Span {
     let mut from = offset.min(text.len());
     while !text.is_char_boundary(from) {
         from -= 1;
