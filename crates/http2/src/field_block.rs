@@ -95,7 +95,8 @@ impl FieldBlock {
         self.bytes.is_empty()
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    /// As it is on the wire.
+    pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

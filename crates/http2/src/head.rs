@@ -337,10 +337,8 @@ impl RequestBuilder {
         let is_kept = check_field(name, value, limits)?;
         self.has_fields = true;
         match name {
-            b"host" => {
-                if self.host.replace(field.value).is_some() {
-                    return Err(RequestError::DuplicateField("host"));
-                }
+            b"host" if self.host.replace(field.value).is_some() => {
+                return Err(RequestError::DuplicateField("host"));
             }
             b"content-length" => self.take_content_length(value)?,
             b"cookie" => self.cookies += 1,

@@ -274,10 +274,12 @@ fn hpack_bomb() {
 /// Fields that cost one byte each and are short: their number is bounded too.
 #[test]
 fn many_small_fields() {
+    let block = |count| [block(GET), vec![0x90; count]].concat();
     let mut client = Client::new();
-    let block = [block(GET), vec![0x90; 16_000]].concat();
-    let seen = client.send_ok(&frame(FrameKind::Headers, 5, 1, &block));
-    assert_eq!(seen, ["1 494 client sent too large request"]);
+    let seen = client.send_ok(&frame(FrameKind::Headers, 5, 1, &block(1001)));
+    assert_eq!(seen, ["1 494 client sent too many header lines"]);
+    let error = client.send(&frame(FrameKind::Headers, 5, 3, &block(16_000)));
+    assert_eq!(error, Err(ConnectionError::FieldBlockTooLarge));
 }
 
 #[test]

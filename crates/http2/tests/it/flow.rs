@@ -111,9 +111,10 @@ fn padding_and_what_nobody_reads_is_given_back() {
     client.send_ok(&headers(1, &post(&[]), false));
     let padded = [&[200][..], &[0; 200]].concat();
     // 201 bytes each, of which none is data; half a window is given back at once.
-    let frames = frame(FrameKind::Data, 8, 1, &padded).repeat(163);
+    let frames = frame(FrameKind::Data, 8, 1, &padded).repeat(164);
     assert_eq!(client.send_ok(&frames), [""; 0]);
-    assert_eq!(client.sent_text(), ["0 WINDOW_UPDATE 32763"]);
+    let sent = client.sent_text();
+    assert_eq!(sent, ["1 WINDOW_UPDATE 32964", "0 WINDOW_UPDATE 32964"]);
     client.send_ok(&data(1, &[b'x'; 16_000], false).repeat(3));
     client.connection.reset(id(1), ErrorCode::CANCEL);
     let sent = client.sent_text();

@@ -12,6 +12,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
+/// More than all exchanges of one case have: our side here does not read while it writes.
+const PIPE_BYTES: usize = 16 << 20;
+
 /// A request and the response that it shall get.
 #[derive(Clone, Debug)]
 struct Exchange {
@@ -241,7 +244,7 @@ async fn send(
     (response, sending)
 }
 
-async fn check_response(response: ResponseFuture, exchange: &Exchange) {
+async fn check_response(response: ResponseFuture, exchange: Exchange) {
     let mut response = response.await.unwrap();
     assert_eq!(response.status().as_u16(), exchange.status);
     assert_eq!(
@@ -281,7 +284,7 @@ fn exchange_all(exchanges: Vec<Exchange>, piece: usize, window: u32) {
         .unwrap();
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        let (ours, theirs) = tokio::io::duplex(8 * 1024);
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let server = tokio::task::spawn_local(serve(ours, exchanges.clone(), piece));
         let mut builder = h2::client::Builder::new();
         builder
@@ -289,13 +292,15 @@ fn exchange_all(exchanges: Vec<Exchange>, piece: usize, window: u32) {
             .initial_connection_window_size(window);
         let (mut client, connection) = builder.handshake::<_, Bytes>(theirs).await.unwrap();
         let driver = tokio::task::spawn_local(async move { connection.await.unwrap() });
-        let mut responses = Vec::new();
+        // All at a time: what nobody reads holds the window of the connection.
+        let mut tasks = Vec::new();
         for exchange in &exchanges {
-            responses.push(send(&mut client, exchange).await);
+            let (response, sending) = send(&mut client, exchange).await;
+            let checking = check_response(response, exchange.clone());
+            tasks.extend([sending, tokio::task::spawn_local(checking)]);
         }
-        for ((response, sending), exchange) in responses.into_iter().zip(&exchanges) {
-            check_response(response, exchange).await;
-            sending.await.unwrap();
+        for task in tasks {
+            task.await.unwrap();
         }
         drop(client);
         driver.await.unwrap();

@@ -284,7 +284,7 @@ fn heads_are_limited_and_the_connection_goes_on() {
     };
     let long = |bytes: usize| -> &'static str { "x".repeat(bytes).leak() };
     let too_long = "1 494 client sent too long header field";
-    // The pseudo-fields have 57 bytes.
+    // The pseudo-fields have 49 bytes.
     assert!(see_with(settings.clone(), &with(&[("a", long(512))])).ends_with(" end"));
     assert_eq!(
         see_with(settings.clone(), &with(&[("a", long(513))])),
@@ -295,9 +295,9 @@ fn heads_are_limited_and_the_connection_goes_on() {
         too_long
     );
     let total = |bytes| with(&[("a", long(500)), ("b", long(bytes))]);
-    assert!(see_with(settings.clone(), &total(41)).ends_with(" end"));
+    assert!(see_with(settings.clone(), &total(49)).ends_with(" end"));
     let too_large = "1 494 client sent too large request";
-    assert_eq!(see_with(settings.clone(), &total(42)), too_large);
+    assert_eq!(see_with(settings.clone(), &total(50)), too_large);
     let many = |count: usize| [GET, &[("x_", "y")].repeat(count)].concat();
     assert!(see_with(settings.clone(), &many(5)).ends_with(" end"));
     let too_many = "1 494 client sent too many header lines";
