@@ -222,7 +222,10 @@ async fn slices_that_do_not_fit_together_never_look_whole() {
                 "/odd/short",
                 "the slice is shorter than its Content-Range says",
             ),
-            ("/odd/long", "a slice that is too long"),
+            (
+                "/odd/long",
+                "the slice is longer than its Content-Range says",
+            ),
         ] {
             let mut client = server.connect().await;
             client
