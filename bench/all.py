@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Everything that is measured: Mayfly beside its peers, then the promises it is held to alone.
 
-Tables go to the terminal, figures to bench/out/, and after a full run a page for
-people to docs/benchmarks.md, with pictures and figures beside it. A full run takes about three quarters of
-an hour. --quick takes three minutes: one short round of each scenario, no promises,
-no page. Ends with status 1 when Mayfly misses a goal or a promise.
+Tables go to the terminal, every figure and a picture of each scenario to bench/out/, and after
+a full run a page for people to docs/benchmarks.md, with a summary of the figures beside it.
+A full run takes about three quarters of an hour. --quick takes three minutes: one short round
+of each scenario, no promises, no page. --render measures nothing and writes the page anew from
+its summary, after a change of bench/page.md. Ends with status 1 when Mayfly misses a goal or a
+promise.
 """
 
 import importlib
@@ -56,7 +58,11 @@ def main():
     parser = compare.options(__doc__)
     parser.add_argument("--only", choices=SCENARIOS + PROMISES, nargs="+", metavar="NAME")
     parser.add_argument("--page", help="write the page there, whatever was run, rather than to docs/ after a full run")
+    parser.add_argument("--render", action="store_true", help="write the page anew from its summary, and end")
     chosen = parser.parse_args()
+    if chosen.render:
+        page.render(chosen.page or PAGE)
+        return
     names = chosen.only or (SCENARIOS if chosen.quick else SCENARIOS + PROMISES)
     compare.prepare(chosen)
     compared = compare.run(chosen, [name for name in names if name in SCENARIOS])

@@ -19,18 +19,18 @@ instrumentation="--cfg fuzzing
     -Cllvm-args=-simplifycfg-branch-fold-threshold=0"
 
 # With --target the flags reach our code and its dependencies, not build scripts.
-RUSTFLAGS=$(echo $instrumentation) ${CARGO:-cargo} build --release --quiet \
-    --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$target_dir"
+RUSTFLAGS=$(echo $instrumentation) ${CARGO:-cargo} build --profile fuzz --quiet --locked \
+    --package fuzz --features link --target "$host" --target-dir "$target_dir"
 
 if [ $# -eq 0 ]; then
-    set -- $(sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | tail -n +2)
+    set -- $(sed -n 's|^path = "fuzz_targets/\(.*\)\.rs"$|\1|p' fuzz/Cargo.toml)
 fi
 failed=0
 for name in "$@"; do
     corpus=fuzz/corpus/$name artifacts=fuzz/artifacts/$name log=$target_dir/$name.log
     mkdir -p "$corpus" "$artifacts"
     # A slow input counts as a failure after 5 s, and so does one that needs 1 GB.
-    if "$target_dir/$host/release/$name" "$corpus" "fuzz/seeds/$name" \
+    if "$target_dir/$host/fuzz/$name" "$corpus" "fuzz/seeds/$name" \
         -artifact_prefix="$artifacts/" -max_total_time="$seconds" -max_len=16384 \
         -timeout=5 -rss_limit_mb=1024 -print_final_stats=1 >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a target of the Makefile needs.
 #
-#   scripts/setup.sh GROUP...      groups: build train run test bench instructions fuzz
+#   scripts/setup.sh GROUP...      groups: build lint train run test bench instructions fuzz
 #
 # Silent when everything is there. Uses sudo when not root. Services of newly
 # installed packages are not started: the scripts here start their own.
@@ -10,13 +10,14 @@ set -euo pipefail
 packages_of() {
     case $1 in
         build) echo gcc libc6-dev ;;
+        lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 ;;
         run)   echo php-fpm php-sqlite3 curl ;;
         test)  echo php-fpm php-sqlite3 curl python3 ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
-        *)     echo "setup.sh: unknown group \"$1\" (build, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
+        *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
     esac
 }
 
@@ -37,6 +38,7 @@ is_installed() {
         nginx|haproxy) [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null ;;
         varnish)     [ -x /usr/sbin/varnishd ] || command -v varnishd >/dev/null ;;
         apache2-bin) [ -x /usr/sbin/apache2 ] || command -v httpd >/dev/null ;;
+        python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
@@ -46,7 +48,7 @@ is_installed() {
 }
 
 if [ $# -eq 0 ]; then
-    echo "usage: scripts/setup.sh GROUP...   (build, train, run, test, bench, instructions, fuzz)" >&2
+    echo "usage: scripts/setup.sh GROUP...   (build, lint, train, run, test, bench, instructions, fuzz)" >&2
     exit 2
 fi
 

@@ -93,14 +93,10 @@ def goals_table(results):
 
 
 def save(results, folder):
-    """Writes comparison.json and a picture for each scenario."""
-    draw(results, folder)
-    report.write_json(os.path.join(folder, "comparison.json"), {"scenarios": results})
-
-
-def draw(results, folder):
+    """Writes comparison.json, with the figures of every round, and a picture for each scenario."""
     os.makedirs(folder, exist_ok=True)
     for result in results:
         picture = chart.draw(result["title"], [(one["label"], one) for one in result["subjects"]])
         with open(os.path.join(folder, result["name"] + ".svg"), "w") as file:
             file.write(picture)
+    report.write_json(os.path.join(folder, "comparison.json"), {"scenarios": results})

@@ -1,10 +1,12 @@
-"""docs/benchmarks.md: what was measured, when, on what, with which commands, and every figure.
+"""docs/benchmarks.md: what was measured, when, on what, with which commands.
 
-The words are in bench/page.md; what stands between @ signs there is put in here. Figures
-go to docs/benchmarks.json, pictures to docs/benchmarks/. Written after full runs only.
+The words are in bench/page.md; what stands between @ signs there is put in here. The page is
+made from its summary, docs/benchmarks.json: medians, goals and promises. Figures of every
+round and pictures stay in bench/out. Both files are written after full runs only.
 """
 
 import datetime
+import json
 import math
 import os
 import platform
@@ -18,6 +20,8 @@ from . import chart, comparison, report
 TEMPLATE = os.path.join(report.FOLDER, "page.md")
 # Medians of fewer rounds say little on a machine with neighbours.
 LEAST_ROUNDS = 5
+# More of a figure is noise.
+DIGITS = 6
 # Lines of a table that are no competitor.
 YARDSTICKS = ("Mayfly", "Mayfly, uncached", "floor")
 
@@ -52,27 +56,54 @@ def machine():
 
 
 def write(path, facts, comparisons, promises):
-    """Writes the page, the figures beside it, and the pictures into a folder of its name."""
-    stem = os.path.splitext(path)[0]
-    comparison.draw(comparisons, stem)
-    facts = {**facts, "must_show": must_show(comparisons), "scenarios": comparisons,
-             "promises": [vars(result) for result in promises]}
-    report.write_json(stem + ".json", facts)
+    """Writes the summary beside the page, and the page from it."""
+    with open(_summary_path(path), "w") as file:
+        file.write(report.rows_of_json(summary(facts, comparisons, promises)))
+    render(path)
+
+
+def render(path):
+    """Writes the page anew from its summary; nothing is measured."""
+    with open(_summary_path(path)) as file:
+        kept = json.load(file)
     with open(path, "w") as file:
-        file.write(markdown(os.path.basename(stem), facts, comparisons, promises))
+        file.write(markdown(os.path.basename(_summary_path(path)), kept))
 
 
-def markdown(name, facts, comparisons, promises):
+def _summary_path(path):
+    return os.path.splitext(path)[0] + ".json"
+
+
+def summary(facts, comparisons, promises):
+    """What the page shows."""
+    return {
+        "run": facts,
+        "scenarios": [{**result, "subjects": [_medians(one) for one in result["subjects"]]} for result in comparisons],
+        "promises": [{"name": one.name, "title": one.title, "server": one.server,
+                      "checks": [_rounded(check) for check in one.checks]} for one in promises],
+    }
+
+
+def _medians(subject):
+    return _rounded({key: value for key, value in subject.items() if key != "rounds"})
+
+
+def _rounded(figures):
+    return {key: float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value for key, value in figures.items()}
+
+
+def markdown(summary_name, kept):
     with open(TEMPLATE) as file:
         page = file.read()
+    scenarios_ = kept["scenarios"]
     parts = {
-        "RUN": _run(facts),
-        "JSON": name + ".json",
-        "MUST_SHOW": _must_show(facts["must_show"]),
-        "CPU": _overview(comparisons, "cpu_us", chart.short),
-        "LATENCY": _overview(comparisons, "p99_9_us", chart.duration),
-        "SCENARIOS": "\n".join(line for result in comparisons for line in _scenario(name, result)),
-        "PROMISES": _promises(promises),
+        "RUN": _run(kept["run"]),
+        "JSON": summary_name,
+        "MUST_SHOW": _must_show(must_show(scenarios_)),
+        "CPU": _overview(scenarios_, "cpu_us", chart.short),
+        "LATENCY": _overview(scenarios_, "p99_9_us", chart.duration),
+        "SCENARIOS": "\n".join(line for result in scenarios_ for line in _scenario(result)),
+        "PROMISES": _promises(kept["promises"]),
     }
     for marker, text in parts.items():
         page = page.replace(f"@{marker}@", text)
@@ -159,8 +190,8 @@ def _overview(comparisons, key, write):
 
 def _promises(promises):
     parts = []
-    for name in dict.fromkeys(result.name for result in promises):
-        parts += _promise([result for result in promises if result.name == name])
+    for name in dict.fromkeys(result["name"] for result in promises):
+        parts += _promise([result for result in promises if result["name"] == name])
     return "\n".join(parts) or "Not measured in this run."
 
 
@@ -169,24 +200,23 @@ def _anchor(title):
     return kept.replace(" ", "-")
 
 
-def _scenario(folder, result):
+def _scenario(result):
     heading, *lines = comparison.rows(result)
-    picture = f"![CPU time and latency: {result['title']}]({folder}/{result['name']}.svg)"
     return [
         f"### {result['title']}", "", result["what"], "",
-        f"`bench/compare.py --only {result['name']}`", "", picture, "",
+        f"`bench/compare.py --only {result['name']}`", "",
         *grid(heading, lines, "l" + "r" * (len(heading) - 1)), "",
     ]
 
 
 def _promise(same):
     lines = []
-    for promise in dict.fromkeys(check["promise"] for result in same for check in result.checks):
-        checks = [next((c for c in r.checks if c["promise"] == promise), None) for r in same]
+    for promise in dict.fromkeys(check["promise"] for result in same for check in result["checks"]):
+        checks = [next((c for c in r["checks"] if c["promise"] == promise), None) for r in same]
         limit = next(check for check in checks if check)
         lines.append([promise, _with_unit(limit, "limit"), *(_cell(check) for check in checks)])
-    heading = ["promise", "at most", *(result.server for result in same)]
-    return [f"### {same[0].title}", "", f"`bench/{same[0].name}.py`", "",
+    heading = ["promise", "at most", *(result["server"] for result in same)]
+    return [f"### {same[0]['title']}", "", f"`bench/{same[0]['name']}.py`", "",
             *grid(heading, lines, "l" + "r" * (len(heading) - 1)), ""]
 
 

@@ -48,6 +48,20 @@ def write_json(path, value):
         file.write("\n")
 
 
+def rows_of_json(value, depth=4, indent=0):
+    """JSON whose outer levels have a line for each part, and everything deeper one line in all."""
+    if not depth or not isinstance(value, (dict, list)) or not value:
+        return json.dumps(value, default=str) + ("" if indent else "\n")
+    space = " " * (indent + 1)
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key)}: {rows_of_json(one, depth - 1, indent + 1)}" for key, one in value.items()]
+    else:
+        parts = [rows_of_json(one, depth - 1, indent + 1) for one in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    text = f"{first}\n{space}" + f",\n{space}".join(parts) + f"\n{' ' * indent}{last}"
+    return text + ("" if indent else "\n")
+
+
 def number(value):
     if isinstance(value, float):
         return f"{value:,.2f}"

@@ -1,11 +1,13 @@
 """The measurements: their client tells a whole answer from a broken one, their configurations load."""
 
+import json
 import os
 import subprocess
+import sys
 import tempfile
 import xml.dom.minidom
 
-from lib import chart, comparison, load, peers, report, subject
+from lib import chart, comparison, load, page, peers, process, report, subject, upstream
 import scenarios
 
 
@@ -19,6 +21,10 @@ def checks(binary):
         ("a_ratio_is_the_median_of_the_rounds_ratios", ratio_of_rounds),
         ("a_peer_that_cannot_take_part_stays_in_table_and_picture", failed_peer_is_shown),
         ("every_scenario_names_peers_that_exist", scenarios_name_peers),
+        ("the_summary_of_a_run_has_no_figures_of_single_rounds", summary_without_rounds),
+        ("the_benchmarks_page_is_what_its_summary_makes", page_is_rendered),
+        ("an_upstream_knows_the_end_of_a_fastcgi_request", fastcgi_request_end),
+        ("a_process_is_at_rest_only_when_it_waits", process_at_rest),
         ("benchmark_configurations_load", lambda: configurations_load(binary)),
     ]
 
@@ -83,11 +89,60 @@ def scenarios_name_peers():
         assert scenario.fields == () or all(": " in field for field in scenario.fields), scenario.name
 
 
+def summary_without_rounds():
+    scenario = scenarios.SCENARIOS[0]
+    rounds = [{"cpu_us": 1.23456789, "wrong": 0}]
+    result = comparison.of(scenario, [("Mayfly", dict(rounds[0]), rounds)])
+    promise = report.Result("name", "Title", "true")
+    promise.figures["single_turns"] = [1, 2, 3]
+    promise.check("something", 1, 2)
+    kept = page.summary({"date": "today"}, [result], [promise])
+    text = report.rows_of_json(kept)
+    assert json.loads(text) == kept, "what is read back is not what was written"
+    assert "rounds" not in text and "single_turns" not in text, text
+    assert kept["scenarios"][0]["subjects"] == [{"label": "Mayfly", "cpu_us": 1.23457, "wrong": 0}]
+    assert len(text.splitlines()) < 40, text
+
+
+def page_is_rendered():
+    """Words are changed in bench/page.md, and bench/all.py --render puts them in place."""
+    docs = os.path.join(os.path.dirname(report.FOLDER), "docs")
+    with open(os.path.join(docs, "benchmarks.json")) as file:
+        made = page.markdown("benchmarks.json", json.load(file))
+    with open(os.path.join(docs, "benchmarks.md")) as file:
+        assert file.read() == made, "docs/benchmarks.md differs; bench/all.py --render writes it"
+
+
+def fastcgi_request_end():
+    begin = upstream._record(1, bytes(8))
+    params = upstream._record(4, b"x" * 13) + upstream._record(4, b"")
+    whole = begin + params + upstream._record(upstream.STDIN, b"")
+    for end in range(len(whole)):
+        assert not upstream.is_whole_fastcgi(whole[:end]), f"took {whole[:end]} for whole"
+    assert upstream.is_whole_fastcgi(whole)
+
+
+def process_at_rest():
+    """One that computes is awake; the same one is at rest when it reads from its pipe."""
+    program = "import sys\nwhile True:\n sys.stdin.readline()\n sum(range(30_000_000))\n print(flush=True)"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as child:
+        try:
+            process.wait_until_asleep(child.pid)
+            child.stdin.write("\n")
+            child.stdin.flush()
+            assert process._wake_ups(child.pid) is None, "it computes"
+            child.stdout.readline()
+            process.wait_until_asleep(child.pid)
+        finally:
+            child.kill()
+
+
 def configurations_load(binary):
     values = {
         "PORT": subject.free_port(), "USER": "", "PAGE": "/page.php", "SOCKET": "/php.sock",
         "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
-        "SMALL": 1, "LARGE": 2, "ORIGIN": 3, "WORKERS": 2, "BODY": "x" * 40,
+        "SMALL": 1, "LARGE": 2, "RESPONDER": 4, "ORIGIN": 3, "WORKERS": 2, "BODY": "x" * 40,
         "FILES": "/var/www", "ONE_LINE": "/one.php", "ACCESS_LOG": "off", "GZIP": "on", "SENDFILE": "on",
     }
     templates = [os.path.join(subject.TEMPLATES, name) for name in sorted(os.listdir(subject.TEMPLATES))]

@@ -255,22 +255,6 @@ impl Zone {
         }
     }
 
-    /// As [`Zone::collapse`], with a lookup of its own: for callers that have not changed yet.
-    pub fn join(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Join {
-        match self.find_again(&request.key, request.fields, request.now) {
-            Found::Fresh(response) => Join::Fresh(response),
-            Found::NotFresh(found) => self.collapse(request, &found),
-        }
-    }
-
-    /// As [`Zone::refresh`], with a lookup of its own: for callers that have not changed yet.
-    pub fn begin_refresh(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Option<Leader> {
-        match self.join(request) {
-            Join::Lead(leader) => Some(leader),
-            _ => None,
-        }
-    }
-
     /// Leads without followers: for bypassing requests whose response is stored all the same, and
     /// for those that go alone.
     pub fn detached(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Leader {

@@ -48,7 +48,7 @@ pub use private::GroupLimits;
 pub use purge::{PurgeMode, PurgeTarget, Purged, Stamp};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{Methods, NoStore, Policy, RequestFacts, ResponseFacts, Storable, decide};
-pub use store::{Found, Lookup, NotFresh, NotFreshKind, Stats, Swept, Zone, ZoneConfig};
+pub use store::{Found, NotFresh, NotFreshKind, Stats, Swept, Zone, ZoneConfig};
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::Millis;
 pub use vary::{VaryKey, VaryRules, VarySpec};

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// for how long a copy may be shown although the upstream is back.
 const FAILURE_COUNTS_FOR: Duration = Duration::from_secs(10);
 
-/// What [`crate::Zone::lookup`] tells about a stale response.
+/// What [`crate::Zone::find`] tells about a stale response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleInfo {
     /// How long ago it stopped being fresh.

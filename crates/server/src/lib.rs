@@ -27,6 +27,7 @@ pub mod log;
 pub mod pipeline;
 pub mod respond;
 pub mod route;
+mod service;
 pub mod transport;
 pub mod upstreams;
 pub mod worker;

@@ -22,9 +22,9 @@ use crate::content::mirror;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::log::{access_log, error_log};
-use crate::transport::connection;
 use crate::transport::connections::Connections;
-use crate::transport::facts::LocalAddress;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::http1;
 use crate::transport::stream::ClientStream;
 use crate::worker_loads::{Accepted, ConnectionSlot, WorkerLoads};
 
@@ -462,14 +462,13 @@ fn begin(
         shared.is_resting.store(false, Ordering::Relaxed);
         shared.connected.notify_waiters();
     }
-    tokio::spawn(connection::serve(
-        shared.clone(),
-        stream,
-        peer,
-        local,
-        place,
-        seat,
-    ));
+    let stats = &shared.glance().live.stats;
+    stats.handled.fetch_add(1, Ordering::Relaxed);
+    let stream = Arc::new(stream);
+    let registration = shared.register(&stream, seat);
+    let facts = ConnectionFacts::new(peer, local, clock::now());
+    let shared = shared.clone();
+    tokio::spawn(http1::serve(shared, stream, facts, place, registration));
 }
 
 /// A connection that broke before it was accepted is nothing; running out of

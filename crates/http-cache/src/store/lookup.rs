@@ -61,22 +61,6 @@ pub enum NotFreshKind {
     NotShareable(NoStore),
 }
 
-/// What [`Zone::lookup`] found.
-#[derive(Clone, Debug)]
-pub enum Lookup {
-    /// Serve it.
-    Fresh(Arc<StoredResponse>),
-    /// There is one, stale: see [`crate::may_serve_stale`], [`Zone::begin_refresh`], [`Zone::join`].
-    Stale(Arc<StoredResponse>, StaleInfo),
-    /// The key has responses, but none for these request fields.
-    VaryMiss,
-    /// Nothing stored.
-    Miss,
-    /// Nothing stored, and the last response could not be shared: do not wait for anybody, use
-    /// [`Zone::detached`].
-    NotShareable(NoStore),
-}
-
 impl NotFresh {
     /// Why the request is forwarded (RFC 9211 §2.2).
     #[must_use]
@@ -225,21 +209,6 @@ impl Zone {
     #[must_use]
     pub fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
         self.cell(key.hash()).shard.read().vary_spec(key)
-    }
-
-    /// As [`Zone::find`]. What it finds does not travel: for callers that have not changed yet.
-    #[inline]
-    #[must_use]
-    pub fn lookup(&self, key: &KeyRef<'_>, request: &dyn RequestFields, now: Millis) -> Lookup {
-        match self.find(key, request, now) {
-            Found::Fresh(response) => Lookup::Fresh(response),
-            Found::NotFresh(not_fresh) => match not_fresh.kind {
-                NotFreshKind::Stale(response, info) => Lookup::Stale(response, info),
-                NotFreshKind::VaryMiss => Lookup::VaryMiss,
-                NotFreshKind::Miss => Lookup::Miss,
-                NotFreshKind::NotShareable(why) => Lookup::NotShareable(why),
-            },
-        }
     }
 }
 

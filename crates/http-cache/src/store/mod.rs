@@ -24,7 +24,7 @@ use crate::storability::NoStore;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 pub(crate) use lookup::Worth;
-pub use lookup::{Found, Lookup, NotFresh, NotFreshKind};
+pub use lookup::{Found, NotFresh, NotFreshKind};
 use notes::Notes;
 use parking_lot::{Mutex, RwLock};
 use shard::{Gone, Shard};
@@ -233,7 +233,7 @@ impl Zone {
         self.purges.stamp()
     }
 
-    /// Stores a complete response. (Fetches led through [`Zone::join`] do this by themselves.)
+    /// Stores a complete response. (Fetches led through [`Zone::collapse`] do this by themselves.)
     ///
     /// # Errors
     /// Too large, no room, or purged since its stamp.

@@ -3,8 +3,10 @@
 
 pub mod allow_deny;
 pub mod auth_basic;
+pub mod body_length;
 pub mod control;
 pub mod limit_conn;
 pub mod limit_req;
+pub mod limits;
 pub mod real_ip;
 pub mod referer;

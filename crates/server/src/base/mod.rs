@@ -11,4 +11,5 @@ pub mod open_file;
 pub mod random;
 pub mod ready_or_pending;
 pub mod request_body;
+pub mod spare_fields;
 pub mod spool;

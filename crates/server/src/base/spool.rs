@@ -12,8 +12,31 @@ use bytes::{Bytes, BytesMut};
 
 /// Read back from the file at once.
 const READ_BYTES: u64 = 64 * 1024;
-/// With buffering off: what is read ahead of the client at most.
-const UNBUFFERED_BYTES: u64 = 1;
+
+/// What a queue takes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpoolLimits {
+    pub memory_bytes: u64,
+    /// In a file, once memory is full.
+    pub file_bytes: u64,
+}
+
+impl SpoolLimits {
+    /// No more than the last bytes that came.
+    pub const LEAST: SpoolLimits = SpoolLimits::memory(1);
+
+    pub fn is_least(&self) -> bool {
+        *self == SpoolLimits::LEAST
+    }
+
+    /// Nothing on disk.
+    pub const fn memory(bytes: u64) -> SpoolLimits {
+        SpoolLimits {
+            memory_bytes: bytes,
+            file_bytes: 0,
+        }
+    }
+}
 
 /// A queue of bytes with a place on disk.
 pub struct Spool {
@@ -32,20 +55,12 @@ pub struct Spool {
 }
 
 impl Spool {
-    pub fn new(settings: &site::Exchange, buffering: bool) -> Spool {
+    pub fn new(limits: SpoolLimits) -> Spool {
         Spool {
             memory: VecDeque::new(),
             memory_bytes: 0,
-            max_memory_bytes: if buffering {
-                settings.buffer_bytes
-            } else {
-                UNBUFFERED_BYTES
-            },
-            max_file_bytes: if buffering {
-                settings.max_temp_file_bytes
-            } else {
-                0
-            },
+            max_memory_bytes: limits.memory_bytes,
+            max_file_bytes: limits.file_bytes,
             file: None,
             written: 0,
             read: 0,
@@ -58,13 +73,14 @@ impl Spool {
         self.written - self.read
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.memory.is_empty() && self.in_file() == 0 && self.behind.is_empty()
+    /// Bytes in it.
+    pub fn length(&self) -> u64 {
+        let behind: u64 = self.behind.iter().map(|bytes| bytes.len() as u64).sum();
+        self.memory_bytes + self.in_file() + behind
     }
 
-    /// Nothing has gone to disk.
-    pub fn is_small(&self) -> bool {
-        self.file.is_none()
+    pub fn is_empty(&self) -> bool {
+        self.memory.is_empty() && self.in_file() == 0 && self.behind.is_empty()
     }
 
     /// What is taken in now goes to disk, if it goes anywhere.

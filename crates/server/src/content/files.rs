@@ -35,7 +35,7 @@ use crate::respond;
 use crate::respond::recode;
 use open::{Failure, Found, Kind, Wanted};
 
-pub use try_files::{TryOutcome, try_files};
+pub use try_files::try_files;
 
 pub const VARIABLES: Variables = &[(
     B::RequestFilename,

@@ -13,6 +13,7 @@ pub mod fetch_log;
 pub mod fetch_purpose;
 pub mod fetch_spec;
 mod file_copy;
+mod passed_body;
 pub mod response;
 mod tunnel;
 
@@ -62,7 +63,7 @@ pub fn decide<'a>(
     pass: &'a Pass,
 ) -> PassDecision<'a> {
     match &pass.protocol {
-        Protocol::Http(proxy) => proxy::settle_url(request, &pass.target, proxy),
+        Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
         Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
             return PassDecision::Handled(Handled::Status(405));
         }
@@ -72,29 +73,26 @@ pub fn decide<'a>(
     if pattern::has_failed(request) {
         return PassDecision::Handled(Handled::Status(500));
     }
-    let plan = match plan {
-        CachePlan::Use(plan) => plan,
-        CachePlan::Off => return PassDecision::UpstreamNeeded(UpstreamPlan::Direct),
+    match plan {
+        CachePlan::Use(plan) => match through_cache::look_up(request, &plan) {
+            Ok(reply) => {
+                request.cache.key = plan.key.into_bytes();
+                PassDecision::Handled(of_cache(request, pass, reply))
+            }
+            Err(found) => {
+                let miss = CacheMiss { plan, found };
+                PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss))
+            }
+        },
+        CachePlan::Off => PassDecision::UpstreamNeeded(UpstreamPlan::Direct),
         CachePlan::Invalidate(invalidation) => {
-            return PassDecision::UpstreamNeeded(UpstreamPlan::Invalidate(invalidation));
+            PassDecision::UpstreamNeeded(UpstreamPlan::Invalidate(invalidation))
         }
-        CachePlan::Purge { zone, keys } => {
-            return PassDecision::Handled(purge(request, zone, &keys));
-        }
+        CachePlan::Purge { zone, keys } => PassDecision::Handled(purge(request, zone, &keys)),
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
-            return PassDecision::Handled(Handled::Status(500));
-        }
-    };
-    match through_cache::look_up(request, &plan) {
-        Ok(reply) => {
-            request.cache.key = plan.key.into_bytes();
-            PassDecision::Handled(of_cache(request, pass, reply))
-        }
-        Err(found) => {
-            let miss = CacheMiss { plan, found };
-            PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss))
+            PassDecision::Handled(Handled::Status(500))
         }
     }
 }

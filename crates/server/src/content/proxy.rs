@@ -41,7 +41,7 @@ pub const VARIABLES: Variables = &[
 
 /// Reads the URL that a `proxy_pass` with variables stands for. Done once, before
 /// anything asks for `$proxy_host`.
-pub fn settle_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
+pub fn evaluate_url(request: &mut Request, target: &PassTarget, proxy: &Proxy) {
     if let Some(extra) = request.extras.given() {
         extra.proxy_url = None;
     }

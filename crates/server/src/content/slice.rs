@@ -11,27 +11,26 @@
 //! in the request to the upstream gets 206, and what the client sees is made
 //! from one slice after the other. Each is an exchange of its own through the
 //! cache. A slice that does not fit the first (another ETag, another length,
-//! other bytes than asked for) breaks the response off: parts of two versions
+//! other bytes than requested) truncates the response: parts of two versions
 //! are never put together.
 
 pub mod range;
-
-use std::collections::VecDeque;
 
 use bytes::Bytes;
 use http_cache::{Millis, PurgeMode, PurgeTarget};
 use site::{Content, LogLevel};
 
 use crate::base::clock;
+use crate::content;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
 use crate::exchange::handled::Handled;
-use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
+use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
 use crate::log::error_log;
-use crate::pipeline;
 use crate::transport::client::ClientSide;
+use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
 use crate::upstreams::fetch::Truncated;
 
 use range::ContentRange;
@@ -77,7 +76,7 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
             .and_then(http1::date::parse);
     }
     let body = std::mem::replace(&mut reply.body, Body::Empty);
-    reply.body = Body::Sliced(Box::new(Slices {
+    reply.body = Body::arriving(Slices {
         asked: request.internal(),
         size,
         complete: found.complete,
@@ -85,8 +84,8 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
         window: (0, found.complete),
         at: start,
         slice_end: found.end,
-        current: Some(Source::of(body)),
-    }));
+        current: Some(body.into_arriving()),
+    });
     Handled::Reply(reply)
 }
 
@@ -104,17 +103,12 @@ pub struct Slices {
     at: u64,
     /// Where the current slice ends.
     slice_end: u64,
-    current: Option<Source>,
+    current: Option<Box<dyn ArrivingBody<Request>>>,
 }
 
 impl Slices {
-    /// Cuts the response to one range; both lie within it.
-    pub fn cut(&mut self, start: u64, end: u64) {
-        self.window = (start, end);
-    }
-
     /// The next bytes; `None` at the end of what the client asked for.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
+    async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
         let (start, end) = self.window;
         loop {
             if self.at >= end {
@@ -130,7 +124,8 @@ impl Slices {
             let Some(current) = &mut self.current else {
                 return Err(Truncated);
             };
-            let Some(bytes) = current.next().await? else {
+            let next = current.next(&mut self.asked).await;
+            let Some(bytes) = next.map_err(|_| Truncated)? else {
                 self.report("the slice is shorter than its Content-Range says");
                 return Err(Truncated);
             };
@@ -154,7 +149,7 @@ impl Slices {
         part.now = clock::now();
         part.slicing = Slicing::Next(start);
         let mut nobody = ClientSide::none();
-        let handled = pipeline::content(&mut part, &mut nobody);
+        let handled = content::make(&mut part, &mut nobody);
         let mut reply: Box<Reply> = match Box::pin(handled).await {
             Handled::Reply(reply) if reply.head.status == 206 => reply,
             other => {
@@ -184,7 +179,7 @@ impl Slices {
         }
         if found.complete != self.complete {
             self.report(format_args!(
-                "the response has {} bytes according to this slice and {} according to the first",
+                "the response has {} bytes in this slice and {} in the first",
                 found.complete, self.complete
             ));
             self.forget(found.complete);
@@ -192,7 +187,7 @@ impl Slices {
         }
         self.at = start;
         self.slice_end = found.end;
-        self.current = Some(Source::of(reply.body));
+        self.current = Some(reply.body.into_arriving());
         Ok(())
     }
 
@@ -233,38 +228,24 @@ fn validator(head: &ReplyHead) -> Option<Bytes> {
     value.map(Bytes::copy_from_slice)
 }
 
-/// Where the bytes of a slice come from.
-enum Source {
-    Pieces(VecDeque<Bytes>),
-    Body(Body),
-}
+/// Slices are written once they come to this much (nginx's `postpone_output`):
+/// where they are tiny, a client sees all of them or an error.
+const LEAST_WRITE_BYTES: usize = 1460;
 
-impl Source {
-    fn of(body: Body) -> Source {
-        match body {
-            Body::Stored {
-                response,
-                start,
-                end,
-            } => Source::Pieces(response.body.slice(start..end).collect()),
-            Body::Segments(segments) => {
-                let memory = |segment| match segment {
-                    Segment::Memory(bytes) => Some(bytes),
-                    // No slice is a file; without it the slice is too short.
-                    Segment::File { .. } => None,
-                };
-                Source::Pieces(segments.into_iter().filter_map(memory).collect())
-            }
-            body => Source::Body(body),
+impl<X: Send> ArrivingBody<X> for Slices {
+    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+        Box::pin(async move { Slices::next(self).await.map_err(|_| SendError::Truncated) })
+    }
+
+    fn flow(&self) -> Flow {
+        Flow {
+            leaves: Leaves::InParts(LEAST_WRITE_BYTES),
+            ..Flow::default()
         }
     }
 
-    async fn next(&mut self) -> Result<Option<Bytes>, Truncated> {
-        match self {
-            Source::Pieces(pieces) => Ok(pieces.pop_front()),
-            Source::Body(Body::Filling(reader)) => reader.next_chunk().await.map_err(|_| Truncated),
-            Source::Body(Body::Upstream(upstream)) => upstream.next().await,
-            Source::Body(_) => Ok(None),
-        }
+    fn cut(&mut self, start: u64, end: u64) -> bool {
+        self.window = (start, end);
+        true
     }
 }

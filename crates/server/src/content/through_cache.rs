@@ -24,6 +24,7 @@ mod refreshing;
 mod request_fields;
 mod shared;
 mod stale;
+mod step;
 mod storability;
 mod store_plan;
 mod storing;
@@ -50,10 +51,11 @@ use crate::transport::client::ClientSide;
 
 use following::{answer_follower, wait_for_leader};
 use from_memory::{from_memory, hit, note_not_stored, reply_from_memory};
-use leading::{fetch_unshared, go_alone, lead_fetch};
+use leading::lead_fetch;
 use policy::Plan;
 use refreshing::serve_while_refreshing;
 use stale::StandIn;
+use step::Step;
 
 /// How often a request starts over: a variant that did not fit, a leader that
 /// vanished. Past that it fetches for itself.
@@ -88,9 +90,52 @@ pub async fn serve(
     client: &mut ClientSide,
 ) -> Handled {
     let CacheMiss { mut plan, found } = miss;
-    let Some(mut found) = found else {
-        return serve_bypassing(request, pass, &plan, client).await;
+    let mut step = match found {
+        None => bypass(request, &plan),
+        Some(found) => first_step(request, pass, &mut plan, &found),
     };
+    let began = Instant::now();
+    let mut rounds = 1;
+    loop {
+        step = match step {
+            Step::Answer(handled) => return handled,
+            Step::Direct => return direct(request, pass, client).await,
+            Step::Lead(leader, stand_in) => {
+                lead_fetch(request, pass, &plan, client, leader, stand_in).await
+            }
+            Step::Follow(follower, stand_in) => {
+                let followed = wait_for_leader(request, &plan, follower, began).await;
+                answer_follower(request, &plan, followed, &stand_in)
+            }
+            Step::LookAgain if rounds == MAX_ROUNDS => {
+                request.now = clock::now();
+                Step::alone(request, &plan)
+            }
+            Step::LookAgain => {
+                rounds += 1;
+                look_again(request, pass, &mut plan)
+            }
+        };
+    }
+}
+
+/// Goes past what is stored; the response may be stored all the same.
+fn bypass(request: &mut Request, plan: &Plan<'_>) -> Step {
+    request.cache.reason = plan.bypass;
+    request.cache.outcome = Some(forwarded(Forward::Bypass));
+    match plan.never_store || plan.bypass.is_none() {
+        true => Step::Direct,
+        false => Step::alone(request, plan),
+    }
+}
+
+/// The step after the request's lookup.
+fn first_step(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+    found: &NotFresh,
+) -> Step {
     if plan.rules.min_uses > 1 {
         let now = Millis(request.now);
         plan.uses = plan.zone.count_use(&plan.key.as_ref(), now);
@@ -99,42 +144,70 @@ pub async fn serve(
             // Not to be stored, so there is nothing for others in it.
             request.cache.outcome = Some(forwarded(Forward::UriMiss));
             request.cache.reason = Some(NoStore::MinUses.word());
-            return direct(request, pass, client).await;
+            return Step::Direct;
         }
     }
-    let began = Instant::now();
-    for round in 1..=MAX_ROUNDS {
-        plan.varies_on = found.varies_on().cloned();
-        let handled = serve_round(request, pass, &plan, client, &found, began).await;
-        if let Some(handled) = handled {
-            return handled;
-        }
-        request.now = clock::now();
-        if round == MAX_ROUNDS {
-            break;
-        }
-        let (key, now) = (plan.key.as_ref(), Millis(request.now));
-        found = match plan.zone.find_again(&key, &plan.fields(request), now) {
-            Found::Fresh(stored) => return hit(request, stored),
-            Found::NotFresh(found) => found,
-        };
-    }
-    go_alone(request, pass, &plan, client).await
+    step_after(request, pass, plan, found)
 }
 
-/// Fetches past what is stored; the response may be stored all the same.
-async fn serve_bypassing(
+/// Looks once more, uncounted: what the request has waited for was of no use to it.
+fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+    request.now = clock::now();
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    match plan.zone.find_again(&key, &plan.fields(request), now) {
+        Found::Fresh(stored) => Step::Answer(hit(request, stored)),
+        Found::NotFresh(found) => step_after(request, pass, plan, &found),
+    }
+}
+
+/// The step after a lookup that `found` nothing fresh: a stale answer, a fetch, or waiting for
+/// another's.
+fn step_after(
     request: &mut Request,
     pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-) -> Handled {
-    request.cache.reason = plan.bypass;
-    request.cache.outcome = Some(forwarded(Forward::Bypass));
-    match plan.never_store || plan.bypass.is_none() {
-        true => direct(request, pass, client).await,
-        false => go_alone(request, pass, plan, client).await,
+    plan: &mut Plan<'_>,
+    found: &NotFresh,
+) -> Step {
+    plan.varies_on = found.varies_on().cloned();
+    if let NotFreshKind::NotShareable(why) = found.kind {
+        request.cache.outcome = Some(forwarded(found.forward()));
+        note_not_stored(request, why);
+        return Step::unshared(request, plan);
     }
+    let now = Millis(request.now);
+    let stand_in = StandIn::of(found, plan.rules, now);
+    if let Some(handled) = serve_while_refreshing(request, pass, plan, found, &stand_in) {
+        return Step::Answer(handled);
+    }
+    request.cache.outcome = Some(forwarded(found.forward()));
+    if !plan.rules.lock && found.stale().is_none() {
+        return Step::alone(request, plan);
+    }
+    match collapse(request, plan, found) {
+        Join::Lead(leader) => Step::Lead(leader, stand_in),
+        Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
+            Some(stored) => Step::Answer(from_memory(request, stored, Served::StaleUpdating)),
+            None => Step::Follow(follower, stand_in),
+        },
+        Join::Fresh(stored) => Step::Answer(hit(request, stored)),
+        Join::Alone(Alone::NotShareable(why)) => {
+            request.cache.reason = Some(why.word());
+            Step::unshared(request, plan)
+        }
+        Join::Alone(Alone::TooManyFlights) => Step::alone(request, plan),
+    }
+}
+
+/// The request's part: to lead a fetch, to follow one, or to go alone.
+fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
+    let join = JoinRequest {
+        key: plan.key.as_ref(),
+        fields: &plan.fields(request),
+        now: Millis(request.now),
+        lock_age: Some(plan.rules.lock_age),
+        group: plan.session,
+    };
+    plan.zone.collapse(&join, found)
 }
 
 fn forwarded(reason: Forward) -> Outcome {
@@ -156,64 +229,6 @@ fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
         std::str::from_utf8(digits).ok()?.trim().parse::<u64>().ok()
     });
     start.is_none_or(|start| start >= limit)
-}
-
-/// One round after a lookup that `found` nothing fresh: a stale answer, a fetch, or waiting for
-/// another's. `None` where the request has to look again.
-async fn serve_round(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-    found: &NotFresh,
-    began: Instant,
-) -> Option<Handled> {
-    if let NotFreshKind::NotShareable(why) = found.kind {
-        request.cache.outcome = Some(forwarded(found.forward()));
-        note_not_stored(request, why);
-        return Some(fetch_unshared(request, pass, plan, client).await);
-    }
-    let now = Millis(request.now);
-    let stand_in = StandIn::of(found, plan.rules, now);
-    if let Some(handled) = serve_while_refreshing(request, pass, plan, found, &stand_in) {
-        return Some(handled);
-    }
-    request.cache.outcome = Some(forwarded(found.forward()));
-    if !plan.rules.lock && found.stale().is_none() {
-        return Some(go_alone(request, pass, plan, client).await);
-    }
-    let mut follower = match collapse(request, plan, found) {
-        Join::Fresh(stored) => return Some(hit(request, stored)),
-        Join::Alone(Alone::NotShareable(why)) => {
-            request.cache.reason = Some(why.word());
-            return Some(fetch_unshared(request, pass, plan, client).await);
-        }
-        Join::Alone(Alone::TooManyFlights) => {
-            return Some(go_alone(request, pass, plan, client).await);
-        }
-        Join::Lead(leader) => {
-            return Some(lead_fetch(request, pass, plan, client, leader, stand_in).await);
-        }
-        Join::Follow(follower) => follower,
-    };
-    if let Some(stored) = stand_in.response(StaleReason::Updating, now) {
-        return Some(from_memory(request, stored, Served::StaleUpdating));
-    }
-    let wait = wait_for_leader(request, plan, &mut follower, began).await;
-    drop(follower);
-    answer_follower(request, pass, plan, client, wait, &stand_in).await
-}
-
-/// The request's part: to lead a fetch, to follow one, or to go alone.
-fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
-    let join = JoinRequest {
-        key: plan.key.as_ref(),
-        fields: &plan.fields(request),
-        now: Millis(request.now),
-        lock_age: Some(plan.rules.lock_age),
-        group: plan.session,
-    };
-    plan.zone.collapse(&join, found)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod handled;
 pub mod reply;
 pub mod request;
 pub mod request_fields;
+pub mod sent_fields;
 pub mod slicing;
 pub mod subrequest;
 pub mod value;

@@ -1,17 +1,18 @@
-//! A response before it is framed: what handlers make and `respond` sends.
+//! A response before it is sent: what handlers make and `respond` completes.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{Known, StoredHead, StoredResponse, is_html};
-use http1::{Fields, is_spelt, same_name};
+use http1::{Fields, same_name};
 use site::Coding;
 
-use crate::base::decimal;
-use crate::base::open_file::OpenFile;
-use crate::transport::tunnel::Upgraded;
-use crate::upstreams::fetch::UpstreamBody;
+use crate::exchange::request::Request;
+use crate::transport::outbound::{
+    self, DESCRIBE_BODY, FieldSink, StoredForm, describes_body, is_strong_tag,
+};
+
+pub use crate::transport::outbound::Segment;
 
 /// Head and body of a response.
 pub struct Reply {
@@ -54,36 +55,10 @@ pub struct ReplyHead {
     pub coded: Option<Coding>,
     /// What compression did, once it is done.
     pub compressed: Option<Compressed>,
-    /// What `Connection`, `Keep-Alive` and `Transfer-Encoding` were sent as.
-    pub sent_connection: SentConnection,
-    pub sent_keep_alive: Option<u64>,
-    pub sent_chunked: bool,
     /// The client has the body (304): what describes it is left out.
     pub lacks_body: bool,
     /// `add_header` and `expires` have been applied, or must not be.
     pub is_final: bool,
-}
-
-/// The option that `Connection` carries (RFC 9110 §7.6.1).
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum SentConnection {
-    /// No head was written yet.
-    #[default]
-    Nothing,
-    KeepAlive,
-    Close,
-    Upgrade,
-}
-
-impl SentConnection {
-    pub fn option(self) -> &'static str {
-        match self {
-            SentConnection::Nothing => "",
-            SentConnection::KeepAlive => "keep-alive",
-            SentConnection::Close => "close",
-            SentConnection::Upgrade => "upgrade",
-        }
-    }
 }
 
 /// How much smaller compression made a body.
@@ -203,69 +178,45 @@ impl ReplyHead {
         }
     }
 
-    /// Appends `$sent_http_NAME`; false where no such field is sent.
-    pub fn write_sent_field(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
-        match name {
-            b"content_length" => {
-                let Some(length) = self.content_length.filter(|_| !self.sent_chunked) else {
-                    return false;
-                };
-                decimal::put(length, out);
-                return true;
-            }
-            b"connection" => {
-                let option = self.sent_connection.option();
-                out.extend_from_slice(option.as_bytes());
-                return !option.is_empty();
-            }
-            b"keep_alive" => {
-                let Some(seconds) = self.sent_keep_alive else {
-                    return false;
-                };
-                out.extend_from_slice(format!("timeout={seconds}").as_bytes());
-                return true;
-            }
-            b"transfer_encoding" => {
-                if self.sent_chunked {
-                    out.extend_from_slice(b"chunked");
-                }
-                return self.sent_chunked;
-            }
-            b"accept_ranges" if self.says_accept_ranges => {
-                out.extend_from_slice(b"bytes");
-                return true;
-            }
-            b"accept_ranges" if self.coded.is_some() => return false,
-            b"content_encoding" if self.coded.is_some() => {
-                let coding = self.coded.map_or("", Coding::name);
-                out.extend_from_slice(coding.as_bytes());
-                return true;
-            }
-            _ => {}
+    /// The fields that are sent, beside those of the transport and those that tell what the
+    /// cache did.
+    #[inline]
+    pub fn walk(&self, to: &mut impl FieldSink) {
+        if let Some(stored) = &self.stored {
+            let form = match self.coded {
+                _ if self.lacks_body => StoredForm::WithoutBody,
+                Some(_) => StoredForm::Recoded,
+                None => StoredForm::AsIs,
+            };
+            to.stored(&stored.fields, form);
         }
-        let mut found = false;
-        if self.says_vary && name == b"vary" {
-            out.extend_from_slice(b"Accept-Encoding");
-            found = true;
+        if self.says_accept_ranges {
+            to.line(b"Accept-Ranges: bytes\r\n");
         }
-        for (field, value) in self.stored_fields().chain(self.fields.iter()) {
-            if is_spelt(name, field) {
-                if found {
-                    out.extend_from_slice(b", ");
-                }
-                if self.weakens(field, value) {
-                    out.extend_from_slice(b"W/");
-                }
-                out.extend_from_slice(value);
-                found = true;
-            }
+        if self.says_vary {
+            to.line(b"Vary: Accept-Encoding\r\n");
         }
-        found
+        if let Some(coding) = self.coded {
+            to.line(match coding {
+                Coding::Brotli => b"Content-Encoding: br\r\n",
+                Coding::Zstd => b"Content-Encoding: zstd\r\n",
+                Coding::Gzip => b"Content-Encoding: gzip\r\n",
+            });
+        }
+        if !self.fields.is_empty() {
+            self.walk_own(to);
+        }
     }
 
-    /// Is this a strong entity tag, of a body that is sent as other bytes?
-    pub fn weakens(&self, name: &[u8], value: &[u8]) -> bool {
-        self.coded.is_some() && name.eq_ignore_ascii_case(b"etag") && !value.starts_with(b"W/")
+    /// The fields that are kept one by one.
+    fn walk_own(&self, to: &mut impl FieldSink) {
+        for (name, value) in self.fields.iter() {
+            if self.coded.is_some() && is_strong_tag(name, value) {
+                to.field(name, &[b"W/", value].concat());
+            } else if self.coded.is_none() || !same_name(name, b"accept-ranges") {
+                to.field(name, value);
+            }
+        }
     }
 
     /// How many times smaller this coding made the body: `$gzip_ratio` and its kin.
@@ -275,178 +226,10 @@ impl ReplyHead {
     }
 }
 
-/// Fields that a 304 does not repeat, though they are stored.
-pub const DESCRIBE_BODY: [Known; 2] = [Known::ContentType, Known::ContentEncoding];
-
-fn describes_body(name: &[u8]) -> bool {
-    DESCRIBE_BODY
-        .iter()
-        .any(|field| same_name(name, field.name().as_bytes()))
-}
-
 /// Where the bytes of a body are.
-pub enum Body {
-    Empty,
-    /// A stored response's body, whole or a part of it.
-    Stored {
-        response: Arc<StoredResponse>,
-        start: u64,
-        end: u64,
-    },
-    /// A stored response's body in a content coding, whole.
-    Encoded(http_cache::Body),
-    /// Pieces that are all there, in order.
-    Segments(VecDeque<Segment>),
-    /// A response that is being stored while it arrives.
-    Filling(Box<http_cache::Reader>),
-    /// One slice after the other.
-    Sliced(Box<crate::content::slice::Slices>),
-    /// A response for this request alone.
-    Upstream(Box<UpstreamBody>),
-    /// What follows a 101: bytes both ways, until one side ends.
-    Tunnel(Box<dyn Upgraded>),
-    /// A part of a body that is still arriving.
-    Window {
-        body: Box<Body>,
-        start: u64,
-        end: u64,
-    },
-}
-
-/// A piece of a body.
-pub enum Segment {
-    Memory(Bytes),
-    File {
-        file: Arc<OpenFile>,
-        offset: u64,
-        length: u64,
-    },
-}
-
-impl Body {
-    pub fn bytes(bytes: impl Into<Bytes>) -> Body {
-        let bytes = bytes.into();
-        if bytes.is_empty() {
-            return Body::Empty;
-        }
-        Body::Segments(VecDeque::from([Segment::Memory(bytes)]))
-    }
-
-    pub fn file(file: Arc<OpenFile>, length: u64) -> Body {
-        if length == 0 {
-            return Body::Empty;
-        }
-        Body::Segments(VecDeque::from([Segment::File {
-            file,
-            offset: 0,
-            length,
-        }]))
-    }
-
-    /// Reads what is a small file, or a small part of one. What cannot be read
-    /// stays a file: sending it will say why.
-    #[inline]
-    pub fn read_small_file(&mut self) {
-        if let Body::Segments(segments) = self {
-            read_small_file(segments);
-        }
-    }
-
-    /// All bytes are there: parts of it can be taken.
-    pub fn is_at_hand(&self) -> bool {
-        matches!(
-            self,
-            Body::Empty | Body::Stored { .. } | Body::Encoded(_) | Body::Segments(_)
-        )
-    }
-
-    /// The pieces of a part of a body that is at hand.
-    pub fn part(&self, start: u64, end: u64) -> VecDeque<Segment> {
-        let mut pieces = VecDeque::new();
-        match self {
-            Body::Stored {
-                response,
-                start: from,
-                ..
-            } => {
-                pieces.extend(
-                    response
-                        .body
-                        .slice(from + start..from + end)
-                        .map(Segment::Memory),
-                );
-            }
-            Body::Encoded(body) => pieces.extend(body.slice(start..end).map(Segment::Memory)),
-            Body::Segments(segments) => {
-                let mut position = 0;
-                for segment in segments {
-                    let length = segment.length();
-                    let from = start.max(position) - position;
-                    let to = end.min(position + length).saturating_sub(position);
-                    if from < to {
-                        pieces.push_back(segment.slice(from, to));
-                    }
-                    position += length;
-                }
-            }
-            _ => {}
-        }
-        pieces
-    }
-}
-
-fn read_small_file(segments: &mut VecDeque<Segment>) {
-    let [
-        Segment::File {
-            file,
-            offset,
-            length,
-        },
-    ] = segments.make_contiguous()
-    else {
-        return;
-    };
-    if let Ok(Some(bytes)) = file.small_part(*offset, *length) {
-        segments[0] = Segment::Memory(bytes);
-    }
-}
-
-impl Segment {
-    pub fn length(&self) -> u64 {
-        match self {
-            Segment::Memory(bytes) => bytes.len() as u64,
-            Segment::File { length, .. } => *length,
-        }
-    }
-
-    /// Bytes `from..to` of it; both lie within.
-    fn slice(&self, from: u64, to: u64) -> Segment {
-        match self {
-            Segment::Memory(bytes) => {
-                let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
-                Segment::Memory(bytes.slice(clamp(from)..clamp(to)))
-            }
-            Segment::File { file, offset, .. } => Segment::File {
-                file: file.clone(),
-                offset: offset + from,
-                length: to - from,
-            },
-        }
-    }
-}
+pub type Body = outbound::Body<Request>;
 
 impl Reply {
-    /// The tunnel that begins behind the head, if one does.
-    pub fn take_tunnel(&mut self) -> Option<Box<dyn Upgraded>> {
-        if !matches!(self.body, Body::Tunnel(_)) {
-            return None;
-        }
-        match std::mem::replace(&mut self.body, Body::Empty) {
-            Body::Tunnel(upgraded) => Some(upgraded),
-            _ => None,
-        }
-    }
-
     /// A stored response, whole. Made where it stays: it is large.
     pub fn of_stored(stored: Arc<StoredResponse>) -> Box<Reply> {
         let place = Box::new_uninit();

@@ -5,15 +5,16 @@
 //! change its path and location in place. Subrequests are further values made
 //! by [`Request::internal`].
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::{FieldSpan, RequestHead};
+use http1::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
 
+use crate::base::spare_fields;
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, CompiledLocations};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::error_page::ErrorPage;
@@ -23,6 +24,7 @@ use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::outbound::SentHead;
 use crate::upstreams::fetch::Trace;
 
 /// How often a request may be redirected internally (nginx: 10).
@@ -209,8 +211,6 @@ pub struct Request {
     pub redirects_left: u8,
     /// How many requests it is part of.
     pub depth: u8,
-    /// Commands in the body are run.
-    pub runs_ssi: bool,
     /// The path was changed by `rewrite` since the location was chosen.
     pub path_changed: bool,
     /// Path or arguments are no longer those of the target that was received.
@@ -237,6 +237,8 @@ pub struct Request {
     /// The response once its head is known: `$sent_http_*`, `$status`. Its body
     /// is on its way.
     pub reply: Option<Box<Reply>>,
+    /// What its head says of the connection.
+    pub sent_head: Option<SentHead>,
     pub status: u16,
     pub bytes_sent: u64,
     pub head_bytes_sent: u64,
@@ -465,7 +467,6 @@ impl Request {
                 kind: RequestKind::Received,
                 redirects_left: MAX_INTERNAL_REDIRECTS,
                 depth: 0,
-                runs_ssi: false,
                 path_changed: false,
                 target_changed: false,
                 adds_path_to_alias: false,
@@ -484,6 +485,7 @@ impl Request {
                 },
                 extras: Extras::default(),
                 reply: None,
+                sent_head: None,
                 status: 0,
                 bytes_sent: 0,
                 head_bytes_sent: 0,
@@ -495,7 +497,7 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        let _ = FIELDS.try_with(|kept| kept.set(std::mem::take(&mut self.head.fields)));
+        spare_fields::give(std::mem::take(&mut self.head.fields));
         Buffers {
             path: std::mem::take(&mut self.path),
             args: std::mem::take(&mut self.args),
@@ -521,15 +523,6 @@ const KEPT_BUFFER_BYTES: usize = 4 * 1024;
 
 thread_local! {
     static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
-}
-
-thread_local! {
-    static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };
-}
-
-/// Memory for the places of a head's fields, left by the thread's last request.
-pub fn spare_fields() -> Vec<FieldSpan> {
-    FIELDS.try_with(Cell::take).unwrap_or_default()
 }
 
 impl Buffers {

@@ -10,10 +10,6 @@ use crate::base::random;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
 
-/// How much of an unwanted body is read so that the connection to the upstream
-/// can be kept; past that, closing it is cheaper.
-const MAX_DISCARDED_BYTES: usize = 64 * 1024;
-
 /// A subrequest of `request` for `target`, with `args` where the target has
 /// none of its own. Method and head are the client's; there is no body.
 pub fn to(request: &mut Request, target: &SubrequestTarget, args: &[u8]) -> Box<Request> {
@@ -59,17 +55,8 @@ pub async fn run(request: &mut Request) {
     }
     let body = std::mem::replace(&mut reply.body, Body::Empty);
     end(request, reply);
-    if let Body::Upstream(mut body) = body {
-        // A response that breaks off has been reported already.
-        tokio::spawn(async move {
-            let mut left = MAX_DISCARDED_BYTES;
-            while let Ok(Some(bytes)) = body.next().await {
-                match left.checked_sub(bytes.len()) {
-                    Some(rest) => left = rest,
-                    None => return,
-                }
-            }
-        });
+    if let Body::Arriving(body) = body {
+        body.discard();
     }
 }
 

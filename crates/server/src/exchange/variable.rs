@@ -15,6 +15,7 @@ use crate::exchange::extras::{Extra, Values, put_value};
 use crate::exchange::reply::ReplyHead;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields;
+use crate::exchange::sent_fields;
 use crate::exchange::value::put;
 use crate::exchange::variable_table::{Value, VariableTable};
 use crate::exchange::view::View;
@@ -169,7 +170,7 @@ fn write_of_name(
         Variable::RequestField(name) => request_fields::put_field(request, name, out),
         Variable::SentField(name) => {
             let sent = sent.or(request.reply.as_ref().map(|reply| &reply.head));
-            sent.is_some_and(|head| head.write_sent_field(name, out))
+            sent.is_some_and(|head| sent_fields::write(request, head, name, out))
         }
         Variable::SentTrailer(name) => {
             write_field_called(name, request.extras.trailers.as_slice(), out)

@@ -1,27 +1,102 @@
 //! `add_before_body` and `add_after_body`: what other paths of this site say,
 //! around a response (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
 
+use bytes::Bytes;
+use http1::Fields;
 use site::{SubrequestTarget, Template};
 
-use crate::content::ssi::Source;
-use crate::exchange::reply::{Body, Reply};
-use crate::exchange::request::{Method, Request};
+use crate::base::spool::Spool;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
 use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::respond::recode;
+use crate::respond::recoded_body::RecodedBody;
+use crate::transport::outbound::{ArrivingBody, Flow, NextBytes, SendError};
 
-use super::{BodyFraming, SendError, Sender};
-
-/// What stands around a body. Each part is asked for when its turn comes: the
-/// main response must not wait for PHP behind its own addition.
+/// A body with what other paths say before and after it. Each part is asked for when its turn
+/// comes: the main response must not wait for PHP behind its own addition.
 pub struct Around {
-    pub before: Option<Template>,
-    pub after: Option<Template>,
+    before: Option<Template>,
+    after: Option<Template>,
+    /// The response's own body; `None` once it has ended.
+    body: Option<Box<dyn ArrivingBody<Request>>>,
+    /// A part that is being sent.
+    part: Option<(Box<Request>, Box<dyn ArrivingBody<Request>>)>,
+    trailers: Fields,
+}
+
+/// What stands around a body.
+pub struct Addition {
+    before: Option<Template>,
+    after: Option<Template>,
+}
+
+impl Addition {
+    pub fn around(self, body: Box<dyn ArrivingBody<Request>>) -> Around {
+        Around {
+            before: self.before,
+            after: self.after,
+            body: Some(body),
+            part: None,
+            trailers: Fields::new(),
+        }
+    }
+}
+
+impl Around {
+    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+        loop {
+            if let Some((asked, body)) = &mut self.part {
+                match body.next(asked).await? {
+                    Some(bytes) => return Ok(Some(bytes)),
+                    None => self.part = None,
+                }
+            } else if let Some(path) = self.before.take() {
+                self.part = ask(request, &path).await;
+            } else if let Some(body) = &mut self.body {
+                match body.next(request).await? {
+                    Some(bytes) => return Ok(Some(bytes)),
+                    None => {
+                        self.trailers = body.take_trailers();
+                        self.body = None;
+                    }
+                }
+            } else if let Some(path) = self.after.take() {
+                self.part = ask(request, &path).await;
+            } else {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl ArrivingBody<Request> for Around {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+        Box::pin(self.pull(request))
+    }
+
+    fn flow(&self) -> Flow {
+        let own = self.body.as_ref().map(|body| body.flow());
+        own.unwrap_or_default()
+    }
+
+    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
+        match &self.body {
+            Some(body) => body.keep(bytes, ahead),
+            // An error is that of a disk, and what it did not take is kept in memory.
+            None => drop(ahead.push(bytes, &std::env::temp_dir())),
+        }
+    }
+
+    fn take_trailers(&mut self) -> Fields {
+        std::mem::take(&mut self.trailers)
+    }
 }
 
 /// Decides whether something is added, and changes the fields accordingly: the
 /// response will have another length and other bytes.
-pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
+pub fn choose(request: &Request, reply: &mut Reply) -> Option<Addition> {
     let settings = &request.settings().addition;
     if settings.before.is_none() && settings.after.is_none() {
         return None;
@@ -41,40 +116,28 @@ pub fn choose(request: &Request, reply: &mut Reply) -> Option<Around> {
     for name in ["accept-ranges", "last-modified", "etag"] {
         reply.head.fields.remove(name);
     }
-    Some(Around {
+    Some(Addition {
         before: settings.before.clone(),
         after: settings.after.clone(),
     })
 }
 
-/// Sends the body that a path of this site has for this request; nothing when it has none.
-pub async fn send(
+/// The body that a path of this site has for this request, plain; `None` when it has none.
+async fn ask(
     request: &mut Request,
-    sender: &mut Sender<'_>,
     path: &Template,
-    framing: BodyFraming,
-) -> Result<(), SendError> {
-    if request.method == Method::Head {
-        return sender.send(Body::Empty, framing).await;
-    }
+) -> Option<(Box<Request>, Box<dyn ArrivingBody<Request>>)> {
     let target = variable::evaluate(request, path);
     let (path, args) = http1::split_query(&target);
     let target = SubrequestTarget {
         path: path.into(),
         args: args.map(Into::into),
     };
-    let mut subrequest = subrequest::to(request, &target, b"");
-    subrequest.become_get();
-    let mut reply = match subrequest::serve(&mut subrequest).await {
-        Some(reply) if (200..300).contains(&reply.head.status) => reply,
-        _ => return sender.send(Body::Empty, framing).await,
-    };
-    let Some(expander) = recode::expand_part(&subrequest, &mut reply) else {
-        return sender.send(reply.body, framing).await;
-    };
-    let mut source = Source::new(reply.body, Some(expander));
-    while let Some(bytes) = source.next().await? {
-        sender.send(Body::bytes(bytes), framing).await?;
-    }
-    Ok(())
+    let mut asked = subrequest::to(request, &target, b"");
+    asked.become_get();
+    let reply = subrequest::serve(&mut asked).await;
+    let mut reply = reply.filter(|reply| (200..300).contains(&reply.head.status))?;
+    let expander = recode::expand_part(&asked, &mut reply);
+    let body = RecodedBody::around(reply.body.into_arriving(), expander);
+    Some((asked, body))
 }

@@ -250,12 +250,7 @@ fn charset(
     }
     let content_type = reply.head.field("content-type")?;
     let named = charset::of_content_type(content_type);
-    let is_upstream = matches!(
-        reply.body,
-        crate::exchange::reply::Body::Upstream(_)
-            | crate::exchange::reply::Body::Filling(_)
-            | crate::exchange::reply::Body::Stored { .. }
-    );
+    let is_upstream = reply.head.is_of_upstream || reply.head.is_of_cache;
     if named.is_some() && !(settings.overrides && is_upstream) {
         return None;
     }

@@ -11,6 +11,7 @@ use site::Settings;
 
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};
 use crate::exchange::request::Request;
+use crate::respond::window::Window;
 
 /// Cuts the reply to what the client asked for.
 #[inline]
@@ -81,9 +82,6 @@ fn partial(reply: &mut Reply, length: u64) {
 
 /// Cuts the body to one range, now or while it arrives.
 fn single(reply: &mut Reply, start: u64, end: u64) {
-    if let Body::Sliced(slices) = &mut reply.body {
-        return slices.cut(start, end);
-    }
     reply.body = match std::mem::replace(&mut reply.body, Body::Empty) {
         Body::Stored {
             response,
@@ -95,11 +93,7 @@ fn single(reply: &mut Reply, start: u64, end: u64) {
             end: from + end,
         },
         body if body.is_at_hand() => Body::Segments(body.part(start, end)),
-        body => Body::Window {
-            body: Box::new(body),
-            start,
-            end,
-        },
+        body => Body::Arriving(Window::on(body.into_arriving(), start, end)),
     };
 }
 

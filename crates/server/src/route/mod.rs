@@ -139,6 +139,22 @@ fn locate_in(request: &mut Request, server: &Server, level: &Locations, path: &[
     found
 }
 
+/// What `limit_except` puts in the place of a location.
+#[inline]
+pub fn for_method(request: &Request, server: &Server, location: LocationId) -> LocationId {
+    match &server.location(location).limit_except {
+        Some(limit)
+            if !limit
+                .methods
+                .iter()
+                .any(|method| method.as_bytes() == request.method_name()) =>
+        {
+            limit.location
+        }
+        _ => location,
+    }
+}
+
 /// As `starts_with`; prefixes differ at their ends rather than at their beginnings.
 #[inline]
 fn begins_with(path: &[u8], prefix: &[u8]) -> bool {

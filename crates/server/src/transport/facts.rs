@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
@@ -37,6 +38,19 @@ pub struct ProxyAddresses {
 }
 
 impl ConnectionFacts {
+    /// A connection that was accepted at this time, in Unix milliseconds; nothing is encrypted.
+    pub fn new(peer: Option<SocketAddr>, local: LocalAddress, accepted_at: u64) -> ConnectionFacts {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        ConnectionFacts {
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed) + 1,
+            peer,
+            local,
+            scheme: "http",
+            accepted_at,
+            proxy: None,
+        }
+    }
+
     /// The port that URLs of this scheme need not name.
     pub fn usual_port(&self) -> u16 {
         match self.scheme {

@@ -1,12 +1,15 @@
-//! Sockets: bytes into requests, responses into bytes.
+//! Sockets: bytes into requests, responses into bytes. What is spoken on a connection is a
+//! folder of its own; what all protocols hand over and take is [`service`] and [`outbound`].
+//! Nothing here knows a location or how a response is made.
 
 pub mod body;
 pub mod client;
-pub mod connection;
 pub mod connections;
 pub mod facts;
 pub mod gathered;
-mod informational;
+pub mod http1;
+pub mod outbound;
 pub mod proxy_protocol;
+pub mod service;
 pub mod stream;
 pub mod tunnel;

@@ -95,7 +95,7 @@ impl Tree {
         let mut request = self.request(line);
         assert!(matches!(request.settings().content, Content::Files));
         if let Some(rule) = request.settings().files.try_files.clone()
-            && try_files(&mut request, &rule) == TryOutcome::Fallback
+            && try_files(&mut request, &rule).is_some()
         {
             return "fallback".into();
         }

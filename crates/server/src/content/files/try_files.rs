@@ -1,24 +1,17 @@
 //! `try_files`: the first candidate that exists becomes the request's path
 //! (<https://nginx.org/en/docs/http/ngx_http_core_module.html#try_files>).
 
-use site::{LogLevel, Part, Root, TryFile, TryFiles};
+use site::{LogLevel, Part, Root, TryFallback, TryFile, TryFiles};
 
 use super::open::{self, Kind, Wanted};
 use super::{document_root, log_failure};
+use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
-/// What `try_files` came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TryOutcome {
-    /// The request's path is that of the candidate now.
-    Found,
-    /// Nothing exists: the last argument counts.
-    Fallback,
-}
-
-/// Looks for the candidates in turn.
-pub fn try_files(request: &mut Request, try_files: &TryFiles) -> TryOutcome {
+/// Looks for the candidates in turn; `None` where one exists, whose path is that of the request
+/// now. Else the last argument counts.
+pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<Handled> {
     let settings = request.settings_held();
     let root = document_root(request);
     for candidate in &try_files.candidates {
@@ -28,7 +21,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> TryOutcome {
             // A FIFO is as good as a file here; who serves it will refuse it.
             Ok(found) if (found.kind == Kind::Directory) == candidate.is_directory => {
                 take_path(request, &name, candidate.is_directory);
-                return TryOutcome::Found;
+                return None;
             }
             Err(failure) if !failure.is_missing() => {
                 log_failure(request, LogLevel::Crit, &path, failure);
@@ -36,7 +29,23 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> TryOutcome {
             _ => {}
         }
     }
-    TryOutcome::Fallback
+    Some(match &try_files.fallback {
+        TryFallback::Status(status) => Handled::Status(*status),
+        TryFallback::Uri(target) => {
+            let target = variable::evaluate(request, target);
+            match target.first() {
+                Some(b'@') => Handled::Named(target),
+                _ => {
+                    let (path, args) = http1::split_query(&target);
+                    let args = args.map_or_else(|| request.args.clone(), <[u8]>::to_vec);
+                    Handled::Redirect {
+                        path: path.to_vec(),
+                        args,
+                    }
+                }
+            }
+        }
+    })
 }
 
 /// A candidate, as it goes behind `root` or `alias`.

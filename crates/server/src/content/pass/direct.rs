@@ -12,7 +12,6 @@ use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
 use super::response::{failed, into_handled};
 use crate::exchange::handled::Handled;
-use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
@@ -67,13 +66,5 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
         true => None,
         false => file_copy::plan(request, pass, &fetched),
     };
-    let mut handled = into_handled(request, pass, fetched);
-    // Without buffering the response is the client's alone, as in nginx.
-    if let (Some(file_copy), Handled::Reply(reply)) = (file_copy, &mut handled)
-        && let Body::Upstream(body) = &mut reply.body
-        && request.accel_buffering.unwrap_or(pass.exchange.buffering)
-    {
-        body.copy_to(file_copy);
-    }
-    handled
+    into_handled(request, pass, fetched, file_copy)
 }

@@ -6,12 +6,13 @@ use http1::{Fields, same_name};
 use site::{Pass, Protocol};
 
 use super::fetch_spec::rate;
+use super::passed_body::PassedBody;
 use super::tunnel::UpgradedUpstream;
 use crate::content::proxy;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
-use crate::upstreams::fetch::{FetchError, Fetched};
+use crate::upstreams::fetch::{FetchError, Fetched, FileCopy};
 
 /// What the cache gave, with the fields that are written anew for each client.
 #[inline]
@@ -57,8 +58,14 @@ pub fn failed(error: FetchError) -> Handled {
     }
 }
 
-/// A response for this client alone, as the directives want it sent.
-pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) -> Handled {
+/// A response for this client alone, as the directives want it sent; kept as a file as well
+/// where that is planned.
+pub fn into_handled(
+    request: &mut Request,
+    pass: &Pass,
+    mut fetched: Fetched,
+    file_copy: Option<FileCopy>,
+) -> Handled {
     let exchange = &pass.exchange;
     if let Some(target) = accel_redirect(&fetched.fields, exchange) {
         let target = target.to_vec();
@@ -88,12 +95,17 @@ pub fn into_handled(request: &mut Request, pass: &Pass, mut fetched: Fetched) ->
         .and_then(http1::date::parse);
     head.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
-    let body = fetched.body;
+    let mut body = fetched.body;
+    let is_buffered = request.accel_buffering.unwrap_or(exchange.buffering);
+    // Without buffering the response is the client's alone, as in nginx.
+    if let Some(file_copy) = file_copy.filter(|_| is_buffered && !fetched.is_upgrade) {
+        body.copy_to(file_copy);
+    }
     Handled::Reply(Box::new(Reply {
         head,
         body: match fetched.is_upgrade {
             true => Body::Tunnel(Box::new(UpgradedUpstream(body))),
-            false => Body::Upstream(body),
+            false => Body::arriving(PassedBody { body, is_buffered }),
         },
     }))
 }

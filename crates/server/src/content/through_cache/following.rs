@@ -1,21 +1,16 @@
 //! A request that waits for the fetch of another.
 
-use std::sync::Arc;
-
 use http_cache::{Followed, Follower, Millis, Served, StaleReason};
-use site::Pass;
 use tokio::time::{Instant, timeout_at};
 
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
-use super::leading::fetch_unshared;
 use super::policy::Plan;
 use super::stale::StandIn;
+use super::step::Step;
 use crate::base::clock;
-use crate::content::pass::direct::direct;
 use crate::content::pass::response::failed;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
-use crate::transport::client::ClientSide;
 use crate::upstreams::fetch::FetchError;
 
 /// Why a follower waits no longer.
@@ -31,7 +26,7 @@ pub enum WaitTimeout {
 pub async fn wait_for_leader(
     request: &Request,
     plan: &Plan<'_>,
-    follower: &mut Follower,
+    mut follower: Follower,
     began: Instant,
 ) -> Result<Followed, WaitTimeout> {
     let fields = plan.fields(request);
@@ -55,46 +50,43 @@ pub async fn wait_for_leader(
     }
 }
 
-/// What a request gets that has waited for a leader; `None` where it has to look again.
-pub async fn answer_follower(
+/// What a request does that has waited for a leader.
+pub fn answer_follower(
     request: &mut Request,
-    pass: &Arc<Pass>,
     plan: &Plan<'_>,
-    client: &mut ClientSide,
     followed: Result<Followed, WaitTimeout>,
     stand_in: &StandIn,
-) -> Option<Handled> {
+) -> Step {
     request.now = clock::now();
     let now = Millis(request.now);
     if let Some(outcome) = &mut request.cache.outcome {
         outcome.collapsed = true;
     }
-    match followed {
+    Step::Answer(match followed {
         Ok(Followed::Streaming(reader)) => {
             if let Some(outcome) = &mut request.cache.outcome {
                 outcome.served = Served::Fresh;
             }
-            Some(reading(request, reader))
+            reading(request, reader)
         }
-        Ok(Followed::Complete(stored)) => Some(hit(request, stored)),
+        Ok(Followed::Complete(stored)) => hit(request, stored),
         Ok(Followed::NotShareable(why)) => {
             note_not_stored(request, why);
-            Some(fetch_unshared(request, pass, plan, client).await)
+            return Step::unshared(request, plan);
         }
-        Ok(Followed::VaryMismatch | Followed::LeftOut) => None,
-        Ok(Followed::Failed(status)) => {
-            Some(match stand_in.response(StaleReason::Error, now) {
-                Some(stored) => from_memory(request, stored, Served::StaleError),
-                // What the leader could not get, its followers do not ask for again.
-                None if status == 503 => failed(FetchError::Overloaded),
-                None => Handled::Status(status),
-            })
+        Ok(Followed::VaryMismatch | Followed::LeftOut) | Err(WaitTimeout::LockAge) => {
+            return Step::LookAgain;
         }
-        Err(WaitTimeout::LockAge) => None,
-        Err(WaitTimeout::LockTimeout) => Some(match stand_in.for_slow_upstream(now) {
+        Ok(Followed::Failed(status)) => match stand_in.response(StaleReason::Error, now) {
+            Some(stored) => from_memory(request, stored, Served::StaleError),
+            // What the leader could not get, its followers do not ask for again.
+            None if status == 503 => failed(FetchError::Overloaded),
+            None => Handled::Status(status),
+        },
+        Err(WaitTimeout::LockTimeout) => match stand_in.for_slow_upstream(now) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
             // Fetch, but leave storing to the leader.
-            None => direct(request, pass, client).await,
-        }),
-    }
+            None => return Step::Direct,
+        },
+    })
 }

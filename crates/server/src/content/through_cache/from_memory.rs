@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_cache::{Forward, Millis, NoStore, Outcome, Reader, Served, StoredHead, StoredResponse};
 
+use crate::content::filling_body::FillingBody;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead, StoredFrom};
 use crate::exchange::request::Request;
@@ -58,7 +59,7 @@ pub fn reading(request: &mut Request, reader: Reader) -> Handled {
             content_length: stored.declared_length,
             ..ReplyHead::of_stored(StoredFrom::Arriving(stored))
         },
-        body: Body::Filling(Box::new(reader)),
+        body: Body::arriving(FillingBody(reader)),
     }))
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use http_cache::{JoinRequest, Leader, Millis, NoStore, Served, StaleReason};
+use http_cache::{Leader, Millis, NoStore, Served, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -13,10 +13,10 @@ use super::from_memory::{from_memory, note_not_stored, reading};
 use super::policy::Plan;
 use super::shared;
 use super::stale::{StandIn, stale_reason};
+use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{LeaderOutcome, fetch_and_store};
 use crate::base::clock;
-use crate::content::pass::direct::direct;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
 use crate::exchange::handled::Handled;
@@ -32,12 +32,12 @@ pub async fn lead_fetch(
     client: &mut ClientSide,
     leader: Leader,
     stand_in: StandIn,
-) -> Handled {
+) -> Step {
     // Others may wait for this. There is nothing to wait for: who comes here has no body, or
     // one that was read before the key was made (`policy::why_alone`, `policy::asks_by_body`).
     let (mut spec, store) = match prepare(request, pass, plan, &leader) {
         Ok(prepared) => prepared,
-        Err(status) => return Handled::Status(status),
+        Err(status) => return Step::Answer(Handled::Status(status)),
     };
     if stand_in.is_there() && spec.class == Class::Visitor {
         spec.class = Class::StaleVisitor;
@@ -60,28 +60,30 @@ pub async fn lead_fetch(
         Some(stored) => match timeout(plan.rules.lock_timeout, Box::pin(outcome)).await {
             Ok(outcome) => outcome,
             // The fetch goes on, for those who come next.
-            Err(_) => return from_memory(request, stored, Served::StaleError),
+            Err(_) => {
+                let handled = from_memory(request, stored, Served::StaleError);
+                return Step::Answer(handled);
+            }
         },
     };
     match outcome {
-        Some(Ok(outcome)) => answer_leader(request, pass, plan, client, outcome, &stand_in).await,
+        Some(Ok(outcome)) => answer_leader(request, pass, plan, outcome, &stand_in),
         // The task was dropped: the server is stopping.
-        Some(Err(_)) => Handled::Status(502),
-        None => Handled::ClientGone,
+        Some(Err(_)) => Step::Answer(Handled::Status(502)),
+        None => Step::Answer(Handled::ClientGone),
     }
 }
 
 /// What the client gets of the fetch that its request leads.
-async fn answer_leader(
+fn answer_leader(
     request: &mut Request,
     pass: &Arc<Pass>,
     plan: &Plan<'_>,
-    client: &mut ClientSide,
     outcome: LeaderOutcome,
     stand_in: &StandIn,
-) -> Handled {
+) -> Step {
     let now = Millis(clock::now());
-    match outcome {
+    Step::Answer(match outcome {
         LeaderOutcome::Reading(reader) => {
             if let Some(outcome) = &mut request.cache.outcome {
                 // Of a body that still arrives nobody knows yet.
@@ -98,21 +100,21 @@ async fn answer_leader(
             if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
                 // The worker that made it may be the only one.
                 fetched.body.give_up(upstream::Outcome::Success);
-                return direct(request, pass, client).await;
+                return Step::Direct;
             }
-            into_handled(request, pass, *fetched)
+            into_handled(request, pass, *fetched, None)
         }
         LeaderOutcome::BadStatus(fetched) => {
             match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, Served::StaleError),
-                None => into_handled(request, pass, *fetched),
+                None => into_handled(request, pass, *fetched, None),
             }
         }
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
             None => failed(error),
         },
-    }
+    })
 }
 
 /// With `cache_shared`: was this response, which nobody else will be shown, made without
@@ -152,35 +154,4 @@ fn is_for_another_request(
         // A flood for addresses that are not there is not to cost twice.
         && fetched.status < 400
         && shared.is_some_and(|rules| shared::leaves_something_out(request, rules))
-}
-
-/// Fetches what is known not to be shared. With `cache_shared` the visitor's own request is
-/// forwarded then, whole: what comes of it is stored for nobody.
-pub async fn fetch_unshared(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-) -> Handled {
-    match plan.shared {
-        None => go_alone(request, pass, plan, client).await,
-        Some(_) => direct(request, pass, client).await,
-    }
-}
-
-/// Fetches without waiting for others; what may be shared is stored.
-pub async fn go_alone(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: &Plan<'_>,
-    client: &mut ClientSide,
-) -> Handled {
-    let leader = plan.zone.detached(&JoinRequest {
-        key: plan.key.as_ref(),
-        fields: &plan.fields(request),
-        now: Millis(request.now),
-        lock_age: None,
-        group: plan.session,
-    });
-    lead_fetch(request, pass, plan, client, leader, StandIn::NONE).await
 }

@@ -14,7 +14,6 @@ use crate::content::pass::{PassDecision, decide, serve};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::handled::Handled;
-use crate::exchange::reply::Body;
 use crate::exchange::request::Request;
 use crate::live::Resources;
 use crate::live::log_sinks::LogSinks;
@@ -135,11 +134,8 @@ async fn serve_whole(
         panic!("no reply");
     };
     assert_eq!(reply.head.status, 200);
-    match reply.body {
-        Body::Filling(mut reader) => while reader.next_chunk().await.unwrap().is_some() {},
-        Body::Upstream(mut body) => while body.next().await.unwrap().is_some() {},
-        _ => {}
-    }
+    let mut body = reply.body.into_arriving();
+    while body.next(&mut request).await.unwrap().is_some() {}
     request
 }
 

@@ -11,7 +11,7 @@ use super::storing_policy::use_stale;
 use crate::upstreams::fetch::FetchError;
 
 /// The stale response that a lookup found, if there is one, and what it may stand in for.
-pub struct StandIn(Option<StaleResponse>);
+pub struct StandIn(Option<Box<StaleResponse>>);
 
 struct StaleResponse {
     stored: Arc<StoredResponse>,
@@ -25,12 +25,13 @@ impl StandIn {
     pub const NONE: StandIn = StandIn(None);
 
     pub fn of(found: &NotFresh, rules: &CacheRules, now: Millis) -> StandIn {
-        StandIn(found.stale().map(|(stored, info)| StaleResponse {
+        let stale = found.stale().map(|(stored, info)| StaleResponse {
             stored: stored.clone(),
             info: *info,
             found_at: now,
             allowed: use_stale(rules),
-        }))
+        });
+        StandIn(stale.map(Box::new))
     }
 
     /// Is there a stale response at all?

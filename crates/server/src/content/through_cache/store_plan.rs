@@ -228,7 +228,7 @@ fn request_for_cache(
     };
     let mut made = made.ok_or(500u16)?;
     if let Protocol::Http(proxy) = &pass.protocol {
-        proxy::settle_url(&mut made, &pass.target, proxy);
+        proxy::evaluate_url(&mut made, &pass.target, proxy);
     }
     Ok(Some(made))
 }

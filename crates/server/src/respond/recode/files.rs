@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_cache::{
-    KeyRef, LifetimeSource, Lookup, Millis, NoFields, ResponseHead, Storable, StoredHead,
+    Found, KeyRef, LifetimeSource, Millis, NoFields, ResponseHead, Storable, StoredHead,
     StoredResponse, Zone, ZoneConfig,
 };
 use rustix::fs::Stat;
@@ -63,15 +63,15 @@ fn look_up(file: &OpenFile, stat: &Stat, now: Millis) -> Option<Arc<StoredRespon
     name[8..].copy_from_slice(&stat.st_ino.to_ne_bytes());
     let key = KeyRef::new(&name);
     let state = state_of(stat);
-    match FILES.lookup(&key, &NoFields, now) {
-        Lookup::Fresh(kept) | Lookup::Stale(kept, _) if kept.head.reason[..] == state[..] => {
-            Some(kept)
-        }
-        _ => {
-            let response = read(file, stat, state, now)?;
-            FILES.insert(&key, response, now).ok()
-        }
+    let kept = match FILES.find(&key, &NoFields, now) {
+        Found::Fresh(kept) => Some(kept),
+        Found::NotFresh(found) => found.stale().map(|(kept, _)| kept.clone()),
+    };
+    if let Some(kept) = kept.filter(|kept| kept.head.reason[..] == state[..]) {
+        return Some(kept);
     }
+    let response = read(file, stat, state, now)?;
+    FILES.insert(&key, response, now).ok()
 }
 
 /// What changes when the file does, as text.

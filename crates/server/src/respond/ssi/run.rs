@@ -1,8 +1,6 @@
 //! Running the commands of a page.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,16 +11,17 @@ use tokio::task::JoinHandle;
 
 use super::MAX_DEPTH;
 use super::scan::{Command, Scanner, Token};
-use super::source::Source;
 use crate::base::clock;
 use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
+use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::log::error_log;
 use crate::respond::recode;
-use crate::respond::{BodyFraming, SendError, Sender};
+use crate::respond::recoded_body::RecodedBody;
 use crate::transport::body::RequestBody;
+use crate::transport::outbound::{ArrivingBody, NextBytes, SendError};
 
 /// Includes that are asked for at the same time: enough for a page's parts, and no
 /// page may take all of an upstream.
@@ -35,59 +34,24 @@ const MAX_BLOCK_TOKENS: usize = 4096;
 const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
 const TIME_FORMAT: &str = "%A, %d-%b-%Y %H:%M:%S %Z";
 
-/// Where text goes.
-pub enum Out<'a, 's> {
-    Client {
-        sender: &'a mut Sender<'s>,
-        framing: BodyFraming,
-    },
-    /// For `set`, up to `subrequest_output_buffer_size`.
-    Memory { bytes: Vec<u8>, limit: usize },
+/// A page whose commands are run as it is pulled.
+pub struct Page {
+    /// What the page is read from; `None` once it has ended.
+    source: Option<Source>,
+    /// Read and not run yet.
+    tokens: VecDeque<Token>,
+    /// A part whose body is being sent.
+    current: Option<Part>,
+    state: State,
 }
 
-impl Out<'_, '_> {
-    async fn text(&mut self, text: Bytes) -> Result<(), SendError> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        match self {
-            Out::Client { sender, framing } => sender.send(Body::bytes(text), *framing).await,
-            Out::Memory { bytes, limit } => {
-                if bytes.len() + text.len() > *limit {
-                    return Err(SendError::Truncated);
-                }
-                bytes.extend_from_slice(&text);
-                Ok(())
-            }
-        }
-    }
+struct Source {
+    body: Box<dyn ArrivingBody<Request>>,
+    scanner: Scanner,
 }
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send + 'a>>;
-
-/// Runs a body in the name of `request`; what comes of it goes to `out`.
-pub fn run<'a>(
-    request: &'a mut Request,
-    mut source: Source,
-    out: &'a mut Out<'_, '_>,
-) -> Running<'a> {
-    Box::pin(async move {
-        let mut scanner = Scanner::default();
-        let mut page = Page::new(request);
-        while let Some(bytes) = source.next().await? {
-            for token in scanner.push(&bytes) {
-                page.token(request, token, out).await?;
-            }
-            page.drain(out).await?;
-        }
-        let rest = scanner.finish();
-        page.token(request, Token::Text(rest), out).await?;
-        page.drain(out).await
-    })
-}
-
-/// The state of a page that runs.
-struct Page {
+/// What the commands of a page have come to so far.
+struct State {
     values: SharedSsiValues,
     conditions: Vec<Condition>,
     /// The block that is being gathered.
@@ -98,6 +62,8 @@ struct Page {
     time_format: String,
     /// What is to be sent, in order.
     waiting: VecDeque<Piece>,
+    /// No command is run before what waits is out.
+    is_draining: bool,
 }
 
 struct Condition {
@@ -110,6 +76,8 @@ struct Condition {
 enum Piece {
     Text(Bytes),
     Included(Included),
+    /// Its body becomes the value of a variable.
+    Set(Vec<u8>, Included),
 }
 
 /// A part that was asked for.
@@ -118,16 +86,158 @@ struct Included {
     stub: Option<Arc<Vec<Token>>>,
 }
 
+/// A part that has been answered, and what comes of its body.
+struct Part {
+    request: Box<Request>,
+    body: Box<dyn ArrivingBody<Request>>,
+}
+
 impl Drop for Included {
     fn drop(&mut self) {
         self.answer.abort();
     }
 }
 
+impl ArrivingBody<Request> for Page {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+        Box::pin(self.pull(request))
+    }
+}
+
 impl Page {
-    fn new(request: &mut Request) -> Page {
-        let errors_are_silent = request.settings().ssi.silent_errors;
+    /// The page that `body` is, run in the name of `request`.
+    pub fn new(request: &mut Request, body: Box<dyn ArrivingBody<Request>>) -> Page {
+        let source = Source {
+            body,
+            scanner: Scanner::default(),
+        };
         Page {
+            source: Some(source),
+            tokens: VecDeque::new(),
+            current: None,
+            state: State::new(request),
+        }
+    }
+
+    /// A block's content in the place of a part, run as that part.
+    fn of_block(request: &mut Request, tokens: &[Token]) -> Page {
+        Page {
+            source: None,
+            tokens: tokens.iter().cloned().collect(),
+            current: None,
+            state: State::new(request),
+        }
+    }
+
+    /// The next bytes that come of it. Commands of one stretch are run first, so that all its
+    /// parts are asked for.
+    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+        loop {
+            if let Some(part) = &mut self.current {
+                match part.body.next(&mut part.request).await? {
+                    Some(bytes) => return Ok(Some(bytes)),
+                    None => self.current = None,
+                }
+            } else if let Some(token) = self.next_token() {
+                self.state.token(request, token);
+            } else if let Some(piece) = self.state.waiting.pop_front() {
+                match piece {
+                    Piece::Text(text) if text.is_empty() => {}
+                    Piece::Text(text) => return Ok(Some(text)),
+                    Piece::Included(included) => self.current = included.open().await?,
+                    Piece::Set(name, included) => {
+                        let value = included.into_value().await?;
+                        self.state.values.lock().variables.insert(name, value);
+                    }
+                }
+            } else if self.state.is_draining {
+                self.state.is_draining = false;
+            } else if !self.read(request).await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn next_token(&mut self) -> Option<Token> {
+        match self.state.is_draining {
+            true => None,
+            false => self.tokens.pop_front(),
+        }
+    }
+
+    /// Reads on; false at the end.
+    async fn read(&mut self, request: &mut Request) -> Result<bool, SendError> {
+        let Some(source) = &mut self.source else {
+            return Ok(false);
+        };
+        match source.body.next(request).await? {
+            Some(bytes) => self.tokens.extend(source.scanner.push(&bytes)),
+            None => {
+                let ended = self.source.take();
+                let rest = ended.map(|source| Token::Text(source.scanner.finish()));
+                self.tokens.extend(rest);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Included {
+    fn ask(mut part: Box<Request>, stub: Option<Arc<Vec<Token>>>) -> Included {
+        Included {
+            answer: tokio::spawn(async move {
+                let reply = subrequest::serve(&mut part).await;
+                (part, reply)
+            }),
+            stub,
+        }
+    }
+
+    /// The part once it is answered; `None` where nothing comes of it.
+    async fn open(mut self) -> Result<Option<Part>, SendError> {
+        let stub = self.stub.take();
+        let Ok((mut request, reply)) = (&mut self.answer).await else {
+            return Err(SendError::Truncated);
+        };
+        let is_shown =
+            |reply: &Reply| stub.is_none() || (reply.head.status < 400 && !is_empty(reply));
+        let reply = reply.filter(|reply| is_shown(reply));
+        let body: Box<dyn ArrivingBody<Request>> = match (reply, &stub) {
+            (Some(mut reply), _) => {
+                let expander = recode::expand_part(&request, &mut reply);
+                let runs = super::choose(&request, &mut reply);
+                let body = RecodedBody::around(reply.body.into_arriving(), expander);
+                match runs {
+                    true => Box::new(Page::new(&mut request, body)),
+                    false => body,
+                }
+            }
+            (None, Some(tokens)) => Box::new(Page::of_block(&mut request, tokens)),
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Part { request, body }))
+    }
+
+    /// The whole body, up to `subrequest_output_buffer_size`.
+    async fn into_value(self) -> Result<Vec<u8>, SendError> {
+        let mut value = Vec::new();
+        if let Some(mut part) = self.open().await? {
+            let limit = part.request.settings().ssi.output_buffer_bytes;
+            while let Some(bytes) = part.body.next(&mut part.request).await? {
+                if value.len() + bytes.len() > limit {
+                    return Err(SendError::Truncated);
+                }
+                value.extend_from_slice(&bytes);
+            }
+        }
+        Ok(value)
+    }
+}
+
+impl State {
+    fn new(request: &mut Request) -> State {
+        let errors_are_silent = request.settings().ssi.silent_errors;
+        State {
             values: request.extras.ssi.get_or_insert_default().clone(),
             conditions: Vec::new(),
             block: None,
@@ -139,39 +249,32 @@ impl Page {
             },
             time_format: TIME_FORMAT.to_owned(),
             waiting: VecDeque::new(),
+            is_draining: false,
         }
     }
 
-    async fn token(
-        &mut self,
-        request: &mut Request,
-        token: Token,
-        out: &mut Out<'_, '_>,
-    ) -> Result<(), SendError> {
+    /// Runs a command, or lets text through.
+    fn token(&mut self, request: &mut Request, token: Token) {
         if let Some((name, mut tokens)) = self.block.take() {
             if matches!(&token, Token::Command(command) if command.name == b"endblock") {
-                if self.conditions.iter().all(|condition| condition.is_open) {
+                if self.is_open() {
                     self.blocks.insert(name, Arc::new(tokens));
                 }
-                return Ok(());
+                return;
             }
             self.block_tokens += 1;
             if self.block_tokens <= MAX_BLOCK_TOKENS {
                 tokens.push(token);
             }
             self.block = Some((name, tokens));
-            return Ok(());
+            return;
         }
         match token {
-            Token::Text(text) => {
-                if self.is_open() {
-                    self.waiting.push_back(Piece::Text(text));
-                }
-            }
+            Token::Text(text) if self.is_open() => self.waiting.push_back(Piece::Text(text)),
+            Token::Text(_) => {}
             Token::Broken => self.error(request, "invalid SSI command"),
-            Token::Command(command) => self.command(request, &command, out).await?,
+            Token::Command(command) => self.command(request, &command),
         }
-        Ok(())
     }
 
     fn is_open(&self) -> bool {
@@ -186,24 +289,19 @@ impl Page {
         self.waiting.push_back(Piece::Text(self.error_text.clone()));
     }
 
-    async fn command(
-        &mut self,
-        request: &mut Request,
-        command: &Command,
-        out: &mut Out<'_, '_>,
-    ) -> Result<(), SendError> {
+    fn command(&mut self, request: &mut Request, command: &Command) {
         if self.is_of_conditions(request, command) || !self.is_open() {
-            return Ok(());
+            return;
         }
         match command.name.as_slice() {
-            b"include" => return self.include(request, command, out).await,
+            b"include" => self.include(request, command),
             b"echo" => self.echo(request, command),
             b"set" => {
                 let (Some(name), Some(value)) =
                     (command.parameter("var"), command.parameter("value"))
                 else {
                     self.error(request, "no \"var\" and \"value\" in \"set\" SSI command");
-                    return Ok(());
+                    return;
                 };
                 let value = self.expand(request, value);
                 self.values.lock().variables.insert(name.to_vec(), value);
@@ -226,7 +324,6 @@ impl Page {
                 self.error(request, &message);
             }
         }
-        Ok(())
     }
 
     /// `if`, `elif`, `else`, `endif`.
@@ -393,119 +490,34 @@ impl Page {
         out
     }
 
-    async fn include(
-        &mut self,
-        request: &mut Request,
-        command: &Command,
-        out: &mut Out<'_, '_>,
-    ) -> Result<(), SendError> {
+    fn include(&mut self, request: &mut Request, command: &Command) {
         let target = command
             .parameter("virtual")
             .or_else(|| command.parameter("file"));
         let Some(target) = target else {
-            self.error(
-                request,
-                "no \"virtual\" or \"file\" in \"include\" SSI command",
-            );
-            return Ok(());
+            let message = "no \"virtual\" or \"file\" in \"include\" SSI command";
+            return self.error(request, message);
         };
         let target = self.expand(request, target);
-        let Some(part) = subrequest(request, &target) else {
+        let Some(part) = part(request, &target) else {
             let message = format!(
                 "unsafe URI or cycle in SSI: \"{}\"",
                 String::from_utf8_lossy(&target)
             );
-            self.error(request, &message);
-            return Ok(());
+            return self.error(request, &message);
         };
-        let stub = command
-            .parameter("stub")
-            .and_then(|name| self.blocks.get(name).cloned());
-        let mut part = part;
-        let included = Included {
-            answer: tokio::spawn(async move {
-                let reply = crate::exchange::subrequest::serve(&mut part).await;
-                (part, reply)
-            }),
-            stub,
-        };
+        let stub = command.parameter("stub");
+        let stub = stub.and_then(|name| self.blocks.get(name).cloned());
+        let included = Included::ask(part, stub);
         if let Some(name) = command.parameter("set") {
-            self.drain(out).await?;
-            let mut memory = Out::Memory {
-                bytes: Vec::new(),
-                limit: request.settings().ssi.output_buffer_bytes,
-            };
-            self.send_included(included, &mut memory).await?;
-            if let Out::Memory { bytes, .. } = memory {
-                self.values.lock().variables.insert(name.to_vec(), bytes);
-            }
-            return Ok(());
+            self.waiting.push_back(Piece::Set(name.to_vec(), included));
+            self.is_draining = true;
+            return;
         }
         self.waiting.push_back(Piece::Included(included));
         let waits = command.parameter("wait") == Some(b"yes");
-        if waits || self.waiting.len() >= MAX_PARALLEL {
-            self.drain(out).await?;
-        }
-        Ok(())
+        self.is_draining = waits || self.waiting.len() >= MAX_PARALLEL;
     }
-
-    /// Sends what is in line.
-    async fn drain(&mut self, out: &mut Out<'_, '_>) -> Result<(), SendError> {
-        while let Some(piece) = self.waiting.pop_front() {
-            match piece {
-                Piece::Text(text) => out.text(text).await?,
-                Piece::Included(included) => self.send_included(included, out).await?,
-            }
-        }
-        Ok(())
-    }
-
-    async fn send_included(
-        &mut self,
-        mut included: Included,
-        out: &mut Out<'_, '_>,
-    ) -> Result<(), SendError> {
-        let stub = included.stub.take();
-        let Ok((mut part, reply)) = (&mut included.answer).await else {
-            return Err(SendError::Truncated);
-        };
-        if let Out::Memory { limit, .. } = out {
-            *limit = part.settings().ssi.output_buffer_bytes;
-        }
-        match (reply, stub) {
-            (Some(mut reply), stub)
-                if stub.is_none() || (reply.head.status < 400 && !is_empty(&reply)) =>
-            {
-                let expander = recode::expand_part(&part, &mut reply);
-                super::choose(&mut part, &mut reply);
-                let mut source = Source::new(reply.body, expander);
-                if part.runs_ssi {
-                    return run(&mut part, source, out).await;
-                }
-                while let Some(bytes) = source.next().await? {
-                    out.text(bytes).await?;
-                }
-                Ok(())
-            }
-            (_, Some(tokens)) => stubbed(&mut part, &tokens, out).await,
-            (_, None) => Ok(()),
-        }
-    }
-}
-
-/// A block's content in the place of a part, run as that part.
-fn stubbed<'a>(
-    part: &'a mut Request,
-    tokens: &'a [Token],
-    out: &'a mut Out<'_, '_>,
-) -> Running<'a> {
-    Box::pin(async move {
-        let mut page = Page::new(part);
-        for token in tokens {
-            page.token(part, token.clone(), out).await?;
-        }
-        page.drain(out).await
-    })
 }
 
 fn is_empty(reply: &Reply) -> bool {
@@ -513,7 +525,7 @@ fn is_empty(reply: &Reply) -> bool {
 }
 
 /// The request for a part; `None` for a path that leaves its folder, or a cycle.
-fn subrequest(request: &Request, target: &[u8]) -> Option<Box<Request>> {
+fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     if request.depth >= MAX_DEPTH {
         return None;
     }

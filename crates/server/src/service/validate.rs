@@ -1,6 +1,6 @@
 //! From a head to a request that knows its host, target and server.
 
-use http1::{Framing, RequestError, Target, TargetForm, Version};
+use http1::{Framing, RequestError, RequestView, Target, TargetForm};
 use site::ListenerId;
 
 use crate::access::real_ip as access;
@@ -9,10 +9,12 @@ use crate::route;
 
 /// Host, target, framing: what must be beyond doubt before anything else. `last` is the
 /// host of the request before.
+#[inline]
 pub fn validate(
     listener: ListenerId,
     request: &mut Request,
     last: &mut HostName,
+    framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
 ) -> Result<Framing, RequestError> {
     let configuration = &request.configuration;
     let http = &configuration.site.http;
@@ -31,10 +33,7 @@ pub fn validate(
         request.host = std::mem::take(last);
         request.host.set(received, &host);
     }
-    let framing = match head.version() {
-        Version::Http09 => Framing::None,
-        _ => http1::framing_beside_host(head, field.is_some())?,
-    };
+    let framing = framing_of(head, field.is_some())?;
     let authority = target
         .authority
         .filter(|_| target.form == TargetForm::Absolute);

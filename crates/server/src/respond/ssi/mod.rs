@@ -10,22 +10,19 @@
 
 mod run;
 mod scan;
-mod source;
 
-pub use source::Source;
+pub use run::Page;
 
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-use crate::respond::{BodyFraming, SendError, Sender};
 
 /// Requests within requests: deeper than this is a cycle.
 pub const MAX_DEPTH: u8 = 20;
 
 /// Decides whether the body is run, and changes the fields accordingly.
-pub fn choose(request: &mut Request, reply: &mut Reply) {
-    request.runs_ssi = applies(request, reply);
-    if !request.runs_ssi {
-        return;
+pub fn choose(request: &Request, reply: &mut Reply) -> bool {
+    if !applies(request, reply) {
+        return false;
     }
     reply.head.unpack();
     reply.head.content_length = None;
@@ -36,6 +33,7 @@ pub fn choose(request: &mut Request, reply: &mut Reply) {
         reply.head.fields.remove("last-modified");
         reply.head.last_modified = None;
     }
+    true
 }
 
 fn applies(request: &Request, reply: &Reply) -> bool {
@@ -46,15 +44,4 @@ fn applies(request: &Request, reply: &Reply) -> bool {
             .head
             .field("content-type")
             .is_some_and(|value| request.settings().ssi.types.contains(value))
-}
-
-/// Runs a body and sends what comes of it.
-pub async fn send(
-    request: &mut Request,
-    sender: &mut Sender<'_>,
-    body: crate::exchange::reply::Body,
-    framing: BodyFraming,
-) -> Result<(), SendError> {
-    let mut out = run::Out::Client { sender, framing };
-    run::run(request, Source::new(body, None), &mut out).await
 }

@@ -1,120 +1,52 @@
 //! Writing head and body to the client: together where the body is at hand,
-//! as it comes where it is not, never faster than `limit_rate`, and never
-//! waiting longer than `send_timeout` for a client that takes nothing. What each kind
-//! of body needs beyond that is in `bodies`.
-
-mod bodies;
+//! as it comes where it is not (`pull`), never faster than `limit_rate`, and never
+//! waiting longer than `send_timeout` for a client that takes nothing.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http_cache::MemoryFile;
-use http1::Fields;
+use site::Settings;
 use tokio::time::{Instant, timeout_at};
 
-use super::BodyFraming;
-use crate::exchange::compiled_location::CompiledLocation;
-use crate::exchange::reply::{Body, Compressed};
-use crate::exchange::request::Request;
-use crate::exchange::variable;
-use crate::respond::recode::Recoder;
-use crate::route::rewrite::parse_rate;
+use super::framing::BodyFraming;
+use crate::base::open_file::OpenFile;
+use crate::transport::outbound::{Body, Pace, Segment, SendError};
+use crate::transport::service::Exchange;
 use crate::transport::stream::{ClientStream, MAX_SLICES};
-
-use bodies::frame;
 
 /// Read from a file at once where its bytes are recoded, or `sendfile` is off.
 const READ_BYTES: usize = 64 * 1024;
 /// A body up to this long is sent from the head's buffer.
 const JOINED_BYTES: usize = 2048;
-/// Slices are written once they come to this much (nginx's `postpone_output`):
-/// where they are tiny, a client sees all of them or an error.
-const LEAST_WRITE_BYTES: usize = 1460;
 /// After so many bytes it is the turn of others, however fast this client is; and what one
 /// `sendfile` takes (nginx's `sendfile_max_chunk`, 2 MB there). 10 MB to each of four clients cost
 /// 5.63 ms of CPU without turns, 5.40 with turns of 2 MB and 5.06 with these: the one keeps
 /// reading while the others are served.
 const TURN_BYTES: usize = 512 * 1024;
 
-/// Why a response could not be sent whole. The connection must close.
-#[derive(Debug)]
-pub enum SendError {
-    /// The client left or the connection failed.
-    Client(io::Error),
-    /// The client took nothing for `send_timeout`.
-    TimedOut,
-    /// The upstream's response broke off after the head was sent.
-    Truncated,
-}
-
-impl From<io::Error> for SendError {
-    fn from(error: io::Error) -> Self {
-        SendError::Client(error)
-    }
-}
-
 /// One response on its way out.
 pub struct Sender<'a> {
-    stream: &'a ClientStream,
+    pub(super) stream: &'a ClientStream,
     timeout: Duration,
-    pace: Option<Pace>,
+    pace: Option<(Pace, Instant)>,
     head: Vec<u8>,
     /// Of the head, already written.
     head_written: usize,
     sent: u64,
     /// Of `sent`, when this response's turn began.
     turn_began: u64,
-    buffering: Buffering,
-    recoder: Option<Recoder>,
     sendfile: bool,
     /// A file follows what is being written.
     precedes_file: bool,
-    /// The last pieces of a body, to leave together with its end.
-    held: VecDeque<Bytes>,
     /// Bytes of a small body that were put behind the head.
     joined: usize,
-    window: Option<Window>,
-    /// Fields behind the body, as the upstream sent them.
-    trailers: Fields,
-}
-
-/// The part that is wanted of a body that is still arriving.
-struct Window {
-    skip: u64,
-    left: u64,
-}
-
-impl Window {
-    /// What of the next bytes is wanted.
-    fn cut(&mut self, bytes: Bytes) -> Bytes {
-        let length = bytes.len() as u64;
-        let start = self.skip.min(length);
-        let end = length.min(start + self.left);
-        self.skip -= start;
-        self.left -= end - start;
-        let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
-        bytes.slice(at(start)..at(end))
-    }
-}
-
-/// How much of an upstream's response is taken off its hands before the
-/// client has it.
-struct Buffering {
-    enabled: bool,
-}
-
-/// `limit_rate`: bytes per second past the first `free` ones.
-struct Pace {
-    bytes_per_second: u64,
-    free: u64,
-    started: Instant,
 }
 
 /// What one system call took of a response.
-pub struct Begun {
+pub struct Written {
     /// Bytes of head and body.
     written: usize,
     /// Bytes of head, and of body.
@@ -124,7 +56,7 @@ pub struct Begun {
     joined: usize,
 }
 
-impl Begun {
+impl Written {
     /// Has all gone out?
     pub fn is_all(&self) -> bool {
         self.written == self.head + self.body
@@ -150,7 +82,7 @@ pub fn write_at_once(
     mut chunks: &[Bytes],
     file: Option<&MemoryFile>,
     is_followed: bool,
-) -> Result<Begun, SendError> {
+) -> Result<Written, SendError> {
     if is_followed && let Some(begun) = gather(stream, head, chunks) {
         return Ok(begun);
     }
@@ -171,7 +103,7 @@ pub fn write_at_once(
         [] => stream.try_write(head),
         chunks => write_pieces(stream, head, chunks),
     };
-    Ok(Begun {
+    Ok(Written {
         written: taken(written)?,
         head: head_len,
         body: joined + length_of(chunks),
@@ -197,13 +129,13 @@ fn write_with_file(
     head: &[u8],
     chunks: &[Bytes],
     file: &MemoryFile,
-) -> Result<Begun, SendError> {
+) -> Result<Written, SendError> {
     let body = length_of(chunks);
     let mut written = taken(stream.try_write_head_of_file(head))?;
     if written == head.len() {
         written += taken(stream.try_sendfile(file, 0, body))?;
     }
-    Ok(Begun {
+    Ok(Written {
         written,
         head: head.len(),
         body,
@@ -222,9 +154,9 @@ fn taken(written: io::Result<usize>) -> io::Result<usize> {
 /// Leaves a response to go with the next; `None` where it has to go now. Apart
 /// from the way of those who wait for their answer.
 #[cold]
-fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Begun> {
+fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Written> {
     let body = length_of(chunks);
-    stream.gather(head, chunks).then_some(Begun {
+    stream.gather(head, chunks).then_some(Written {
         written: head.len() + body,
         head: head.len(),
         body,
@@ -232,71 +164,25 @@ fn gather(stream: &ClientStream, head: &[u8], chunks: &[Bytes]) -> Option<Begun>
     })
 }
 
-/// Writes what was gathered, where no response follows that would take it along.
-pub async fn flush(request: &Request, stream: &ClientStream) -> Result<(), SendError> {
-    let deadline = request.settings().connection.send_timeout;
-    let flushed = poll_fn(|cx| stream.poll_flush(cx));
-    match timeout_at(Instant::now() + deadline, flushed).await {
-        Ok(flushed) => Ok(flushed?),
-        Err(_) => Err(SendError::TimedOut),
-    }
-}
-
-/// `limit_rate` or one of its kin may slow this response down.
-pub fn may_be_paced(request: &Request, place: &CompiledLocation) -> bool {
-    request.limit_rate.is_some() || place.is_paced
-}
-
-/// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
-fn pace(request: &mut Request) -> Option<Pace> {
-    let rate = match request.limit_rate {
-        None if !request.compiled_location().is_paced => return None,
-        None => {
-            let settings = request.settings_held();
-            parse_rate(&variable::evaluate(request, &settings.limit_rate))
-        }
-        rate => rate,
-    };
-    let bytes_per_second = rate.filter(|&rate| rate > 0)?;
-    let settings = request.settings_held();
-    Some(Pace {
-        bytes_per_second,
-        free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
-        started: Instant::now(),
-    })
-}
-
 impl<'a> Sender<'a> {
+    /// `settings` are those of the location; no faster than `pace`.
     pub fn new(
-        request: &mut Request,
         stream: &'a ClientStream,
-        recoder: Option<Recoder>,
+        settings: &Settings,
+        pace: Option<Pace>,
         head: Vec<u8>,
     ) -> Sender<'a> {
-        let pace = pace(request);
-        let settings = request.settings();
-        let by_directive = match &settings.content {
-            site::Content::Pass(pass) => pass.exchange.buffering,
-            _ => true,
-        };
         Sender {
             stream,
             timeout: settings.connection.send_timeout,
-            pace,
+            pace: pace.map(|pace| (pace, Instant::now())),
             head,
             head_written: 0,
             sent: 0,
             turn_began: 0,
-            buffering: Buffering {
-                enabled: request.accel_buffering.unwrap_or(by_directive),
-            },
-            recoder,
             sendfile: settings.files.sendfile,
             precedes_file: false,
-            held: VecDeque::new(),
             joined: 0,
-            window: None,
-            trailers: Fields::new(),
         }
     }
 
@@ -306,62 +192,33 @@ impl<'a> Sender<'a> {
         (self.sent, self.head_written.min(head_len) as u64, self.head)
     }
 
-    /// What compression did.
-    pub fn compression(&self) -> Option<Compressed> {
-        self.recoder.as_ref().and_then(Recoder::compressed)
-    }
-
-    /// Sends a body, and the head if it is still here. The end of the body is
-    /// told by [`Sender::end`]; where that adds bytes, the last ones wait for it.
-    pub async fn send(&mut self, body: Body, framing: BodyFraming) -> Result<(), SendError> {
-        if self.recoder.is_some() && body.is_at_hand() {
-            return self.write_recoded(body, framing).await;
-        }
-        let body = match body {
-            Body::Window { body, start, end } => {
-                self.window = Some(Window {
-                    skip: start,
-                    left: end - start,
-                });
-                *body
-            }
-            body => body,
-        };
+    /// Sends the head, the body and what tells of its end.
+    pub async fn send<X: Exchange>(
+        &mut self,
+        exchange: &mut X,
+        body: Body<X>,
+        framing: BodyFraming,
+    ) -> Result<(), SendError> {
         match body {
-            Body::Empty if framing == BodyFraming::Chunked => Ok(()),
-            Body::Empty => self.write(&mut VecDeque::new()).await,
-            Body::Stored {
-                response,
-                start,
-                end,
-            } => {
-                let mut pieces = VecDeque::new();
-                for bytes in response.body.slice(start..end) {
-                    frame(&mut pieces, bytes, framing);
-                }
-                self.write(&mut pieces).await
+            Body::Arriving(body) => Box::pin(self.send_arriving(exchange, body, framing)).await,
+            Body::Segments(segments) if framing != BodyFraming::Chunked => {
+                self.write_segments(segments).await
             }
-            Body::Encoded(body) => {
-                let mut pieces = VecDeque::new();
-                for bytes in body.chunks() {
-                    frame(&mut pieces, bytes.clone(), framing);
-                }
-                self.write(&mut pieces).await
+            // What frames chunks, and what follows them, is with those that are pulled.
+            body if framing == BodyFraming::Chunked => {
+                let body = body.into_arriving();
+                Box::pin(self.send_arriving(exchange, body, framing)).await
             }
-            Body::Segments(segments) if framing == BodyFraming::Chunked => {
-                self.write_recoded(Body::Segments(segments), framing).await
-            }
-            Body::Segments(segments) => self.write_segments(segments).await,
-            Body::Filling(reader) => Box::pin(self.write_filling(*reader, framing)).await,
-            Body::Sliced(slices) => Box::pin(self.write_slices(*slices, framing)).await,
-            Body::Upstream(upstream) => Box::pin(self.write_upstream(upstream, framing)).await,
-            // A tunnel begins once the head is out; windows do not nest.
-            Body::Tunnel(_) | Body::Window { .. } => Ok(()),
+            body => self.write_segments(body.into_segments()).await,
         }
     }
 
     /// The rest of a response that `write_at_once` began.
-    pub async fn send_rest(&mut self, begun: Begun, chunks: &[Bytes]) -> Result<(), SendError> {
+    pub async fn send_unwritten(
+        &mut self,
+        begun: Written,
+        chunks: &[Bytes],
+    ) -> Result<(), SendError> {
         self.joined = begun.joined;
         self.sent = begun.written as u64;
         self.head_written = begun.written.min(self.head.len());
@@ -376,20 +233,18 @@ impl<'a> Sender<'a> {
         self.write(&mut pieces).await
     }
 
-    fn head_left(&self) -> usize {
+    pub(super) fn is_paced(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    pub(super) fn head_left(&self) -> usize {
         self.head.len() - self.head_written
     }
 
     /// Writes all of `pieces`, after what is left of the head.
-    async fn write(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
-        if !self.held.is_empty() {
-            // Another body follows the one whose end was held back.
-            let mut all = std::mem::take(&mut self.held);
-            all.append(pieces);
-            *pieces = all;
-        }
+    pub(super) async fn write(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<(), SendError> {
         while self.head_written < self.head.len() || !pieces.is_empty() {
-            if self.pace.is_some() {
+            if self.is_paced() {
                 self.write_paced(pieces).await?;
                 continue;
             }
@@ -411,7 +266,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Writes what the socket takes now; false when it takes nothing.
-    fn write_some(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<bool, SendError> {
+    pub(super) fn write_some(&mut self, pieces: &mut VecDeque<Bytes>) -> Result<bool, SendError> {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let mut used = 0;
         let head = self.head.get(self.head_written..).unwrap_or_default();
@@ -487,12 +342,12 @@ impl<'a> Sender<'a> {
 
     /// How many of `wanted` bytes may be sent now; waits until it is some.
     async fn allowance(&mut self, wanted: usize) -> usize {
-        let Some(pace) = &self.pace else {
+        let Some((pace, started)) = &self.pace else {
             return wanted;
         };
         let body_sent = self.sent - self.head_written as u64;
         loop {
-            let elapsed = pace.started.elapsed().as_millis();
+            let elapsed = started.elapsed().as_millis();
             // As nginx counts: the second that has begun may be used.
             let earned =
                 u128::from(pace.bytes_per_second) * (elapsed + 1000) / 1000 + u128::from(pace.free);
@@ -513,5 +368,87 @@ impl<'a> Sender<'a> {
             Ok(ready) => Ok(ready?),
             Err(_) => Err(SendError::TimedOut),
         }
+    }
+
+    async fn write_segments(&mut self, segments: VecDeque<Segment>) -> Result<(), SendError> {
+        let mut pieces = VecDeque::new();
+        for segment in segments {
+            match segment {
+                Segment::Memory(bytes) => pieces.push_back(bytes),
+                Segment::File {
+                    file,
+                    offset,
+                    length,
+                } if !self.sendfile => {
+                    self.read_and_write(&file, offset, length, &mut pieces)
+                        .await?;
+                }
+                Segment::File {
+                    file,
+                    offset,
+                    length,
+                } => {
+                    // A head whose file may have to wait does not wait with it.
+                    self.precedes_file = !self.is_paced();
+                    self.write(&mut pieces).await?;
+                    self.precedes_file = false;
+                    self.write_file(&file, offset, length).await?;
+                }
+            }
+        }
+        self.write(&mut pieces).await
+    }
+
+    /// `sendfile off`: for file systems whose `sendfile` cannot be trusted.
+    async fn read_and_write(
+        &mut self,
+        file: &OpenFile,
+        mut offset: u64,
+        length: u64,
+        pieces: &mut VecDeque<Bytes>,
+    ) -> Result<(), SendError> {
+        let end = offset + length;
+        while offset < end {
+            let wanted = usize::try_from(end - offset)
+                .unwrap_or(usize::MAX)
+                .min(READ_BYTES);
+            let mut buffer = vec![0; wanted];
+            let read = file.read_at(&mut buffer, offset)?;
+            if read == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            buffer.truncate(read);
+            offset += read as u64;
+            pieces.push_back(buffer.into());
+            self.write(pieces).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_file(
+        &mut self,
+        file: &OpenFile,
+        mut offset: u64,
+        length: u64,
+    ) -> Result<(), SendError> {
+        let end = offset + length;
+        while offset < end {
+            let left = usize::try_from(end - offset)
+                .unwrap_or(usize::MAX)
+                .min(TURN_BYTES);
+            let piece = self.allowance(left).await;
+            match self.stream.try_sendfile(file, offset, piece) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(sent) => {
+                    offset += sent as u64;
+                    self.sent += sent as u64;
+                    self.take_turns().await;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait().await?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,34 @@
+//! `limit_conn` and `limit_req`, in this order.
+
+use std::time::Duration;
+
+use crate::access::{limit_conn, limit_req};
+use crate::exchange::request::Request;
+
+/// What the limits say.
+pub enum Limited {
+    Pass,
+    Reject(u16),
+    /// The request may go on after this time.
+    Delay(Duration),
+}
+
+/// Asks the limits of the request's location.
+pub fn check(request: &mut Request) -> Limited {
+    let settings = request.settings_held();
+    if !settings.limits.connections.is_empty() {
+        let configuration = request.configuration.clone();
+        if let Err(status) = limit_conn::check(request, &configuration.live.limit_conn) {
+            return Limited::Reject(status);
+        }
+    }
+    if settings.limits.requests.is_empty() {
+        return Limited::Pass;
+    }
+    let configuration = request.configuration.clone();
+    match limit_req::check(request, &configuration.live.limit_req) {
+        limit_req::Verdict::Pass => Limited::Pass,
+        limit_req::Verdict::Reject(status) => Limited::Reject(status),
+        limit_req::Verdict::Delay(pause) => Limited::Delay(pause),
+    }
+}

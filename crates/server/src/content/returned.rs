@@ -1,0 +1,25 @@
+//! `return`: a response that the rewrite program names.
+
+use bytes::Bytes;
+
+use crate::content::files;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::respond;
+
+/// `return CODE [TEXT | URL]`.
+pub fn handle(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> Handled {
+    match (status, value) {
+        (444, _) => Handled::Close,
+        (301 | 302 | 303 | 307 | 308, Some(location)) => {
+            respond::redirect(request, status, location)
+        }
+        (_, Some(text)) => {
+            let content_type = files::media_type(request, &request.path).to_vec();
+            Handled::Reply(Box::new(Reply::new(status, &content_type, text)))
+        }
+        (200 | 204, None) => Handled::Reply(Box::new(Reply::new(status, b"", Bytes::new()))),
+        (status, None) => Handled::Status(status),
+    }
+}

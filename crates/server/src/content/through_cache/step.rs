@@ -1,0 +1,43 @@
+//! What a request that the cache had no fresh answer for does next. Functions that decide give
+//! a step; `through_cache::serve` takes one after the other.
+
+use http_cache::{Follower, JoinRequest, Leader, Millis};
+
+use super::policy::Plan;
+use super::stale::StandIn;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+
+pub enum Step {
+    Answer(Handled),
+    /// Fetch for this client alone.
+    Direct,
+    /// Fetch, and store what may be stored.
+    Lead(Leader, StandIn),
+    /// Wait for another's fetch.
+    Follow(Follower, StandIn),
+    LookAgain,
+}
+
+impl Step {
+    /// Fetch without waiting for others; what may be shared is stored.
+    pub fn alone(request: &Request, plan: &Plan<'_>) -> Step {
+        let leader = plan.zone.detached(&JoinRequest {
+            key: plan.key.as_ref(),
+            fields: &plan.fields(request),
+            now: Millis(request.now),
+            lock_age: None,
+            group: plan.session,
+        });
+        Step::Lead(leader, StandIn::NONE)
+    }
+
+    /// Fetch what is known not to be shared. With `cache_shared` the visitor's own request is
+    /// forwarded then, whole: what comes of it is stored for nobody.
+    pub fn unshared(request: &Request, plan: &Plan<'_>) -> Step {
+        match plan.shared {
+            None => Step::alone(request, plan),
+            Some(_) => Step::Direct,
+        }
+    }
+}

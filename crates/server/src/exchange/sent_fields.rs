@@ -1,0 +1,99 @@
+//! The fields of a response, in the order in which they are sent: for whoever writes the head,
+//! and for `$sent_http_*`.
+
+use std::time::Duration;
+
+use http_cache::{Outcome, Served};
+use http1::is_spelt;
+
+use crate::base::decimal;
+use crate::exchange::reply::ReplyHead;
+use crate::exchange::request::{Request, WRITER_COOKIE};
+use crate::transport::outbound::FieldSink;
+
+/// All fields of the response `head`, but for those of the transport.
+#[inline]
+pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
+    head.walk(to);
+    if let Some(outcome) = &request.cache.outcome {
+        if let Some(age) = request.cache.age
+            && outcome.served != Served::No
+        {
+            to.number(b"Age: ", age);
+        }
+        if request.settings().headers.cache_status {
+            cache_status(outcome, to);
+        }
+    }
+    if let Some(lifetime) = request.cache.marks_writer {
+        to.field(b"Set-Cookie", writer_cookie(request, lifetime).as_bytes());
+    }
+}
+
+/// The `Cache-Status` field (RFC 9211); the plain hit without the formatter.
+fn cache_status(outcome: &Outcome, to: &mut impl FieldSink) {
+    let plain_hit = Outcome {
+        ttl_secs: outcome.ttl_secs,
+        ..Outcome::hit(Duration::ZERO)
+    };
+    let ttl = outcome.ttl_secs.and_then(|ttl| u64::try_from(ttl).ok());
+    match ttl {
+        Some(ttl) if *outcome == plain_hit => {
+            to.number(b"Cache-Status: mayfly; hit; ttl=", ttl);
+        }
+        _ => {
+            let value = outcome.cache_status("mayfly").to_string();
+            to.field(b"Cache-Status", value.as_bytes());
+        }
+    }
+}
+
+fn writer_cookie(request: &Request, lifetime: Duration) -> String {
+    let milliseconds = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+    let until = request.now.saturating_add(milliseconds);
+    let seconds = milliseconds.div_ceil(1000);
+    let name = String::from_utf8_lossy(WRITER_COOKIE);
+    format!("{name}={until}; Max-Age={seconds}; Path=/; HttpOnly; SameSite=Lax")
+}
+
+/// Appends `$sent_http_NAME` of the response `head`; false where no such field is sent.
+pub fn write(request: &Request, head: &ReplyHead, name: &[u8], out: &mut Vec<u8>) -> bool {
+    match (&request.sent_head, head.content_length) {
+        // How the body will be framed is not known yet.
+        (None, Some(length)) if name == b"content_length" => {
+            decimal::put(length, out);
+            return true;
+        }
+        _ => {}
+    }
+    let mut values = Values {
+        name,
+        out,
+        is_any: false,
+    };
+    if let Some(sent) = &request.sent_head {
+        sent.walk(&mut values);
+    }
+    walk(request, head, &mut values);
+    values.is_any
+}
+
+/// Appends the values of all fields that a variable names.
+struct Values<'a> {
+    name: &'a [u8],
+    out: &'a mut Vec<u8>,
+    is_any: bool,
+}
+
+impl FieldSink for Values<'_> {
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        if !is_spelt(self.name, name) {
+            return;
+        }
+        if self.is_any {
+            self.out.extend_from_slice(b", ");
+        }
+        self.out.extend_from_slice(value);
+        self.is_any = true;
+    }
+}

@@ -1,0 +1,186 @@
+//! What follows what a stage came to: the reply itself, an error's page (`error_page`), or
+//! another path of this site.
+
+use bytes::Bytes;
+use http1::Fields;
+use site::{ErrorAnswer, LocationId, LogLevel, Server};
+
+use super::status_page;
+use crate::exchange::captures::Failures;
+use crate::exchange::error_page::ErrorPage;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::exchange::slicing::Slicing;
+use crate::exchange::variable;
+use crate::log::error_log;
+use crate::route::pattern;
+
+/// What is next for a request.
+pub enum Next {
+    Reply(Box<Reply>),
+    /// It has another path now.
+    Redirected,
+    /// It goes on in this location.
+    Location(LocationId),
+    /// There is nobody to answer, or nothing to say.
+    Nothing,
+}
+
+/// What follows `handled`.
+#[inline]
+pub fn after(request: &mut Request, handled: Handled) -> Next {
+    if pattern::has_failed(request) {
+        return refuse_for_pattern(request);
+    }
+    match handled {
+        Handled::Reply(reply) => Next::Reply(reply),
+        handled => after_other(request, handled),
+    }
+}
+
+fn after_other(request: &mut Request, handled: Handled) -> Next {
+    match handled {
+        Handled::Reply(reply) => Next::Reply(reply),
+        Handled::ClientGone => {
+            request.status = 499;
+            Next::Nothing
+        }
+        Handled::Close => {
+            request.status = 444;
+            Next::Nothing
+        }
+        Handled::Redirect { path, args } => redirected(request, path, args),
+        Handled::Named(name) => named(request, &name),
+        Handled::Status(status) => error(request, status, Fields::new()),
+        Handled::StatusWith(status, fields) => error(request, status, fields),
+    }
+}
+
+/// A pattern gave up on the request, so what came out of the round may not be what the
+/// configuration says. Once the error page is asked for, after that there is none.
+#[cold]
+fn refuse_for_pattern(request: &mut Request) -> Next {
+    let failures = std::mem::replace(&mut request.extras.failures, Failures::Refused);
+    match failures {
+        Failures::FoundAgain => broken(request),
+        _ => error(request, 500, Fields::new()),
+    }
+}
+
+fn redirected(request: &mut Request, path: Vec<u8>, args: Vec<u8>) -> Next {
+    if !request.may_redirect() {
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!("rewrite or internal redirection cycle"),
+        );
+        return broken(request);
+    }
+    request.path = path;
+    request.args = args;
+    begin_internal(request);
+    Next::Redirected
+}
+
+fn begin_internal(request: &mut Request) {
+    request.become_internal();
+    request.extras.forget_path_info();
+    request.path_changed = false;
+    request.slicing = Slicing::None;
+    request.target_changed = true;
+    request.enter(Server::ROOT);
+}
+
+fn named(request: &mut Request, name: &[u8]) -> Next {
+    let location = request.server().top.named.get(name).copied();
+    let Some(location) = location else {
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!(
+                "could not find named location \"{}\"",
+                String::from_utf8_lossy(name)
+            ),
+        );
+        return broken(request);
+    };
+    if !request.may_redirect() {
+        error_log::request(
+            request,
+            LogLevel::Error,
+            format_args!(
+                "rewrite or internal redirection cycle while redirecting to named location"
+            ),
+        );
+        return broken(request);
+    }
+    request.become_internal();
+    request.slicing = Slicing::None;
+    Next::Location(location)
+}
+
+/// The configuration leads nowhere: no page of its own is looked for.
+fn broken(request: &mut Request) -> Next {
+    request.error_page.stop_forcing();
+    Next::Reply(Box::new(status_page(request, 500)))
+}
+
+/// An error's page: `error_page` where one is given, else the built-in text. An
+/// error or a redirect in the place of a page counts instead of the first error.
+fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
+    request.error_page.stop_forcing();
+    let settings = request.settings_held();
+    let may_use_page = !request.error_page.is_tried() || settings.recursive_error_pages;
+    let page = settings
+        .error_pages
+        .iter()
+        .find(|page| page.statuses.contains(&status));
+    let Some(page) = page.filter(|_| may_use_page) else {
+        let mut reply = status_page(request, status);
+        for (name, value) in fields.as_slice() {
+            reply.head.fields.append(name.clone(), value.clone());
+        }
+        return Next::Reply(Box::new(reply));
+    };
+    for (name, value) in fields.as_slice() {
+        match name.eq_ignore_ascii_case(b"location") {
+            true => request
+                .extras
+                .carried_error
+                .set(name.clone(), value.clone()),
+            false => request
+                .extras
+                .carried_error
+                .append(name.clone(), value.clone()),
+        }
+    }
+    let target = variable::evaluate(request, &page.target);
+    let forced = match page.answer {
+        ErrorAnswer::Same => Some(status),
+        ErrorAnswer::Status(status) => Some(status),
+        ErrorAnswer::OfPage => None,
+    };
+    let is_here = matches!(target.first(), Some(b'@' | b'/'));
+    request.error_page = ErrorPage::Tried {
+        error: status,
+        forced: forced.filter(|_| is_here),
+    };
+    if target.first() == Some(&b'@') {
+        return named(request, &target);
+    }
+    if target.first() == Some(&b'/') {
+        request.become_get();
+        let (path, args) = http1::split_query(&target);
+        let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
+        return redirected(request, path, args);
+    }
+    // Elsewhere: an external redirect.
+    let status = match page.answer {
+        ErrorAnswer::Status(status @ (301 | 302 | 303 | 307 | 308)) => status,
+        _ => 302,
+    };
+    let mut reply = status_page(request, status);
+    reply.head.fields.set("Location", Bytes::from(target));
+    Next::Reply(Box::new(reply))
+}

@@ -1,0 +1,24 @@
+//! `limit_rate` and its kin: how fast a response may be sent.
+
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::route::rewrite::parse_rate;
+use crate::transport::outbound::Pace;
+
+/// The pace that X-Accel-Limit-Rate, `set $limit_rate` or `limit_rate` ask for.
+pub fn of(request: &mut Request) -> Option<Pace> {
+    let rate = match request.limit_rate {
+        None if !request.compiled_location().is_paced => return None,
+        None => {
+            let settings = request.settings_held();
+            parse_rate(&variable::evaluate(request, &settings.limit_rate))
+        }
+        rate => rate,
+    };
+    let bytes_per_second = rate.filter(|&rate| rate > 0)?;
+    let settings = request.settings_held();
+    Some(Pace {
+        bytes_per_second,
+        free: parse_rate(&variable::evaluate(request, &settings.limit_rate_after)).unwrap_or(0),
+    })
+}

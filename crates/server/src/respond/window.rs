@@ -1,0 +1,77 @@
+//! A part of a body that is still arriving.
+
+use bytes::Bytes;
+use http1::Fields;
+
+use crate::base::spool::Spool;
+use crate::exchange::request::Request;
+use crate::transport::outbound::{ArrivingBody, Flow, NextBytes, SendError};
+
+pub struct Window {
+    body: Box<dyn ArrivingBody<Request>>,
+    /// Bytes before the part.
+    skip: u64,
+    /// Bytes of the part that are still to come.
+    left: u64,
+}
+
+impl Window {
+    /// The bytes from `start` to `end`.
+    pub fn on(
+        mut body: Box<dyn ArrivingBody<Request>>,
+        start: u64,
+        end: u64,
+    ) -> Box<dyn ArrivingBody<Request>> {
+        match body.cut(start, end) {
+            true => body,
+            false => Box::new(Window {
+                body,
+                skip: start,
+                left: end - start,
+            }),
+        }
+    }
+
+    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+        // What is behind the part is not waited for.
+        while self.left > 0 {
+            let Some(bytes) = self.body.next(request).await? else {
+                return Ok(None);
+            };
+            let wanted = self.cut(&bytes);
+            if !wanted.is_empty() {
+                return Ok(Some(wanted));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What of the next bytes is wanted.
+    fn cut(&mut self, bytes: &Bytes) -> Bytes {
+        let length = bytes.len() as u64;
+        let start = self.skip.min(length);
+        let end = length.min(start + self.left);
+        self.skip -= start;
+        self.left -= end - start;
+        let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+        bytes.slice(at(start)..at(end))
+    }
+}
+
+impl ArrivingBody<Request> for Window {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+        Box::pin(self.pull(request))
+    }
+
+    fn flow(&self) -> Flow {
+        self.body.flow()
+    }
+
+    fn keep(&self, bytes: Bytes, ahead: &mut Spool) {
+        self.body.keep(bytes, ahead);
+    }
+
+    fn take_trailers(&mut self) -> Fields {
+        self.body.take_trailers()
+    }
+}

@@ -1,0 +1,218 @@
+//! Answers what transports receive: finds the server, runs the pipeline, writes the logs.
+
+mod listener;
+mod validate;
+
+use http1::{Framing, RequestError, RequestView};
+use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
+use tokio::task::JoinHandle;
+
+use crate::base::clock;
+use crate::base::ready_or_pending::ReadyOrPending;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::request::Request;
+use crate::log::{access_log, error_log};
+use crate::pipeline;
+use crate::transport::body::RequestBody;
+use crate::transport::client::ClientSide;
+use crate::transport::facts::ConnectionFacts;
+use crate::transport::outbound::SendError;
+use crate::transport::service::{Answer, Ending, Received, Service, Terms};
+use crate::worker::Shared;
+
+pub use listener::Memory;
+
+/// What holds for the next request of a connection: the configuration, and the listener in it.
+pub struct RequestTerms {
+    configuration: ConfigurationHandle,
+    listener: ListenerId,
+    server: ServerId,
+}
+
+impl Terms for RequestTerms {
+    #[inline]
+    fn head(&self) -> &HeadSettings {
+        &self.configuration.site.http.servers[self.server.0].head
+    }
+
+    fn expects_proxy_header(&self) -> bool {
+        let listener = &self.configuration.site.http.listeners[self.listener.0];
+        listener.options.proxy_protocol
+    }
+}
+
+impl Service for Shared {
+    type Exchange = Request;
+    type Configuration = ConfigurationHandle;
+    type Terms = RequestTerms;
+    type Memory = Memory;
+
+    fn memory(&self, address: ListenAddress) -> Memory {
+        Memory::new(address)
+    }
+
+    #[inline]
+    fn terms(&self, connection: &ConnectionFacts, memory: &mut Memory) -> Option<RequestTerms> {
+        let configuration = self.configuration_of_thread();
+        let listener = memory.listener(&configuration, &connection.local)?;
+        Some(RequestTerms {
+            server: configuration.site.http.listeners[listener.0].default_server,
+            configuration,
+            listener,
+        })
+    }
+
+    #[inline]
+    fn is_stopping(&self) -> bool {
+        Shared::is_stopping(self)
+    }
+
+    fn report_broken_connection(
+        &self,
+        terms: &RequestTerms,
+        connection: &ConnectionFacts,
+        reason: &str,
+    ) {
+        let configuration = terms.configuration.shared();
+        let server = &configuration.site.http.servers[terms.server.0];
+        let logs = &server.settings(Server::ROOT).error_logs;
+        configuration.live.error_logs.write(
+            logs,
+            LogLevel::Error,
+            connection.serial,
+            format_args!("{reason}"),
+            "",
+        );
+    }
+
+    #[inline]
+    fn receive(
+        &self,
+        terms: RequestTerms,
+        memory: &mut Memory,
+        received: Received,
+        framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
+    ) -> (Box<Request>, Result<Framing, RequestError>) {
+        terms.configuration.live.stats.requests.add_one();
+        let listener = terms.listener;
+        let mut request = begin(terms, received);
+        let framing = validate::validate(listener, &mut request, &mut memory.host, framing_of);
+        if matches!(framing, Ok(Framing::Length(_) | Framing::Chunked)) {
+            request.body = RequestBody::Unread;
+        }
+        (request, framing)
+    }
+
+    fn receive_unreadable(&self, terms: RequestTerms, received: Received) -> Box<Request> {
+        terms.configuration.live.stats.requests.add_one();
+        let mut request = begin_unreadable(terms, received);
+        if request.path.is_empty() {
+            request.path.extend_from_slice(b"/");
+        }
+        request
+    }
+
+    fn abandoned(&self, terms: RequestTerms, received: Received, reason: &str, status: u16) {
+        let mut request = begin_unreadable(terms, received);
+        request.status = status;
+        error_log::request(
+            &request,
+            LogLevel::Info,
+            format_args!("{reason} while reading client request headers"),
+        );
+        if request.received_bytes > 0 {
+            access_log::log(&mut request);
+        }
+    }
+
+    #[inline]
+    fn configuration(&self, request: &Request) -> ConfigurationHandle {
+        request.configuration.clone()
+    }
+
+    #[inline]
+    fn respond<'a>(
+        &self,
+        request: &'a mut Request,
+        configuration: &'a ConfigurationHandle,
+        client: &'a mut ClientSide,
+        refused: Option<&RequestError>,
+    ) -> ReadyOrPending<'a, Answer> {
+        if let Some(error) = refused {
+            error_log::request(request, LogLevel::Info, format_args!("{error}"));
+        }
+        let refused = refused.map(RequestError::status);
+        pipeline::serve(request, client, configuration, refused)
+    }
+
+    fn outlived(&self, request: &Request) -> impl Future<Output = ()> + Send {
+        Shared::outlived(self, request.configuration.shared().clone())
+    }
+
+    #[inline]
+    fn end(
+        &self,
+        request: &mut Request,
+        memory: &mut Memory,
+        ending: &Result<Ending, SendError>,
+    ) -> Option<JoinHandle<()>> {
+        if let Err(error) = ending {
+            log_send_error(request, error);
+        }
+        if let Some(extra) = request.extras.given() {
+            extra.limit_guards.clear();
+        }
+        access_log::log(request);
+        if !matches!(ending, Ok(Ending::KeepAlive)) {
+            // Whoever sees the connection end finds the line in the log.
+            access_log::flush_thread();
+        }
+        memory.host = request.host.hand_on();
+        let extra = request.extras.given();
+        let refresh = extra.and_then(|extra| extra.refresh.take());
+        refresh.filter(|_| matches!(ending, Ok(Ending::Close)))
+    }
+}
+
+/// The request that was received, with the connection's part of it.
+#[inline]
+fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
+    let now = clock::recent();
+    let Received {
+        head, connection, ..
+    } = received;
+    let mut request = Request::new(terms.configuration, connection, head, terms.server, now);
+    request.started_at = received.started_at;
+    request.nth_on_connection = received.nth_on_connection;
+    request.received_bytes = received.bytes;
+    request.pipelined = received.is_pipelined;
+    request
+}
+
+/// What stands for a request whose head is none.
+fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
+    let mut request = begin(terms, received);
+    if let Ok(target) = http1::Target::parse(request.head.target(), true) {
+        request.path.extend_from_slice(&target.path);
+        let query = target.query.unwrap_or_default();
+        request.args.extend_from_slice(query);
+    }
+    request
+}
+
+fn log_send_error(request: &Request, error: &SendError) {
+    match error {
+        SendError::Client(error) => error_log::request(
+            request,
+            LogLevel::Info,
+            format_args!("client closed connection while sending response ({error})"),
+        ),
+        SendError::TimedOut => error_log::request(
+            request,
+            LogLevel::Info,
+            format_args!("client timed out (110: Connection timed out) while sending response"),
+        ),
+        // The upstream's side has said why.
+        SendError::Truncated => {}
+    }
+}

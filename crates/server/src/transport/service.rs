@@ -1,0 +1,200 @@
+//! The seam between a protocol and whoever answers: a transport hands over what it received
+//! and gets a response that it can send, see [`crate::transport::outbound`].
+//!
+//! ```text
+//! terms ─► bytes ─► receive ─► respond ─► head, body ─► end
+//! ```
+//!
+//! A response that is there at once is sent without a future; only what has to be waited for
+//! becomes one ([`Service::respond`]). Everything here is known to the compiler where a
+//! transport is used: no call goes through a pointer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http1::{Fields, Framing, RequestError, RequestHead, RequestView};
+use site::{HeadSettings, ListenAddress, Settings};
+use tokio::task::JoinHandle;
+
+use crate::base::ready_or_pending::ReadyOrPending;
+use crate::transport::client::ClientSide;
+use crate::transport::facts::ConnectionFacts;
+use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
+
+/// Answers requests.
+pub trait Service: Send + Sync + 'static {
+    /// A request, from its head to its line in the log.
+    type Exchange: Exchange;
+    /// What an exchange is answered by, held while that is done.
+    type Configuration: Send + Sync + 'static;
+    type Terms: Terms;
+    /// What is remembered of a connection from one of its requests to the next.
+    type Memory: Send + 'static;
+
+    /// For a connection that came by the socket of `address`.
+    fn memory(&self, address: ListenAddress) -> Self::Memory;
+
+    /// What holds for the next request of a connection; `None` where a reload has taken its
+    /// listener away.
+    fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
+    -> Option<Self::Terms>;
+
+    /// Is the server about to end, so that no connection is kept?
+    fn is_stopping(&self) -> bool;
+
+    /// A connection ends before its first request.
+    fn report_broken_connection(
+        &self,
+        terms: &Self::Terms,
+        connection: &ConnectionFacts,
+        reason: &str,
+    );
+
+    /// Takes a request. `framing_of` tells the length of its body, once host and target are
+    /// known to be sound, from the head and from whether that names a host.
+    ///
+    /// # Errors
+    /// Why it is refused. It is answered all the same, see [`Service::respond`].
+    fn receive(
+        &self,
+        terms: Self::Terms,
+        memory: &mut Self::Memory,
+        received: Received,
+        framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
+    ) -> (Box<Self::Exchange>, Result<Framing, RequestError>);
+
+    /// Takes what was to be a request and could not be read.
+    fn receive_unreadable(&self, terms: Self::Terms, received: Received) -> Box<Self::Exchange>;
+
+    /// A request ended before it was there, for a reason that stands for this status.
+    fn abandoned(&self, terms: Self::Terms, received: Received, reason: &str, status: u16);
+
+    fn configuration(&self, exchange: &Self::Exchange) -> Self::Configuration;
+
+    /// Makes the response, or the page of an error where the request is refused.
+    fn respond<'a>(
+        &self,
+        exchange: &'a mut Self::Exchange,
+        configuration: &'a Self::Configuration,
+        client: &'a mut ClientSide,
+        refused: Option<&RequestError>,
+    ) -> ReadyOrPending<'a, Answer>;
+
+    /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
+    fn outlived(&self, exchange: &Self::Exchange) -> impl Future<Output = ()> + Send;
+
+    /// The response is out, or will never be. Gives what the end of the connection should
+    /// wait for a moment.
+    fn end(
+        &self,
+        exchange: &mut Self::Exchange,
+        memory: &mut Self::Memory,
+        ending: &Result<Ending, SendError>,
+    ) -> Option<JoinHandle<()>>;
+}
+
+/// What holds for a request before its server is known.
+pub trait Terms: Send {
+    fn head(&self) -> &HeadSettings;
+
+    /// Does each connection begin with a header of the PROXY protocol?
+    fn expects_proxy_header(&self) -> bool;
+}
+
+/// A request as it was received.
+pub struct Received {
+    pub head: RequestHead,
+    pub connection: Arc<ConnectionFacts>,
+    /// Unix milliseconds of the first byte.
+    pub started_at: u64,
+    /// How many requests this connection has had with this one.
+    pub nth_on_connection: u64,
+    /// It came before the one ahead of it was answered.
+    pub is_pipelined: bool,
+    /// Bytes received for it so far.
+    pub bytes: u64,
+}
+
+/// What making a response came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The exchange has a response.
+    Response,
+    /// Nothing is to be sent: the connection closes.
+    Nothing,
+}
+
+/// What becomes of the connection once a response is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    KeepAlive,
+    Close,
+}
+
+/// How a location wants its responses sent: what is asked for each, in one answer.
+#[derive(Debug, Clone, Copy)]
+pub struct SendRules {
+    /// `chunked_transfer_encoding`
+    pub may_chunk: bool,
+    /// The second argument of `keepalive_timeout`.
+    pub keepalive_header: Option<Duration>,
+    /// Fields may follow the body.
+    pub may_have_trailers: bool,
+    /// [`Exchange::pace`] may give one.
+    pub may_be_paced: bool,
+    pub sendfile: bool,
+}
+
+/// A request and, once it is made, its response.
+pub trait Exchange: Send + Sized + 'static {
+    fn head(&self) -> &RequestHead;
+
+    /// Does the client want the head alone?
+    fn wants_head_alone(&self) -> bool;
+
+    /// Unix milliseconds at which the exchange was last looked at.
+    fn now(&self) -> u64;
+
+    /// What holds where the response was made.
+    fn settings(&self) -> &Settings;
+
+    /// The same for keeps.
+    fn settings_held(&self) -> Arc<Settings>;
+
+    /// Notes bytes that were received beyond the head.
+    fn add_received(&mut self, bytes: u64);
+
+    /// How the response's head begins.
+    fn opening(&self) -> Opening<'_>;
+
+    /// All other fields of the head, but for those that the transport has for itself.
+    fn walk_fields(&self, to: &mut impl FieldSink);
+
+    /// Length of the body, where it is known.
+    fn content_length(&self) -> Option<u64>;
+
+    /// How the location wants its responses sent.
+    fn rules(&self) -> SendRules;
+
+    /// The error that the response is the page of.
+    fn error_status(&self) -> Option<u16>;
+
+    fn body(&mut self) -> &mut Body<Self>;
+
+    /// Leaves nothing in its place.
+    fn take_body(&mut self) -> Body<Self>;
+
+    fn pace(&mut self) -> Option<Pace>;
+
+    /// The fields behind the body, which has ended; `received` are those that came with it.
+    fn trailers(&mut self, received: Fields) -> &Fields;
+
+    /// Notes what the head says of the connection, before it is sent.
+    fn note_head(&mut self, head: SentHead);
+
+    /// Notes bytes that were sent, and how many of them are of heads.
+    fn add_sent(&mut self, bytes: u64, head_bytes: u64);
+
+    /// Notes that the response is out.
+    fn complete(&mut self);
+}
