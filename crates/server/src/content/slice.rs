@@ -179,7 +179,7 @@ impl Slices {
         }
         if found.complete != self.complete {
             self.report(format_args!(
-                "the response has {} bytes in this slice and {} in the first",
+                "the response has {} bytes according to this slice and {} according to the first",
                 found.complete, self.complete
             ));
             self.forget(found.complete);
