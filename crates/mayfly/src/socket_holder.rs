@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_the_kernel_are_understood() {
+    fn tables_of_the_kernel_are_read() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
              0: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1\n\
              1: 0100007F:0050 0100007F:1234 01 00000000:00000000 00:00000000 00000000     0        0 4243 1\n\

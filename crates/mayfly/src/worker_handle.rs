@@ -7,7 +7,7 @@
 //! becomes the worker, and takes away every way to more rights: `no_new_privs`
 //! and an empty bounding set. Where it is missing the standard library changes
 //! user and group and drops all supplementary groups, and the worker itself
-//! forgoes new rights. The program is started
+//! gives up new rights. The program is started
 //! through an open descriptor of its own file, so that the user needs no way to
 //! the folder it is in, and an upgrade on disk does not mix two versions.
 

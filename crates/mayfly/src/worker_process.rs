@@ -21,8 +21,8 @@ const WAITING_MESSAGES: usize = 16;
 
 /// The worker's whole life.
 pub fn run() -> Exit {
-    take_a_name();
-    forgo_rights();
+    set_process_name();
+    give_up_rights();
     let Ok(channel) = std::io::stdin().as_fd().try_clone_to_owned() else {
         return Exit::Refused;
     };
@@ -55,7 +55,7 @@ const SHOWN: &str = "mayfly: serving process";
 
 /// The image was started through a descriptor, and process lists would show its number. So it
 /// starts once more, by the same file, under its name.
-fn take_a_name() {
+fn set_process_name() {
     let is_named = std::env::args_os()
         .next()
         .is_some_and(|shown| shown == SHOWN);
@@ -72,7 +72,7 @@ fn take_a_name() {
 /// No program that is started from here has more rights than this one, and nobody but
 /// root looks into its memory: pages of many visitors are there. Other processes of the same
 /// account could otherwise, PHP's where one account is all there is.
-fn forgo_rights() {
+fn give_up_rights() {
     // Where the system refuses either, the accounts are what protects.
     let _ = rustix::thread::set_no_new_privs(true);
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -85,7 +85,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
         match message {
             ToWorker::Serve(received) => {
                 let next = received.serial;
-                let result = put_in_force(channel, &mut serving, received, serial);
+                let result = serve_configuration(channel, &mut serving, received, serial);
                 let answer = match result {
                     Ok(()) => {
                         serial = next;
@@ -137,7 +137,7 @@ async fn drain(serving: &mut Serving, messages: &mut mpsc::Receiver<ToWorker>) {
 }
 
 /// Reads the texts as the parent did, and serves what they say.
-fn put_in_force(
+fn serve_configuration(
     channel: &Arc<OwnedFd>,
     serving: &mut Option<Serving>,
     received: ReceivedConfiguration,

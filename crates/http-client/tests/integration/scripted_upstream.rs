@@ -1,8 +1,10 @@
 //! A scripted upstream over an in-memory stream.
 
 use bytes::Bytes;
-use http_client::{BodyFraming, BodySource, Error, Event, Exchange, RequestSpec, ResponseHead};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, DuplexStream};
+use http_client::{
+    BodyFraming, BodySource, Error, Event, Exchange, NoBody, RequestSpec, ResponseHead,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex};
 
 pub const HEAD_LIMIT_BYTES: usize = 4096;
 
@@ -84,4 +86,32 @@ pub async fn read_head(stream: &mut DuplexStream) -> Vec<u8> {
         head.push(stream.read_u8().await.expect("a whole head"));
     }
     head
+}
+
+pub const PIPE_BYTES: usize = 16 * 1024;
+
+/// Sizes of the pieces that a response comes in.
+pub const CUTS: [usize; 4] = [1, 2, 7, 1 << 20];
+
+/// Answers a request of `method` with `wire` in pieces, then closes.
+pub async fn answer(method: &str, wire: &[u8], piece_bytes: usize) -> (Seen, Option<Error>) {
+    let (ours, mut theirs) = duplex(PIPE_BYTES);
+    let mut exchange = Exchange::start(ours, spec(method, BodyFraming::None), NoBody);
+    let upstream = async {
+        read_head(&mut theirs).await;
+        for piece in wire.chunks(piece_bytes) {
+            // Whoever has seen enough hangs up.
+            if theirs.write_all(piece).await.is_err() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(theirs);
+    };
+    let client = async {
+        let seen = collect(&mut exchange).await;
+        drop(exchange);
+        seen
+    };
+    tokio::join!(upstream, client).1
 }

@@ -260,7 +260,7 @@ enum Section {
     Everything,
     /// For some files.
     SomeFiles,
-    /// For what we do not understand, or the opposite of what is written.
+    /// For what we do not know, or the opposite of what is written.
     Negated,
 }
 
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_htaccess_says_is_understood() {
+    fn what_a_htaccess_says_is_read() {
         use Closure::*;
         let cases: [(&str, &str, Option<Closure>); 22] = [
             ("nothing", "", None),

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use testkit::client::Reply;
+use testkit::client::{Reply, Target};
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::Signal;
 use testkit::running::Running;
@@ -340,7 +340,24 @@ async fn a_stored_page_with_commands_is_compressed_after_they_ran() {
     assert_eq!(php.requests(), 1);
 }
 
-/// A form that is kept has a length; what is compressed on its way has none.
+/// Asks for `/page.html` until its form in this coding is stored: that has a length, what is
+/// compressed on its way has none.
+async fn stored_form(target: &Target, coding: &str, run: usize) -> Reply {
+    let fields = format!("Accept-Encoding: {coding}\r\n");
+    let start = std::time::Instant::now();
+    loop {
+        let reply = target.get_with("/page.html", &fields).await;
+        assert_eq!(reply.field("content-encoding"), coding);
+        assert!(plain(&reply) == page(run), "{coding}, run {run}");
+        if reply.has("content-length") {
+            return reply;
+        }
+        // A file is kept once it was left alone for two seconds.
+        assert!(start.elapsed() < TIMEOUT, "it is not kept");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_file_is_compressed_once_and_anew_when_it_changes() {
     let server = start(&format!(
@@ -353,21 +370,9 @@ async fn a_file_is_compressed_once_and_anew_when_it_changes() {
     for run in [1, 2] {
         write(run);
         for coding in ["br", "zstd", "gzip"] {
-            let fields = format!("Accept-Encoding: {coding}\r\n");
-            let begun = std::time::Instant::now();
-            loop {
-                let reply = target.get_with("/page.html", &fields).await;
-                assert_eq!(reply.field("content-encoding"), coding);
-                assert!(plain(&reply) == page(run), "{coding}, run {run}");
-                if reply.has("content-length") {
-                    assert_eq!(reply.field("content-length"), reply.body.len().to_string());
-                    assert!(reply.field("etag").starts_with("W/"));
-                    break;
-                }
-                // A file is kept once it was left alone for two seconds.
-                assert!(begun.elapsed() < TIMEOUT, "it is not kept");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
+            let reply = stored_form(&target, coding, run).await;
+            assert_eq!(reply.field("content-length"), reply.body.len().to_string());
+            assert!(reply.field("etag").starts_with("W/"));
         }
         let head = target.ask("HEAD", "/page.html", ALL, "").await;
         assert_eq!((head.field("content-encoding"), head.body.len()), ("br", 0));

@@ -2,6 +2,8 @@
 //! file, their page comes without `private` and without a cookie, and the attacker asks for
 //! the same address afterwards.
 
+use testkit::serving::Serving;
+
 use super::start_site;
 
 const ACCOUNT: &str = "<?php header('Content-Type: text/html');
@@ -91,6 +93,38 @@ const STARTS: &[&str] = &[
     "/account.php.",
 ];
 
+/// Leads a victim with these credentials to every address, then asks for it as two others;
+/// answers how often the victim saw the page.
+async fn pages_seen_by_the_victim(server: &Serving, credentials: &str) -> usize {
+    let mut client = server.connect().await;
+    let mut seen = 0;
+    let addresses = STARTS
+        .iter()
+        .flat_map(|start| TAILS.iter().map(move |tail| format!("{start}{tail}")));
+    for address in addresses {
+        for (fields, is_victim) in [
+            (credentials, true),
+            ("", false),
+            ("Cookie: _ga=1\r\n", false),
+        ] {
+            let request = format!("GET {address} HTTP/1.1\r\nHost: site.test\r\n{fields}\r\n");
+            client.send(request).await;
+            let reply = client.receive(false).await.expect("a response");
+            if reply.field("connection") == "close" {
+                client = server.connect().await;
+            }
+            let (text, has_page) = (reply.text(), reply.text().contains("victim"));
+            assert!(is_victim || !has_page, "{address}: {text}");
+            // Nor is a cache in front told to keep it.
+            let is_kept = reply.field("cache-control").contains("max-age");
+            let may_be_kept = is_kept || reply.has("expires");
+            assert!(!has_page || !may_be_kept, "{address}");
+            seen += usize::from(has_page);
+        }
+    }
+    seen
+}
+
 #[tokio::test]
 async fn no_address_keeps_the_page_of_who_is_logged_in() {
     for (layout, files, credentials) in [
@@ -103,37 +137,7 @@ async fn no_address_keeps_the_page_of_who_is_logged_in() {
         ),
     ] {
         let server = start_site(files).await;
-        let mut client = server.connect().await;
-        let mut seen = 0;
-        for start in STARTS {
-            for tail in TAILS {
-                for (fields, is_victim) in [
-                    (credentials, true),
-                    ("", false),
-                    ("Cookie: _ga=1\r\n", false),
-                ] {
-                    let request =
-                        format!("GET {start}{tail} HTTP/1.1\r\nHost: site.test\r\n{fields}\r\n");
-                    client.send(request).await;
-                    let reply = client.receive(false).await.expect("a response");
-                    if reply.field("connection") == "close" {
-                        client = server.connect().await;
-                    }
-                    let has_page = reply.text().contains("victim");
-                    assert!(
-                        is_victim || !has_page,
-                        "{layout} {start}{tail}: {}",
-                        reply.text()
-                    );
-                    if has_page {
-                        seen += 1;
-                        // Nor is a cache in front told to keep it.
-                        let kept = reply.field("cache-control").contains("max-age");
-                        assert!(!kept && !reply.has("expires"), "{layout} {start}{tail}");
-                    }
-                }
-            }
-        }
+        let seen = pages_seen_by_the_victim(&server, credentials).await;
         assert!(seen > 100, "{layout}: the victim saw {seen} pages");
     }
 }

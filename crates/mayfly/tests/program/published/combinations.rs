@@ -11,9 +11,27 @@ use std::time::{Duration, Instant};
 use testkit::fake_http::{self, FakeHttp};
 use testkit::process::KilledOnDrop;
 use testkit::wait::until;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
 
 use super::*;
 use crate::start;
+
+/// A memcached that has one page.
+async fn answer_as_memcached(stream: TcpStream) {
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while stream.read_line(&mut line).await.is_ok_and(|read| read > 0) {
+        let answer = match line.trim() {
+            "get site.test/stored" => "VALUE site.test/stored 0 6\r\nstored\r\nEND\r\n",
+            _ => "END\r\n",
+        };
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+        line.clear();
+    }
+}
 
 #[tokio::test]
 async fn pages_in_memcached_are_served_without_php_and_the_rest_falls_back() {
@@ -22,22 +40,8 @@ async fn pages_in_memcached_are_served_without_php_and_the_rest_falls_back() {
     let memcached = memcached.expect("a port");
     let at = memcached.local_addr().expect("an address");
     tokio::spawn(async move {
-        use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
         while let Ok((stream, _)) = memcached.accept().await {
-            tokio::spawn(async move {
-                let mut stream = BufReader::new(stream);
-                let mut line = String::new();
-                while stream.read_line(&mut line).await.is_ok_and(|read| read > 0) {
-                    let answer = match line.trim() {
-                        "get site.test/stored" => "VALUE site.test/stored 0 6\r\nstored\r\nEND\r\n",
-                        _ => "END\r\n",
-                    };
-                    if stream.write_all(answer.as_bytes()).await.is_err() {
-                        return;
-                    }
-                    line.clear();
-                }
-            });
+            tokio::spawn(answer_as_memcached(stream));
         }
     });
     let server = start(&format!(
