@@ -50,7 +50,7 @@ impl<S: Service> Connection<S> {
                 Ok(None) => return Awaited::TimedOut,
                 Ok(Some(_)) => {}
             }
-            match self.client.input() {
+            match self.input() {
                 Some(input) if is_between_requests(&input.buffer) => input.buffer.clear(),
                 Some(_) => return Awaited::Bytes,
                 None => return Awaited::Closed,
@@ -64,7 +64,7 @@ impl<S: Service> Connection<S> {
         let mut deadline = None;
         let mut fields = spare_fields::take();
         loop {
-            let Some(input) = self.client.input() else {
+            let Some(input) = self.input() else {
                 return HeadRead::Abandoned("client prematurely closed connection", 400);
             };
             if http1::worth_parsing(&input.buffer, parsed_len, limits) {
@@ -92,11 +92,13 @@ impl<S: Service> Connection<S> {
     /// Reads some bytes; `None` when `until` passed first. While nothing has
     /// come, the connection holds no buffer.
     pub(super) async fn fill(&mut self, until: Instant) -> io::Result<Option<usize>> {
-        let stream = &self.stream;
-        let Some(input) = self.client.input() else {
+        if self.input().is_none() {
+            return Ok(Some(0));
+        }
+        let Some(input) = &mut self.input else {
             return Ok(Some(0));
         };
-        let buffer = &mut input.buffer;
+        let (stream, buffer) = (&self.stream, &mut input.buffer);
         let deadline = &mut self.deadline;
         deadline.until(until);
         let mut is_woken = false;
