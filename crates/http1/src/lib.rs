@@ -33,9 +33,8 @@ pub use limits::HeadLimits;
 pub use request::{Parsed, parse_head, parse_request, worth_parsing};
 pub use response::{ResponseHead, take_response};
 
-// Names that moved to `http-semantics`, until `server` and `mayfly` take them from there.
+// Names of `http-semantics` that lines in `server` still take from here.
 pub use http_semantics::{
-    FieldSpan, Fields, Host, Presence, RequestHead, RequestLine, RequestView, Span, Target,
-    TargetForm, Version, accept_encoding, conditional, cookie, date, escape, is_spelt, parse_host,
-    range, request_host, same_name, split_query, status,
+    Fields, Presence, RequestHead, RequestView, Target, cookie, date, escape, same_name,
+    split_query, status,
 };

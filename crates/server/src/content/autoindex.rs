@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use http1::escape::{Escape, escape, escape_html};
+use http_semantics::escape::{Escape, escape, escape_html};
 use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 

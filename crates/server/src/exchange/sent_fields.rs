@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http_cache::{Outcome, Served};
-use http1::is_spelt;
+use http_semantics::is_spelt;
 
 use crate::base::decimal;
 use crate::exchange::reply::ReplyHead;

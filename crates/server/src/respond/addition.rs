@@ -2,7 +2,7 @@
 //! around a response (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{SubrequestTarget, Template};
 
 use crate::base::spool::Spool;

@@ -2,7 +2,7 @@
 //! another path of this site.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{ErrorAnswer, LocationId, LogLevel, Server};
 
 use super::status_page;

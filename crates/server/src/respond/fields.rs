@@ -1,7 +1,7 @@
 //! Fields that directives add: `expires`, `add_header`, `charset`.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{Expires, LogLevel};
 
 use crate::base::clock;

@@ -17,8 +17,8 @@ pub mod ssi;
 mod window;
 
 use http_cache::Known;
-use http1::Version;
-use http1::conditional::{self, Validators, Verdict};
+use http_semantics::Version;
+use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
 use crate::exchange::reply::{Body, Reply};

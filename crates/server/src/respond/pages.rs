@@ -1,7 +1,7 @@
 //! Responses of the server's own: status pages and redirects.
 
 use bytes::Bytes;
-use http1::status;
+use http_semantics::status;
 
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;

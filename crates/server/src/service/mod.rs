@@ -3,7 +3,8 @@
 mod listener;
 mod validate;
 
-use http1::{Framing, RequestError, RequestView};
+use http_semantics::RequestView;
+use http1::{Framing, RequestError};
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
 use tokio::task::JoinHandle;
 
@@ -192,7 +193,7 @@ fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
 /// What stands for a request whose head is none.
 fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
     let mut request = begin(terms, received);
-    if let Ok(target) = http1::Target::parse(request.head.target(), true) {
+    if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {
         request.path.extend_from_slice(&target.path);
         let query = target.query.unwrap_or_default();
         request.args.extend_from_slice(query);

@@ -1,6 +1,7 @@
 //! From a head to a request that knows its host, target and server.
 
-use http1::{Framing, RequestError, RequestView, Target, TargetForm};
+use http_semantics::{RequestView, Target, TargetForm};
+use http1::{Framing, RequestError};
 use site::ListenerId;
 
 use crate::access::real_ip as access;
@@ -28,7 +29,7 @@ pub fn validate(
     let field = head.field(b"host");
     if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
         request.host = std::mem::take(last);
-    } else if let Some(host) = http1::request_host(head, &target)? {
+    } else if let Some(host) = http_semantics::request_host(head, &target)? {
         let received = target.authority.or(field).unwrap_or_default();
         request.host = std::mem::take(last);
         request.host.set(received, &host);
@@ -82,7 +83,7 @@ fn take_forwarded(request: &mut Request) -> Result<(), RequestError> {
     };
     request.scheme = forwarded.scheme;
     if let Some(received) = forwarded.host {
-        let host = http1::parse_host(&received).ok_or(RequestError::InvalidHost)?;
+        let host = http_semantics::parse_host(&received).ok_or(RequestError::InvalidHost)?;
         request.host.set(&received, &host);
         request.head.set_host(&received);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{Known, MemoryFile, StoredFields, StoredResponse};
-use http1::Fields;
+use http_semantics::Fields;
 
 use crate::base::open_file::OpenFile;
 use crate::base::spool::{Spool, SpoolLimits};

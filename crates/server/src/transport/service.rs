@@ -12,7 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http1::{Fields, Framing, RequestError, RequestHead, RequestView};
+use http_semantics::{Fields, RequestHead, RequestView};
+use http1::{Framing, RequestError};
 use site::{HeadSettings, ListenAddress, Settings};
 use tokio::task::JoinHandle;
 

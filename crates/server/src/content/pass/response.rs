@@ -2,7 +2,7 @@
 //! pages in its place, fields that are hidden or written anew.
 
 use bytes::Bytes;
-use http1::{Fields, same_name};
+use http_semantics::{Fields, same_name};
 use site::{Pass, Protocol};
 
 use super::fetch_spec::rate;

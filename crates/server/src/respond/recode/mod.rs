@@ -15,7 +15,7 @@ mod recoder;
 mod stored;
 
 use http_cache::Known;
-use http1::{Version, accept_encoding, same_name};
+use http_semantics::{Version, accept_encoding, same_name};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
 use crate::exchange::compiled_location::CompiledLocation;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::escape::{self, Escape};
+use http_semantics::escape::{self, Escape};
 use pcre2::bytes::Regex;
 use site::LogLevel;
 use tokio::task::JoinHandle;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http1::{Framing, RequestError, RequestHead, RequestView, Version};
+use http_semantics::{RequestHead, RequestView, Version};
+use http1::{Framing, RequestError};
 use site::{LingeringClose, ListenAddress, Settings};
 use tokio::time::Instant;
 

@@ -6,7 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http1::{FieldSpan, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Version};
+use http_semantics::{FieldSpan, RequestHead, RequestLine, Span, Version};
+use http1::{HeadLimits, Parsed, RequestError};
 use site::HeadSettings;
 use tokio::time::Instant;
 
