@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::RequestHead;
+use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
 
@@ -48,7 +48,7 @@ const MOST_KEPT_HOST_BYTES: usize = 255;
 
 impl HostName {
     /// `host` is what `received` says.
-    pub fn set(&mut self, received: &[u8], host: &http1::Host<'_>) {
+    pub fn set(&mut self, received: &[u8], host: &http_semantics::Host<'_>) {
         self.received.clear();
         self.received.extend_from_slice(received);
         self.received.make_ascii_lowercase();

@@ -25,7 +25,7 @@ use crate::base::request_body::{BodyError, ClientFault, Spooled};
 pub use crate::base::request_body::RequestBody;
 
 /// The body of a request, as the protocol that it came by gives it.
-pub trait IncomingBody: Send {
+pub trait IncomingBody: Send + Sync {
     /// Bytes of it that have arrived, at least one; `None` at its end.
     ///
     /// # Errors

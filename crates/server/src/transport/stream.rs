@@ -388,6 +388,14 @@ impl ClientStream {
         }
     }
 
+    /// Resolves when the client has gone, as [`ClientStream::poll_closed`] sees it.
+    pub async fn closed(&self) {
+        let has_gone = poll_fn(|cx| self.poll_closed(cx)).await;
+        if !has_gone {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Looks at the next byte: `true` at the end of the stream.
     fn peek(&self) -> io::Result<bool> {
         let look = |socket: std::os::fd::BorrowedFd<'_>| {

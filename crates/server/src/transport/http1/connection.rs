@@ -17,9 +17,9 @@ use http1::{Framing, RequestError};
 use site::{LingeringClose, ListenAddress, Settings};
 use tokio::time::Instant;
 
+use super::input::Input;
 use super::keep_alive::{self, Usage};
 use super::reading::{self, Awaited, HeadRead};
-use super::input::Input;
 use super::respond;
 use crate::base::clock;
 use crate::base::deadline::Deadline;
@@ -140,10 +140,11 @@ impl<S: Service> Connection<S> {
     }
 
     async fn next_request(&mut self) -> Next {
+        let is_first = self.requests == 0;
         let Some(input) = self.input() else {
             return Next::Close;
         };
-        let is_pipelined = self.requests > 0 && !input.buffer.is_empty();
+        let is_pipelined = !is_first && !input.buffer.is_empty();
         let awaited = match reading::is_between_requests(&input.buffer) {
             true => self.await_request().await,
             false => Awaited::Bytes,
@@ -265,11 +266,11 @@ impl<S: Service> Connection<S> {
         // Not by `end`, here and below: a future more on the way of each hit.
         let (service, client) = (&self.service, &mut self.client);
         let configuration = service.configuration(&exchange);
-        let answer = match service.respond(&mut exchange, &configuration, client, refused.as_deref())
-        {
-            ReadyOrPending::Ready(answer) => answer,
-            ReadyOrPending::Pending(rest) => rest.await,
-        };
+        let answer =
+            match service.respond(&mut exchange, &configuration, client, refused.as_deref()) {
+                ReadyOrPending::Ready(answer) => answer,
+                ReadyOrPending::Pending(rest) => rest.await,
+            };
         let may_keep_alive =
             refused.is_none() && self.may_keep_alive(&exchange) && !self.client.expects_continue;
         let ending = match answer {

@@ -6,7 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http1::{FieldSpan, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Version};
+use http_semantics::{FieldSpan, RequestHead, RequestLine, Span, Version};
+use http1::{HeadLimits, Parsed, RequestError};
 use site::HeadSettings;
 use tokio::time::Instant;
 
@@ -180,7 +181,7 @@ pub fn unreadable_head(buffer: &[u8]) -> RequestHead {
             line: Span::new(0, end),
             version: Version::Http10,
             ignored_fields: 0,
-            presence: http1::Presence::default(),
+            presence: http_semantics::Presence::default(),
         },
         bytes,
         fields: Vec::new(),
