@@ -4,7 +4,8 @@ use http_semantics::{RequestView, Target, TargetError, TargetForm};
 use site::ListenerId;
 
 use crate::access::real_ip as access;
-use crate::exchange::request::{HostName, Request};
+use crate::exchange::host_name::HostName;
+use crate::exchange::request::Request;
 use crate::route;
 use crate::transport::service::{BodyLength, Refusal};
 
