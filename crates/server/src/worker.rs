@@ -1,6 +1,6 @@
 //! Worker threads: each has a tokio runtime of its own, accepts from the listening
 //! sockets, and serves what it accepted, unless another has fewer connections
-//! (`crew`). They share the configuration in force and the cache, nothing else.
+//! (`worker_loads`). They share the configuration in force and the cache, nothing else.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -103,7 +103,7 @@ fn next_generation() -> u64 {
 pub struct Registration {
     connections: Arc<Connections>,
     key: usize,
-    _seat: ConnectionSlot,
+    _slot: ConnectionSlot,
 }
 
 impl Drop for Registration {
@@ -130,7 +130,7 @@ impl Shared {
         self.configuration.load_full()
     }
 
-    /// The same for threads that ask for each request: looks at the shared place
+    /// The same for threads that ask for each request: looks at what all share
     /// only when something has changed there, and counts in a line of the thread's
     /// own. The thread holds on to what it was given until it asks again.
     pub fn configuration_of_thread(&self) -> ConfigurationHandle {
@@ -227,14 +227,14 @@ impl Shared {
     pub(crate) fn register(
         &self,
         stream: &Arc<ClientStream>,
-        seat: ConnectionSlot,
+        slot: ConnectionSlot,
     ) -> Registration {
         let connections = self.glance().connections.clone();
         let key = connections.add(stream);
         Registration {
             connections,
             key,
-            _seat: seat,
+            _slot: slot,
         }
     }
 }
@@ -242,18 +242,18 @@ impl Shared {
 /// Starts `count` workers. The threads end after a graceful stop, once their
 /// connections have ended.
 pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
-    let (crew, inboxes) = WorkerLoads::new(count);
+    let (loads, inboxes) = WorkerLoads::new(count);
     let workers = inboxes.into_iter().enumerate();
     workers
         .map(|(index, inbox)| {
-            let desk = WorkerContext {
+            let context = WorkerContext {
                 shared: shared.clone(),
-                crew: crew.clone(),
+                loads: loads.clone(),
                 index,
             };
             std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run(&desk, inbox))
+                .spawn(move || run(&context, inbox))
         })
         .collect()
 }
@@ -262,12 +262,12 @@ pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::
 #[derive(Clone)]
 struct WorkerContext {
     shared: Arc<Shared>,
-    crew: Arc<WorkerLoads>,
+    loads: Arc<WorkerLoads>,
     index: usize,
 }
 
-fn run(desk: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
-    let (shared, index) = (&desk.shared, desk.index);
+fn run(context: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
+    let (shared, index) = (&context.shared, context.index);
     clock::keep_readings();
     // Where that may not be asked for, turns are as long as those of others.
     let _ = time_slice::set(TIME_SLICE);
@@ -278,8 +278,8 @@ fn run(desk: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
         .on_thread_park(access_log::flush_thread)
         .on_thread_unpark(clock::has_slept)
         .build();
-    let configuration = match built {
-        Ok(configuration) => configuration,
+    let runtime = match built {
+        Ok(runtime) => runtime,
         Err(error) => {
             error_log::emergency(
                 &shared.configuration(),
@@ -288,15 +288,15 @@ fn run(desk: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
             return;
         }
     };
-    configuration.block_on(async {
+    runtime.block_on(async {
         let housekeeping = tokio::spawn(housekeeping(shared.clone()));
         let background = (index == 0).then(|| {
             let sweeping = tokio::spawn(sweep(shared.clone()));
             [sweeping, tokio::spawn(background::run(shared.clone()))]
         });
         let receiving = tokio::spawn(receive(shared.clone(), inbox));
-        accept_all(desk).await;
-        drained(desk).await;
+        accept_all(context).await;
+        drained(context).await;
         receiving.abort();
         housekeeping.abort();
         for task in background.into_iter().flatten() {
@@ -305,12 +305,12 @@ fn run(desk: &WorkerContext, inbox: mpsc::Receiver<Accepted>) {
     });
     access_log::flush_all_thread();
     // Nobody waits any more for what is still being compressed.
-    configuration.shutdown_background();
+    runtime.shutdown_background();
 }
 
 /// Accepts from all sockets in force until the graceful stop.
-async fn accept_all(desk: &WorkerContext) {
-    let (shared, index) = (&desk.shared, desk.index);
+async fn accept_all(context: &WorkerContext) {
+    let (shared, index) = (&context.shared, context.index);
     let mut sockets = shared.sockets.subscribe();
     let mut stop = shared.stop.subscribe();
     let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> =
@@ -337,7 +337,7 @@ async fn accept_all(desk: &WorkerContext) {
             }
             match listening.try_clone() {
                 Ok(own) => {
-                    let task = tokio::spawn(accept(desk.clone(), own, address.clone()));
+                    let task = tokio::spawn(accept(context.clone(), own, address.clone()));
                     accepting.insert(address.clone(), (listening.clone(), task));
                 }
                 Err(error) => {
@@ -358,12 +358,12 @@ async fn accept_all(desk: &WorkerContext) {
     }
 }
 
-async fn accept(desk: WorkerContext, listening: Listening, place: ListenAddress) {
+async fn accept(context: WorkerContext, listening: Listening, address: ListenAddress) {
     let failed = |error: io::Error| {
-        let configuration = desk.shared.configuration();
+        let configuration = context.shared.configuration();
         // Clients cause these as often as they like.
         if error_log::may_tell_refusal(&configuration) {
-            let message = format_args!("accept() on {place:?} failed: {error}");
+            let message = format_args!("accept() on {address:?} failed: {error}");
             error_log::emergency(&configuration, message);
         }
     };
@@ -375,7 +375,7 @@ async fn accept(desk: WorkerContext, listening: Listening, place: ListenAddress)
                     Ok((stream, peer)) => {
                         wait = ACCEPT_PAUSE_FIRST;
                         let _ = stream.set_nodelay(true);
-                        desk.take(stream.into(), Some(peer), &place);
+                        context.take(stream.into(), Some(peer), &address);
                     }
                     Err(error) => pause(error, &failed, &mut wait).await,
                 }
@@ -387,7 +387,7 @@ async fn accept(desk: WorkerContext, listening: Listening, place: ListenAddress)
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         wait = ACCEPT_PAUSE_FIRST;
-                        desk.take(stream.into(), None, &place);
+                        context.take(stream.into(), None, &address);
                     }
                     Err(error) => pause(error, &failed, &mut wait).await,
                 }
@@ -406,22 +406,22 @@ async fn receive(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Accepted>) {
 
 impl WorkerContext {
     /// Serves a connection that was accepted here, or leaves it to another worker.
-    fn take(&self, stream: ClientStream, peer: Option<SocketAddr>, place: &ListenAddress) {
-        let seat = self.crew.seat(self.index);
-        if seat.is_with(self.index) {
-            return begin(&self.shared, stream, peer, place.clone(), seat);
+    fn take(&self, stream: ClientStream, peer: Option<SocketAddr>, address: &ListenAddress) {
+        let slot = self.loads.slot(self.index);
+        if slot.is_with(self.index) {
+            return begin(&self.shared, stream, peer, address.clone(), slot);
         }
         let socket = match stream.unregister() {
             Ok(socket) => socket,
-            Err(error) => return lost(&self.shared, place, &error),
+            Err(error) => return lost(&self.shared, address, &error),
         };
         let accepted = Accepted {
             socket,
             peer,
-            place: place.clone(),
-            seat,
+            address: address.clone(),
+            slot,
         };
-        if let Some(refused) = self.crew.hand_over(accepted, self.index) {
+        if let Some(refused) = self.loads.hand_over(accepted, self.index) {
             begin_handed_over(&self.shared, refused);
         }
     }
@@ -429,13 +429,19 @@ impl WorkerContext {
 
 fn begin_handed_over(shared: &Arc<Shared>, accepted: Accepted) {
     match accepted.socket.try_into() {
-        Ok(stream) => begin(shared, stream, accepted.peer, accepted.place, accepted.seat),
-        Err(error) => lost(shared, &accepted.place, &error),
+        Ok(stream) => begin(
+            shared,
+            stream,
+            accepted.peer,
+            accepted.address,
+            accepted.slot,
+        ),
+        Err(error) => lost(shared, &accepted.address, &error),
     }
 }
 
-fn lost(shared: &Shared, place: &ListenAddress, error: &io::Error) {
-    let message = format_args!("a connection to {place:?} cannot be served: {error}");
+fn lost(shared: &Shared, address: &ListenAddress, error: &io::Error) {
+    let message = format_args!("a connection to {address:?} cannot be served: {error}");
     error_log::emergency(&shared.configuration(), message);
 }
 
@@ -443,8 +449,8 @@ fn begin(
     shared: &Arc<Shared>,
     stream: ClientStream,
     peer: Option<SocketAddr>,
-    place: ListenAddress,
-    seat: ConnectionSlot,
+    address: ListenAddress,
+    slot: ConnectionSlot,
 ) {
     shared
         .configuration
@@ -453,7 +459,7 @@ fn begin(
         .stats
         .accepted
         .fetch_add(1, Ordering::Relaxed);
-    let local = match (stream.local_address(), &place) {
+    let local = match (stream.local_address(), &address) {
         (Some(address), _) => LocalAddress::Tcp(address),
         (None, ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
         (None, ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
@@ -465,10 +471,10 @@ fn begin(
     let stats = &shared.glance().live.stats;
     stats.handled.fetch_add(1, Ordering::Relaxed);
     let stream = Arc::new(stream);
-    let registration = shared.register(&stream, seat);
+    let registration = shared.register(&stream, slot);
     let facts = ConnectionFacts::new(peer, local, clock::now());
     let shared = shared.clone();
-    tokio::spawn(http1::serve(shared, stream, facts, place, registration));
+    tokio::spawn(http1::serve(shared, stream, facts, address, registration));
 }
 
 /// A connection that broke before it was accepted is nothing; running out of
@@ -486,9 +492,9 @@ async fn pause(error: io::Error, failed: &impl Fn(io::Error), wait: &mut Duratio
 
 /// Waits until the last connection of the process, and the last mirrored
 /// request, has ended.
-async fn drained(desk: &WorkerContext) {
+async fn drained(context: &WorkerContext) {
     // Bounded by the program's own deadline (`worker_shutdown_timeout`).
-    while desk.crew.is_busy() || mirror::in_flight() > 0 {
+    while context.loads.is_busy() || mirror::in_flight() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
