@@ -2,7 +2,10 @@
 //! and those where nginx was asked over a socket.
 
 use http_semantics::{RequestHead, RequestView, Target, TargetError, Version, request_host};
-use http1::{Framing, HeadLimits, Parsed, RequestError, body_framing, expects_continue, parse_head, parse_request, wants_keep_alive, worth_parsing};
+use http1::{
+    Framing, HeadLimits, Parsed, RequestError, body_framing, expects_continue, parse_head,
+    parse_request, wants_keep_alive, worth_parsing,
+};
 
 fn parse(text: &str) -> Result<RequestHead, RequestError> {
     parse_head(text.to_owned(), &HeadLimits::default())
