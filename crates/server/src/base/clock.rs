@@ -261,6 +261,14 @@ pub fn put_date_line(now_ms: u64, out: &mut Vec<u8>) {
     });
 }
 
+/// Hands the value of `Date` to `read` (RFC 9110 §5.6.7).
+pub fn with_date<R>(now_ms: u64, read: impl FnOnce(&str) -> R) -> R {
+    with_texts(now_ms, |texts| {
+        let line = texts.date_line.strip_prefix("Date:").unwrap_or_default();
+        read(line.trim())
+    })
+}
+
 /// Appends `$time_local`: `20/Nov/2026:18:38:56 +0000`.
 pub fn put_log_time(now_ms: u64, out: &mut Vec<u8>) {
     with_texts(now_ms, |texts| {

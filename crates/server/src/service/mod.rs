@@ -3,6 +3,8 @@
 mod listener;
 mod validate;
 
+use std::sync::Arc;
+
 use http_semantics::RequestView;
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
 use tokio::task::JoinHandle;
@@ -13,6 +15,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
 use crate::pipeline;
+use crate::transport::ConnectionOpening;
 use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::ConnectionFacts;
@@ -35,9 +38,17 @@ impl Terms for RequestTerms {
         &self.configuration.site.http.servers[self.server.0].head
     }
 
-    fn expects_proxy_header(&self) -> bool {
+    fn connection_opening(&self) -> ConnectionOpening {
         let listener = &self.configuration.site.http.listeners[self.listener.0];
-        listener.options.proxy_protocol
+        ConnectionOpening {
+            proxy_header: listener.options.proxy_protocol,
+            tls: false,
+            http2: std::env::var_os("MAYFLY_H2").is_some(),
+        }
+    }
+
+    fn http2(&self) -> http2::Settings {
+        http2::Settings::default()
     }
 }
 
@@ -60,6 +71,10 @@ impl Service for Shared {
             configuration,
             listener,
         })
+    }
+
+    fn tls(&self, _terms: &RequestTerms, _name: Option<&str>) -> Option<Arc<rustls::ServerConfig>> {
+        None
     }
 
     #[inline]

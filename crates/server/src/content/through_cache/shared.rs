@@ -196,6 +196,8 @@ fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
         scheme: connection.scheme,
         accepted_at: connection.accepted_at,
         proxy: None,
+        tls: None,
+        lacks_tls: false,
     })
 }
 
