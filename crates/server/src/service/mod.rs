@@ -43,7 +43,7 @@ impl Terms for RequestTerms {
         ConnectionOpening {
             proxy_header: listener.options.proxy_protocol,
             tls: false,
-            http2: std::env::var_os("MAYFLY_H2").is_some(),
+            http2: true,
         }
     }
 
