@@ -8,5 +8,6 @@ pub mod control;
 pub mod limit_conn;
 pub mod limit_req;
 pub mod limits;
+mod password;
 pub mod real_ip;
 pub mod referer;
