@@ -462,6 +462,12 @@ mod tests {
         }
     }
 
+    fn ask_for_file_of(zone: &Zone, name: &str) {
+        if let Some(stored) = find(zone, name) {
+            ask_often(&stored.body);
+        }
+    }
+
     fn file_bytes(body: &Body) -> u64 {
         body.file_slot().map_or(0, |slot| slot.file_bytes())
     }
@@ -481,68 +487,107 @@ mod tests {
         bytes.sum()
     }
 
+    /// A zone and what is under way in it, driven by a seed.
+    struct Run {
+        zone: Arc<Zone>,
+        random: Random,
+        claims: Vec<Claim>,
+        leaders: Vec<Leader>,
+    }
+
+    impl Run {
+        /// One step: a response comes, is freshened, purged or asked for, or a form of it ends.
+        fn step(&mut self) {
+            let Self { zone, random, .. } = self;
+            let name = format!("k{}", random.below(12));
+            match random.below(12) {
+                10 => ask_for_file_of(zone, &name),
+                11 => {
+                    let encoding = Encoding(random.below(3) as u16);
+                    let stored = find(zone, &name);
+                    if let Some(Encoded::Ready(form)) = stored.map(|it| it.encoded(encoding)) {
+                        ask_often(&form);
+                    }
+                }
+                0 | 1 => drop(put(zone, &name, random.below(40_000))),
+                2..=4 => {
+                    let encoding = Encoding(random.below(3) as u16);
+                    let stored = find(zone, &name);
+                    let claim = stored.and_then(|stored| claim(&stored, encoding));
+                    self.claims.extend(claim);
+                }
+                5 | 6 if !self.claims.is_empty() => self.end_a_claim(),
+                7 => self.leaders.extend(refresh(zone, &name)),
+                8 if !self.leaders.is_empty() => {
+                    let leader = self.leaders.swap_remove(random.below(self.leaders.len()));
+                    drop(answer_304(leader));
+                }
+                _ => {
+                    let named = key(&name);
+                    let modes = [PurgeMode::Soft, PurgeMode::Soft, PurgeMode::Hard];
+                    let mode = modes[random.below(3)];
+                    zone.purge(PurgeTarget::Key(named.as_ref()), mode, T0);
+                }
+            }
+        }
+
+        fn end_a_claim(&mut self) {
+            let random = &mut self.random;
+            let claim = self.claims.swap_remove(random.below(self.claims.len()));
+            match random.below(5) {
+                0 => drop(claim),
+                1 => claim.useless(),
+                _ => drop(claim.attach(body(random.below(60_000)))),
+            }
+        }
+    }
+
     /// Responses come, are freshened, purged and evicted while forms and files are made of them.
     #[test]
     fn forms_are_counted_whatever_happens_to_their_responses() {
         const BUDGET: u64 = 400_000;
         let mut most_in_files = 0;
         for seed in 0..200 {
-            let zone = zone(BUDGET);
-            let mut random = Random(seed);
-            let mut claims: Vec<Claim> = Vec::new();
-            let mut leaders: Vec<Leader> = Vec::new();
+            let mut run = Run {
+                zone: zone(BUDGET),
+                random: Random(seed),
+                claims: Vec::new(),
+                leaders: Vec::new(),
+            };
             for _ in 0..300 {
-                let name = format!("k{}", random.below(12));
-                match random.below(12) {
-                    10 => {
-                        if let Some(stored) = find(&zone, &name) {
-                            ask_often(&stored.body);
-                        }
-                    }
-                    11 => {
-                        let stored = find(&zone, &name);
-                        if let Some(Encoded::Ready(form)) =
-                            stored.map(|stored| stored.encoded(Encoding(random.below(3) as u16)))
-                        {
-                            ask_often(&form);
-                        }
-                    }
-                    0 | 1 => drop(put(&zone, &name, random.below(40_000))),
-                    2..=4 => {
-                        let encoding = Encoding(random.below(3) as u16);
-                        let stored = find(&zone, &name);
-                        claims.extend(stored.and_then(|stored| claim(&stored, encoding)));
-                    }
-                    5 | 6 if !claims.is_empty() => {
-                        let claim = claims.swap_remove(random.below(claims.len()));
-                        match random.below(5) {
-                            0 => drop(claim),
-                            1 => claim.useless(),
-                            _ => drop(claim.attach(body(random.below(60_000)))),
-                        }
-                    }
-                    7 => leaders.extend(refresh(&zone, &name)),
-                    8 if !leaders.is_empty() => {
-                        let leader = leaders.swap_remove(random.below(leaders.len()));
-                        drop(answer_304(leader));
-                    }
-                    _ => {
-                        let named = key(&name);
-                        let modes = [PurgeMode::Soft, PurgeMode::Soft, PurgeMode::Hard];
-                        let mode = modes[random.below(3)];
-                        zone.purge(PurgeTarget::Key(named.as_ref()), mode, T0);
-                    }
-                }
-                let used = zone.stats().used_bytes;
+                run.step();
+                let used = run.zone.stats().used_bytes;
                 assert!(used <= BUDGET, "seed {seed}");
-                assert!(there(&zone) <= used, "seed {seed}: some are not counted");
-                most_in_files = most_in_files.max(zone.stats().file_bytes);
+                assert!(
+                    there(&run.zone) <= used,
+                    "seed {seed}: some are not counted"
+                );
+                most_in_files = most_in_files.max(run.zone.stats().file_bytes);
             }
-            drop((leaders, claims));
+            let zone = run.zone;
+            drop((run.leaders, run.claims));
             assert_empties(&zone, BUDGET);
             assert_eq!(zone.stats().file_bytes, 0);
         }
         assert!(most_in_files > 0, "some got a file");
+    }
+
+    /// What one of several threads does to a zone that they share.
+    fn make_forms(zone: &Arc<Zone>, budget: u64, mut random: Random) {
+        for _ in 0..2000 {
+            let name = format!("k{}", random.below(40));
+            match random.below(4) {
+                0 => drop(put(zone, &name, random.below(20_000))),
+                1 => drop(refresh(zone, &name).map(answer_304)),
+                2 => ask_for_file_of(zone, &name),
+                _ => {
+                    let stored = find(zone, &name);
+                    let claim = stored.and_then(|stored| claim(&stored, BR));
+                    let _ = claim.map(|claim| claim.attach(body(random.below(10_000))));
+                }
+            }
+            assert!(zone.stats().used_bytes <= budget);
+        }
     }
 
     #[test]
@@ -552,28 +597,7 @@ mod tests {
         std::thread::scope(|scope| {
             for thread in 0..4u64 {
                 let zone = &zone;
-                scope.spawn(move || {
-                    let mut random = Random(thread);
-                    for _ in 0..2000 {
-                        let name = format!("k{}", random.below(40));
-                        match random.below(4) {
-                            0 => drop(put(zone, &name, random.below(20_000))),
-                            1 => drop(refresh(zone, &name).map(answer_304)),
-                            2 => {
-                                if let Some(stored) = find(zone, &name) {
-                                    ask_often(&stored.body);
-                                }
-                            }
-                            _ => {
-                                let stored = find(zone, &name);
-                                if let Some(claim) = stored.and_then(|stored| claim(&stored, BR)) {
-                                    claim.attach(body(random.below(10_000)));
-                                }
-                            }
-                        }
-                        assert!(zone.stats().used_bytes <= BUDGET);
-                    }
-                });
+                scope.spawn(move || make_forms(zone, BUDGET, Random(thread)));
             }
         });
         assert!(zone.stats().encoded > 0 && zone.stats().evicted > 0);

@@ -31,4 +31,3 @@ mod service;
 pub mod transport;
 pub mod upstreams;
 pub mod worker;
-mod worker_loads;

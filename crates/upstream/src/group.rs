@@ -20,7 +20,7 @@ use crate::balance::{Ask, Balancer, Pick};
 use crate::class::{Class, MAX_WAITING_IN_BACKGROUND};
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
 use crate::idle::{ConnectionScope, IdlePool, Parked};
-use crate::lease::Lease;
+use crate::lease::{Lease, LeasedServer};
 use crate::membership::Watch;
 use crate::peer::{Outcome, Peer, Standing};
 use crate::queue::{Queue, Search, Ticket, Waiter};
@@ -305,15 +305,17 @@ impl Group {
     ) -> Option<Lease> {
         let peer = state.peers.get_mut(server)?;
         peer.begin(now);
-        let (endpoint, address) = (Arc::clone(&peer.endpoint), Arc::clone(&peer.address));
+        let leased = LeasedServer {
+            index: server,
+            endpoint: Arc::clone(&peer.endpoint),
+            address: Arc::clone(&peer.address),
+        };
         let idle = state.idle.take(server, scope);
         if class.is_background() {
             state.background[class.line()] += 1;
         }
         let group = Arc::clone(self);
-        Some(Lease::new(
-            group, server, class, endpoint, address, scope, idle,
-        ))
+        Some(Lease::new(group, leased, class, scope, idle))
     }
 
     fn join_line(

@@ -22,16 +22,23 @@ use crate::peer::Outcome;
 #[must_use = "dropping a lease frees its slot"]
 pub struct Lease {
     group: Arc<Group>,
-    server: usize,
-    /// The server's own copy: it may leave the group while it is being asked.
-    endpoint: Arc<Endpoint>,
-    address: Arc<str>,
+    server: LeasedServer,
     class: Class,
     /// Where its connections belong.
     scope: ConnectionScope,
     /// The connection for this lease's request or the next one's.
     idle: Option<Parked<StdStream>>,
     ended: Option<(Outcome, Millis)>,
+}
+
+/// What a lease knows of its server, which may leave the group while it is being asked.
+#[derive(Debug)]
+pub(crate) struct LeasedServer {
+    /// Its place in the group.
+    pub index: usize,
+    pub endpoint: Arc<Endpoint>,
+    /// The endpoint's text.
+    pub address: Arc<str>,
 }
 
 /// A connection to a lease's server.
@@ -56,10 +63,8 @@ impl Connection {
 impl Lease {
     pub(crate) fn new(
         group: Arc<Group>,
-        server: usize,
+        server: LeasedServer,
         class: Class,
-        endpoint: Arc<Endpoint>,
-        address: Arc<str>,
         scope: ConnectionScope,
         idle: Option<Parked<StdStream>>,
     ) -> Self {
@@ -67,8 +72,6 @@ impl Lease {
             group,
             server,
             class,
-            endpoint,
-            address,
             scope,
             idle,
             ended: None,
@@ -77,17 +80,17 @@ impl Lease {
 
     /// The chosen server's address.
     pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+        &self.server.endpoint
     }
 
     /// Its text: `$upstream_addr`.
     pub fn address(&self) -> &Arc<str> {
-        &self.address
+        &self.server.address
     }
 
     /// The chosen server's index in the configuration, for a [`crate::TriedSet`].
     pub fn server(&self) -> usize {
-        self.server
+        self.server.index
     }
 
     /// The group that gave the lease.
@@ -107,7 +110,11 @@ impl Lease {
     /// closed. Drop that one first: together they would be two for one slot.
     pub async fn connect_anew(&mut self, timeout: Duration, now: Millis) -> io::Result<Connection> {
         self.idle = None;
-        let stream = self.endpoint.connect(self.scope.local, timeout).await?;
+        let stream = self
+            .server
+            .endpoint
+            .connect(self.scope.local, timeout)
+            .await?;
         Ok(Connection {
             stream,
             requests: 0,
@@ -125,7 +132,7 @@ impl Lease {
         loop {
             let parked = match self.idle.take() {
                 Some(parked) => parked,
-                None => self.group.take_idle(self.server, self.scope, now)?,
+                None => self.group.take_idle(self.server.index, self.scope, now)?,
             };
             if let Some(stream) = parked.stream.take_up(may_repeat) {
                 return Some(Connection {
@@ -168,7 +175,12 @@ impl Drop for Lease {
             Some((outcome, now)) => (outcome, Some(now)),
             None => (Outcome::Neutral, None),
         };
-        self.group
-            .release(self.server, self.class, outcome, self.idle.take(), now);
+        self.group.release(
+            self.server.index,
+            self.class,
+            outcome,
+            self.idle.take(),
+            now,
+        );
     }
 }

@@ -627,6 +627,43 @@ async fn a_thousand_followers_are_woken_by_one_leader() {
     }
 }
 
+/// The length of the body a follower is given, whole or while it arrives.
+async fn followed_len(client: &Client<'_>, mut follower: Follower) -> u64 {
+    let mut reader = match follower.wait(&client.fields).await {
+        Followed::Complete(response) => return response.body.len(),
+        Followed::Streaming(reader) => reader,
+        other => panic!("{other:?}"),
+    };
+    let mut len = 0;
+    while let Ok(Some(bytes)) = reader.next_chunk().await {
+        len += bytes.len() as u64;
+    }
+    len
+}
+
+/// Leads or follows to the end. True: it led, and so has fetched.
+fn fetch_or_follow(client: &Client<'_>, runtime: &tokio::runtime::Runtime) -> bool {
+    match client.join() {
+        Join::Lead(leader) => {
+            let mut filling = publish(leader, SECOND, &[], None);
+            filling.push(part("body"), T0);
+            filling.complete(T0).expect("stored");
+            true
+        }
+        Join::Follow(follower) => {
+            // Only a lost wake-up would ever take so long.
+            let bound = Duration::from_secs(20);
+            let len = runtime.block_on(async {
+                tokio::time::timeout(bound, followed_len(client, follower)).await
+            });
+            assert_eq!(len, Ok(4));
+            false
+        }
+        Join::Fresh(_) => false,
+        Join::Alone(why) => panic!("{why:?}"),
+    }
+}
+
 /// Threads meet at a barrier for each key and ask at once: one of them fetches, whichever way the
 /// lookup, the collapse and the ending of the flight interleave.
 #[test]
@@ -649,40 +686,8 @@ fn threads_that_ask_at_once_cause_one_fetch() {
                         ..Client::new(&zone, &[])
                     };
                     barrier.wait();
-                    let Found::NotFresh(found) = client.find() else {
-                        continue;
-                    };
-                    match client.collapse(&found) {
-                        Join::Lead(leader) => {
-                            fetches.fetch_add(1, SeqCst);
-                            let mut filling = publish(leader, SECOND, &[], None);
-                            filling.push(part("body"), T0);
-                            filling.complete(T0).expect("stored");
-                        }
-                        Join::Follow(mut follower) => {
-                            let body = runtime.block_on(async {
-                                // Only a lost wake-up would ever take so long.
-                                let bound = Duration::from_secs(20);
-                                tokio::time::timeout(bound, async {
-                                    match follower.wait(&client.fields).await {
-                                        Followed::Complete(response) => response.body.len(),
-                                        Followed::Streaming(mut reader) => {
-                                            let mut len = 0;
-                                            while let Ok(Some(bytes)) = reader.next_chunk().await {
-                                                len += bytes.len() as u64;
-                                            }
-                                            len
-                                        }
-                                        other => panic!("{other:?}"),
-                                    }
-                                })
-                                .await
-                            });
-                            assert_eq!(body, Ok(4));
-                        }
-                        Join::Fresh(_) => {}
-                        Join::Alone(why) => panic!("{why:?}"),
-                    }
+                    let has_fetched = fetch_or_follow(&client, &runtime);
+                    fetches.fetch_add(usize::from(has_fetched), SeqCst);
                 }
             });
         }

@@ -7,7 +7,10 @@ use crate::{
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::time::Duration;
 
 const BIG: Duration = Duration::from_secs(1_000_000);
@@ -79,6 +82,20 @@ fn a_page_of_21_kb_costs_at_most_1_15_times_its_bytes() {
     assert!(used * 100 < 1000 * 21504 * 107, "{used}");
 }
 
+/// What one of several threads does to a zone that they share.
+fn disturb(zone: &Zone, random: &mut Random) {
+    let name = format!("k{}", random.below(300));
+    match random.below(10) {
+        0 => {
+            let named = key(&name);
+            let target = PurgeTarget::Key(named.as_ref());
+            zone.purge(target, PurgeMode::Hard, T0);
+        }
+        1..=4 => drop(look(zone, &name, T0)),
+        _ => drop(put(zone, &name, 60, random.below(20_000))),
+    }
+}
+
 #[test]
 fn the_budget_is_never_exceeded_whatever_threads_do() {
     let budget = 600_000;
@@ -89,16 +106,7 @@ fn the_budget_is_never_exceeded_whatever_threads_do() {
             scope.spawn(move || {
                 let mut random = Random(thread);
                 for _ in 0..3000 {
-                    let name = format!("k{}", random.below(300));
-                    match random.below(10) {
-                        0 => {
-                            let named = key(&name);
-                            let target = PurgeTarget::Key(named.as_ref());
-                            zone.purge(target, PurgeMode::Hard, T0);
-                        }
-                        1..=4 => drop(look(zone, &name, T0)),
-                        _ => drop(put(zone, &name, 60, random.below(20_000))),
-                    }
+                    disturb(zone, &mut random);
                     assert!(zone.stats().used_bytes <= budget);
                 }
             });
@@ -398,6 +406,19 @@ fn a_storm_of_purges_never_lets_an_outdated_fetch_in() {
     }
 }
 
+/// The version that is stored: the length of the body. Where there is none, stores the newest.
+fn find_or_insert_version(zone: &Zone, key: &CacheKey, version: &AtomicU64) -> Option<u64> {
+    if let Found::Fresh(found) = zone.find(&key.as_ref(), NO_FIELDS, T0) {
+        return Some(found.body.len());
+    }
+    let began = zone.stamp();
+    let seen = version.load(SeqCst);
+    std::thread::yield_now();
+    let made = response(60, seen as usize, T0, began);
+    let _ = zone.insert(&key.as_ref(), made, T0);
+    None
+}
+
 /// The promise of DESIGN.md section 6, raced by threads: writers publish a version, purge, and from
 /// then on nobody may see an older one.
 #[test]
@@ -409,33 +430,25 @@ fn no_answer_begun_after_a_purge_shows_older_data() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for v in 1..=3000 {
-                version.store(v, std::sync::atomic::Ordering::SeqCst);
+                version.store(v, SeqCst);
                 let target = match v % 3 {
                     0 => PurgeTarget::Key(key.as_ref()),
                     1 => PurgeTarget::Prefix(b"/pa"),
                     _ => PurgeTarget::Everything,
                 };
                 zone.purge(target, PurgeMode::Hard, T0);
-                purged_version.store(v, std::sync::atomic::Ordering::SeqCst);
+                purged_version.store(v, SeqCst);
             }
         });
         for _ in 0..3 {
             scope.spawn(|| {
                 while purged_version.load(Relaxed) < 3000 {
-                    let at_least = purged_version.load(std::sync::atomic::Ordering::SeqCst);
-                    if let Found::Fresh(found) = zone.find(&key.as_ref(), NO_FIELDS, T0) {
-                        assert!(
-                            found.body.len() >= at_least,
-                            "{} {at_least}",
-                            found.body.len()
-                        );
-                        continue;
-                    }
-                    let began = zone.stamp();
-                    let seen = version.load(std::sync::atomic::Ordering::SeqCst);
-                    std::thread::yield_now();
-                    let made = response(60, seen as usize, T0, began);
-                    let _ = zone.insert(&key.as_ref(), made, T0);
+                    let at_least = purged_version.load(SeqCst);
+                    let found = find_or_insert_version(&zone, &key, &version);
+                    assert!(
+                        found.is_none_or(|found| found >= at_least),
+                        "{found:?} {at_least}"
+                    );
                 }
             });
         }

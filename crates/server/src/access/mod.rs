@@ -8,6 +8,5 @@ pub mod control;
 pub mod limit_conn;
 pub mod limit_req;
 pub mod limits;
-mod password;
 pub mod real_ip;
 pub mod referer;

@@ -5,7 +5,6 @@
 //! change its path and location in place. Subrequests are further values made
 //! by [`Request::internal`].
 
-use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -19,7 +18,9 @@ use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, C
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::error_page::ErrorPage;
 use crate::exchange::extras::Extras;
+use crate::exchange::host_name::HostName;
 use crate::exchange::reply::Reply;
+use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::slicing::Slicing;
 use crate::exchange::view::View;
 use crate::transport::body::RequestBody;
@@ -27,130 +28,10 @@ use crate::transport::facts::{ConnectionFacts, LocalAddress};
 use crate::transport::outbound::SentHead;
 use crate::upstreams::fetch::Trace;
 
+pub use crate::exchange::method::Method;
+
 /// How often a request may be redirected internally (nginx: 10).
 const MAX_INTERNAL_REDIRECTS: u8 = 10;
-
-/// The host that a request is for. Most requests of a connection name the one that the
-/// request before them did: it is handed on, so that what it comes to need not be found
-/// out again. Reads as the name without port, in lower case.
-#[derive(Debug, Clone, Default)]
-pub struct HostName {
-    /// In lower case; empty where the client named none.
-    received: Vec<u8>,
-    name_len: usize,
-    port: Option<u16>,
-    /// The server it leads to, in the configuration of a serial number.
-    server: Option<(u64, ServerId)>,
-}
-
-/// As long as a name of the DNS may be (RFC 1035 §2.3.4).
-const MOST_KEPT_HOST_BYTES: usize = 255;
-
-impl HostName {
-    /// `host` is what `received` says.
-    pub fn set(&mut self, received: &[u8], host: &http_semantics::Host<'_>) {
-        self.received.clear();
-        self.received.extend_from_slice(received);
-        self.received.make_ascii_lowercase();
-        self.name_len = host.name.len();
-        self.port = host.port;
-        self.server = None;
-    }
-
-    /// Is this what `field` says, by its very bytes?
-    pub fn is_named_by(&self, field: &[u8]) -> bool {
-        !field.is_empty() && self.received == field
-    }
-
-    pub fn port(&self) -> Option<u16> {
-        self.port
-    }
-
-    /// For the next request of the connection; nothing that is longer than names are, so
-    /// that a connection at rest stays small.
-    pub fn hand_on(&mut self) -> HostName {
-        match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
-            true => std::mem::take(self),
-            false => HostName::default(),
-        }
-    }
-
-    /// The server in the configuration of this number, of which the connection has one
-    /// listener; found the first time that it is asked for.
-    pub fn server_in(&mut self, serial: u64, find: impl FnOnce(&[u8]) -> ServerId) -> ServerId {
-        match self.server {
-            Some((known, server)) if known == serial => server,
-            _ => {
-                let server = find(self);
-                self.server = Some((serial, server));
-                server
-            }
-        }
-    }
-}
-
-impl std::ops::Deref for HostName {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.received.get(..self.name_len).unwrap_or_default()
-    }
-}
-
-/// Methods that the server itself tells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Delete,
-    Options,
-    Patch,
-    Trace,
-    Connect,
-    Purge,
-    Other,
-}
-
-impl Method {
-    pub fn parse(name: &[u8]) -> Method {
-        match name {
-            b"GET" => Method::Get,
-            b"HEAD" => Method::Head,
-            b"POST" => Method::Post,
-            b"PUT" => Method::Put,
-            b"DELETE" => Method::Delete,
-            b"OPTIONS" => Method::Options,
-            b"PATCH" => Method::Patch,
-            b"TRACE" => Method::Trace,
-            b"CONNECT" => Method::Connect,
-            b"PURGE" => Method::Purge,
-            _ => Method::Other,
-        }
-    }
-
-    /// May change something on the origin server (RFC 9110 §9.2.1).
-    pub fn is_write(self) -> bool {
-        matches!(
-            self,
-            Method::Post | Method::Put | Method::Patch | Method::Delete
-        )
-    }
-
-    /// Asks for what is there (RFC 9110 §9.2.1).
-    pub fn is_read(self) -> bool {
-        matches!(self, Method::Get | Method::Head)
-    }
-
-    /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
-    pub fn is_idempotent(self) -> bool {
-        !matches!(
-            self,
-            Method::Post | Method::Patch | Method::Connect | Method::Other
-        )
-    }
-}
 
 /// Whether a request is still the one that came from a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -441,7 +322,7 @@ impl Request {
         server: ServerId,
         now: u64,
     ) -> Box<Request> {
-        let buffers = Buffers::take();
+        let buffers = RequestBuffers::take();
         let method = Method::parse(head.method());
         let routed = Routed::new(&configuration.locations, server, Server::ROOT);
         let (client, scheme) = (connection.peer, connection.scheme);
@@ -498,56 +379,11 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         spare_fields::give(std::mem::take(&mut self.head.fields));
-        Buffers {
+        RequestBuffers {
             path: std::mem::take(&mut self.path),
             args: std::mem::take(&mut self.args),
             key: std::mem::take(&mut self.cache.key),
         }
         .give();
-    }
-}
-
-/// The memory that nearly every request needs, handed on from one to the next
-/// of a thread; empty.
-#[derive(Default)]
-struct Buffers {
-    path: Vec<u8>,
-    args: Vec<u8>,
-    key: Vec<u8>,
-}
-
-/// Kept per thread: requests that are answered at once need one set.
-const KEPT_BUFFERS: usize = 16;
-/// A buffer that grew beyond this is not kept.
-const KEPT_BUFFER_BYTES: usize = 4 * 1024;
-
-thread_local! {
-    static BUFFERS: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
-}
-
-impl Buffers {
-    fn take() -> Buffers {
-        BUFFERS
-            .try_with(|kept| kept.borrow_mut().pop())
-            .ok()
-            .flatten()
-            .unwrap_or_default()
-    }
-
-    fn give(mut self) {
-        let all = [&mut self.path, &mut self.args, &mut self.key];
-        for buffer in all {
-            if buffer.capacity() > KEPT_BUFFER_BYTES {
-                return;
-            }
-            buffer.clear();
-        }
-        // Where the thread is ending, they go with it.
-        let _ = BUFFERS.try_with(|kept| {
-            let mut kept = kept.borrow_mut();
-            if kept.len() < KEPT_BUFFERS {
-                kept.push(self);
-            }
-        });
     }
 }

@@ -3,7 +3,7 @@
 use site::{ListenAddress, ListenerId};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::request::HostName;
+use crate::exchange::host_name::HostName;
 use crate::transport::facts::LocalAddress;
 
 /// What is remembered of a connection from one of its requests to the next.

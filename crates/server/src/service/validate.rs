@@ -5,7 +5,8 @@ use http1::{Framing, RequestError};
 use site::ListenerId;
 
 use crate::access::real_ip as access;
-use crate::exchange::request::{HostName, Request};
+use crate::exchange::host_name::HostName;
+use crate::exchange::request::Request;
 use crate::route;
 
 /// Host, target, framing: what must be beyond doubt before anything else. `last` is the

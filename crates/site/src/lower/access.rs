@@ -163,11 +163,9 @@ impl Lowering<'_> {
                 "none" => referers.none = true,
                 "blocked" => referers.blocked = true,
                 "server_names" => {
-                    for name in self.server_names.clone() {
-                        if !name.starts_with('~') {
-                            push_referer(&mut referers.names, &name);
-                        }
-                    }
+                    let names = self.server_names.iter();
+                    let plain = names.filter(|name| !name.starts_with('~'));
+                    plain.for_each(|name| push_referer(&mut referers.names, name));
                 }
                 text => match text.strip_prefix('~') {
                     Some(pattern) => referers.patterns.extend(self.pattern(word, pattern, true)),

@@ -121,63 +121,105 @@ async fn where_the_servers_have_no_limit_refreshes_have_one() {
     assert_eq!(in_flight(&group), 32 + 40 + 40);
 }
 
+/// Requests of every class that come faster than one server with `slots` can work.
+struct Overload {
+    seed: u64,
+    slots: usize,
+    group: Arc<Group>,
+    random: Random,
+    /// Each with how many had been served when it came.
+    waiting: Vec<(Class, usize, Waiting)>,
+    held: Vec<(Class, Lease)>,
+    /// What was served in the order of time.
+    served: Vec<Class>,
+}
+
+impl Overload {
+    fn seeded(seed: u64) -> Self {
+        let mut random = Random::seeded(seed + 1);
+        let slots = 1 + (random.draw() % 6) as usize;
+        Self {
+            seed,
+            slots,
+            group: group(&[slots], 1000),
+            random,
+            waiting: Vec::new(),
+            held: Vec::new(),
+            served: Vec::new(),
+        }
+    }
+
+    /// Ten of each class wait, and one of the requests under way ends.
+    async fn step(&mut self) {
+        for class in [Class::Visitor, Class::Refresh, Class::Mirror] {
+            let in_line = self.waiting.iter().filter(|(of, ..)| *of == class).count();
+            if in_line < 10 {
+                let task = join(&self.group, class).await;
+                self.waiting.push((class, self.served.len(), task));
+            }
+        }
+        if !self.held.is_empty() {
+            let index = self.random.draw() % self.held.len() as u64;
+            drop(self.held.swap_remove(index as usize));
+        }
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+        self.take_leases().await;
+    }
+
+    /// Takes the leases that have been given.
+    async fn take_leases(&mut self) {
+        for (class, joined, task) in std::mem::take(&mut self.waiting) {
+            if !task.is_finished() {
+                self.waiting.push((class, joined, task));
+                continue;
+            }
+            self.held.push((class, lease(task).await));
+            self.served.push(class);
+            if class == Class::Visitor {
+                self.assert_few_before_a_visitor(joined);
+            }
+        }
+    }
+
+    /// Ten visitors before it at most: one turn of the background's, or two at the edges, and
+    /// what fills free slots at the beginning.
+    fn assert_few_before_a_visitor(&self, joined: usize) {
+        let between = self.served[joined..].iter();
+        let background = between.filter(|of| of.is_background()).count();
+        assert!(
+            background <= 3 + self.slots,
+            "seed {}: {background} of the background before a visitor",
+            self.seed
+        );
+    }
+
+    fn served_of(&self, class: Class) -> usize {
+        self.served.iter().filter(|of| **of == class).count()
+    }
+}
+
 /// Visitors and refreshes come faster than the servers can work, from seeds. What must hold:
 /// a visitor waits for those before it and one refresh in nine slots, and however many visitors
 /// come, one slot in nine (of those that are freed) goes to a refresh, and some to mirrors.
 #[tokio::test(start_paused = true)]
 async fn no_class_starves() {
     for seed in 0..40 {
-        let mut random = Random::seeded(seed + 1);
-        let mut below = |bound: u64| random.draw() % bound;
-        let slots = 1 + below(6) as usize;
-        let group = group(&[slots], 1000);
-        let mut waiting: Vec<(Class, usize, Waiting)> = Vec::new();
-        let mut held: Vec<(Class, Lease)> = Vec::new();
-        // What was served in the order of time.
-        let mut served: Vec<Class> = Vec::new();
+        let mut overload = Overload::seeded(seed);
         for _ in 0..600 {
-            for class in [Class::Visitor, Class::Refresh, Class::Mirror] {
-                let in_line = waiting.iter().filter(|(of, ..)| *of == class).count();
-                if in_line < 10 {
-                    waiting.push((class, served.len(), join(&group, class).await));
-                }
-            }
-            if !held.is_empty() {
-                let index = below(held.len() as u64) as usize;
-                drop(held.swap_remove(index));
-            }
-            for _ in 0..4 {
-                tokio::task::yield_now().await;
-            }
-            let mut still = Vec::new();
-            for (class, joined, task) in waiting {
-                if !task.is_finished() {
-                    still.push((class, joined, task));
-                    continue;
-                }
-                held.push((class, lease(task).await));
-                served.push(class);
-                let between = served[joined..].iter();
-                let background = between.filter(|of| of.is_background()).count();
-                if class == Class::Visitor {
-                    // Ten visitors before it at most: one turn of the background's, or two at
-                    // the edges, and what fills free slots at the beginning.
-                    assert!(
-                        background <= 3 + slots,
-                        "seed {seed}: {background} of the background before a visitor"
-                    );
-                }
-            }
-            waiting = still;
-            let in_background = held.iter().filter(|(class, _)| class.is_background());
+            overload.step().await;
+            let held = overload.held.iter();
+            let in_background = held.filter(|(class, _)| class.is_background());
             assert!(
-                in_background.count() <= (slots * 3 / 4).max(1),
+                in_background.count() <= (overload.slots * 3 / 4).max(1),
                 "seed {seed}"
             );
         }
-        let count = |class| served.iter().filter(|of| **of == class).count();
-        let turns = served.len() / (MAX_PASSED_OVER + 1);
-        let (refreshes, mirrors) = (count(Class::Refresh), count(Class::Mirror));
+        let served = overload.served.len();
+        let turns = served / (MAX_PASSED_OVER + 1);
+        let refreshes = overload.served_of(Class::Refresh);
+        let mirrors = overload.served_of(Class::Mirror);
         assert!(
             refreshes * 4 >= turns * 3,
             "seed {seed}: {refreshes} of {turns}"
@@ -186,8 +228,9 @@ async fn no_class_starves() {
             mirrors >= turns / (MAX_PASSED_OVER + 2),
             "seed {seed}: {mirrors}"
         );
-        assert!(count(Class::Visitor) * 4 >= served.len() * 3, "seed {seed}");
-        for (_, _, task) in waiting {
+        let visitors = overload.served_of(Class::Visitor);
+        assert!(visitors * 4 >= served * 3, "seed {seed}");
+        for (_, _, task) in overload.waiting {
             task.abort();
         }
     }

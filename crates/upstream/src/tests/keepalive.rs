@@ -1,7 +1,7 @@
 //! Idle connections over real unix sockets, between runtimes.
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,16 +23,8 @@ impl Numbering {
         let listener = UnixListener::bind(directory.join("socket")).unwrap();
         std::thread::spawn(move || {
             for (number, stream) in (0u8..).zip(listener.incoming()) {
-                let mut stream = stream.unwrap();
-                std::thread::spawn(move || {
-                    let mut byte = [0];
-                    while stream.read_exact(&mut byte).is_ok() {
-                        stream.write_all(&[number]).unwrap();
-                        if byte == *b"x" {
-                            break;
-                        }
-                    }
-                });
+                let stream = stream.unwrap();
+                std::thread::spawn(move || serve_numbered(stream, number));
             }
         });
         Self { directory }
@@ -45,6 +37,16 @@ impl Numbering {
             ..GroupSpec::single("u", endpoint)
         })
         .unwrap()
+    }
+}
+
+fn serve_numbered(mut stream: UnixStream, number: u8) {
+    let mut byte = [0];
+    while stream.read_exact(&mut byte).is_ok() {
+        stream.write_all(&[number]).unwrap();
+        if byte == *b"x" {
+            break;
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::try_now;
+use crate::balance::Random;
 use crate::{
     AcquireError, Class, Endpoint, Group, GroupSpec, Health, Lease, Method, Millis, Outcome,
     PickKey, ServerSpec, Standing, TriedSet, Watch,
@@ -283,13 +284,17 @@ fn slow_start_gives_a_returning_server_more_and_more() {
 
 type Acquiring = std::pin::Pin<Box<dyn Future<Output = Result<Lease, AcquireError>>>>;
 
-/// Servers come, go, fall ill and recover while requests are under way and
-/// others wait. After each step, whoever could be served has been.
-#[tokio::test(start_paused = true)]
-async fn nobody_is_forgotten_while_servers_come_and_go() {
-    for seed in 1..=150 {
-        let mut random = crate::balance::Random::seeded(seed);
-        let mut below = move |bound: u64| (random.draw() % bound) as usize;
+/// A group whose servers come and go, and its requests, driven by a seed.
+struct Changing {
+    random: Random,
+    group: Arc<Group>,
+    line: Vec<Acquiring>,
+    held: Vec<Lease>,
+}
+
+impl Changing {
+    fn seeded(seed: u64) -> Self {
+        let mut random = Random::seeded(seed);
         let methods = [
             Method::RoundRobin,
             Method::LeastConn,
@@ -297,7 +302,7 @@ async fn nobody_is_forgotten_while_servers_come_and_go() {
             Method::Random { two: true },
         ];
         let spec = GroupSpec {
-            method: methods[below(4)],
+            method: methods[(random.draw() % 4) as usize],
             queue: Some(crate::QueueSpec {
                 length: 5,
                 timeout: Duration::from_secs(3600),
@@ -308,53 +313,87 @@ async fn nobody_is_forgotten_while_servers_come_and_go() {
         };
         let group = Group::new(spec).unwrap();
         group.watch(vec![Watch::default()], |_| false);
-        let mut held: Vec<Lease> = Vec::new();
-        let mut line: Vec<Acquiring> = Vec::new();
+        Self {
+            random,
+            group,
+            line: Vec::new(),
+            held: Vec::new(),
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.random.draw() % bound as u64) as usize
+    }
+
+    /// One of the things that can happen to a group.
+    fn step(&mut self, number: usize) {
+        match self.below(8) {
+            0 | 1 => {
+                let found = (0..self.below(5)).map(|_| self.some_server()).collect();
+                self.group.set_resolved(number % 2, found, 0);
+            }
+            2 => {
+                let shown = self.group.snapshot(0);
+                let Some(it) = shown.get(self.below(4)) else {
+                    return;
+                };
+                let health = [Health::Healthy, Health::Unhealthy][self.below(2)];
+                self.group.set_health(it.server, &it.endpoint, 0, health, 0);
+            }
+            3 if !self.held.is_empty() => {
+                let index = self.below(self.held.len());
+                self.held.swap_remove(index).report(Outcome::Success, 0);
+            }
+            4 if !self.line.is_empty() => {
+                let index = self.below(self.line.len());
+                drop(self.line.remove(index));
+            }
+            _ => self.line.push(Box::pin(ask(Arc::clone(&self.group)))),
+        }
+    }
+
+    fn some_server(&mut self) -> ServerSpec {
+        ServerSpec {
+            max_conns: 1 + self.below(2),
+            weight: 1 + self.below(3) as u32,
+            backup: self.below(4) == 0,
+            ..server(81 + self.below(5) as u16)
+        }
+    }
+
+    /// Takes the leases that have been given; the refused leave the line.
+    async fn take_leases(&mut self) {
+        for mut request in std::mem::take(&mut self.line) {
+            match tokio::time::timeout(Duration::ZERO, &mut request).await {
+                Err(_) => self.line.push(request),
+                Ok(Ok(lease)) => self.held.push(lease),
+                Ok(Err(_)) => {}
+            }
+        }
+    }
+}
+
+async fn ask(group: Arc<Group>) -> Result<Lease, AcquireError> {
+    let key = PickKey {
+        hash_key: Some(b"key"),
+        ..PickKey::default()
+    };
+    let tried = TriedSet::new();
+    group.acquire(key, &tried, Class::Visitor, 0).await
+}
+
+/// Servers come, go, fall ill and recover while requests are under way and
+/// others wait. After each step, whoever could be served has been.
+#[tokio::test(start_paused = true)]
+async fn nobody_is_forgotten_while_servers_come_and_go() {
+    for seed in 1..=150 {
+        let mut changing = Changing::seeded(seed);
         for step in 0..80 {
-            match below(8) {
-                0 | 1 => {
-                    let found = (0..below(5)).map(|_| ServerSpec {
-                        max_conns: 1 + below(2),
-                        weight: 1 + below(3) as u32,
-                        backup: below(4) == 0,
-                        ..server(81 + below(5) as u16)
-                    });
-                    let found = found.collect();
-                    group.set_resolved(step % 2, found, 0);
-                }
-                2 => {
-                    let shown = group.snapshot(0);
-                    if let Some(it) = shown.get(below(4)) {
-                        let health = [Health::Healthy, Health::Unhealthy][below(2)];
-                        group.set_health(it.server, &it.endpoint, 0, health, 0);
-                    }
-                }
-                3 if !held.is_empty() => held
-                    .swap_remove(below(held.len() as u64))
-                    .report(Outcome::Success, 0),
-                4 if !line.is_empty() => drop(line.remove(below(line.len() as u64))),
-                _ => {
-                    let group = Arc::clone(&group);
-                    line.push(Box::pin(async move {
-                        let key = PickKey {
-                            hash_key: Some(b"key"),
-                            ..PickKey::default()
-                        };
-                        group
-                            .acquire(key, &TriedSet::new(), Class::Visitor, 0)
-                            .await
-                    }));
-                }
-            }
-            let mut waiting = Vec::new();
-            for mut request in line {
-                match tokio::time::timeout(Duration::ZERO, &mut request).await {
-                    Err(_) => waiting.push(request),
-                    Ok(Ok(lease)) => held.push(lease),
-                    Ok(Err(_)) => {}
-                }
-            }
-            line = waiting;
+            changing.step(step);
+            changing.take_leases().await;
+            let Changing {
+                group, held, line, ..
+            } = &changing;
             let shown = group.snapshot(0);
             let step = format!("seed {seed}, step {step}: {shown:?}");
             assert_eq!(group.queue_length(), line.len(), "{step}");
@@ -367,8 +406,8 @@ async fn nobody_is_forgotten_while_servers_come_and_go() {
             let in_flight: usize = shown.iter().map(|it| it.in_flight).sum();
             assert!(in_flight <= held.len(), "{step}");
         }
-        line.clear();
-        held.clear();
+        let group = Arc::clone(&changing.group);
+        drop(changing);
         let left: usize = group.snapshot(0).iter().map(|it| it.in_flight).sum();
         assert_eq!((left, group.queue_length()), (0, 0), "seed {seed}");
     }

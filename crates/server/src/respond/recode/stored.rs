@@ -241,6 +241,21 @@ mod tests {
         reply
     }
 
+    fn encoded_body(reply: &Reply) -> Vec<u8> {
+        let reply::Body::Encoded(form) = &reply.body else {
+            panic!("the form is there");
+        };
+        assert_eq!(reply.head.content_length, Some(form.len()));
+        form.chunks().concat()
+    }
+
+    fn waits(kept: Kept) -> Option<Box<Wait>> {
+        match kept {
+            Kept::Wait(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
     #[tokio::test]
     #[allow(
         clippy::await_holding_lock,
@@ -254,21 +269,14 @@ mod tests {
         for coding in Coding::ALL {
             let before = zone.stats().encoded;
             let waiting: Vec<Box<Wait>> = (0..50)
-                .filter_map(|_| match look(&response, coding, &settings(5), true) {
-                    Kept::Wait(wait) => Some(wait),
-                    _ => None,
-                })
+                .filter_map(|_| waits(look(&response, coding, &settings(5), true)))
                 .collect();
             // The others came when it was ready.
             assert!(!waiting.is_empty());
             for wait in waiting {
                 let mut reply = reply(&response);
                 assert!(wait.settle(&mut reply).await.is_none());
-                let reply::Body::Encoded(form) = &reply.body else {
-                    panic!("the form is there");
-                };
-                assert_eq!(reply.head.content_length, Some(form.len()));
-                assert!(expand(coding, &form.chunks().concat()) == page);
+                assert!(expand(coding, &encoded_body(&reply)) == page);
             }
             assert_eq!(zone.stats().encoded - before, 1);
         }
@@ -288,9 +296,7 @@ mod tests {
         assert_eq!(all.len(), max_makers());
         assert!(matches!(look(), Kept::No));
         drop(all);
-        let Kept::Wait(wait) = look() else {
-            panic!("the claim was given back");
-        };
+        let wait = waits(look()).expect("the claim was given back");
         assert!(wait.settle(&mut reply(&response)).await.is_none());
         assert!(matches!(look(), Kept::Ready(_)));
     }

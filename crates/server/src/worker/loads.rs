@@ -31,8 +31,8 @@ pub struct Accepted {
     pub socket: Unregistered,
     pub peer: Option<SocketAddr>,
     /// Where it came in.
-    pub place: ListenAddress,
-    pub seat: ConnectionSlot,
+    pub address: ListenAddress,
+    pub slot: ConnectionSlot,
 }
 
 /// All workers, as those see it who accept.
@@ -45,7 +45,7 @@ pub struct WorkerLoads {
 
 /// One connection in the count of its worker, while it lives.
 pub struct ConnectionSlot {
-    crew: Arc<WorkerLoads>,
+    loads: Arc<WorkerLoads>,
     worker: usize,
 }
 
@@ -57,7 +57,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.crew.connections[self.worker].fetch_sub(1, Ordering::Relaxed);
+        self.loads.connections[self.worker].fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -66,11 +66,11 @@ impl WorkerLoads {
     pub fn new(workers: usize) -> (Arc<WorkerLoads>, Vec<mpsc::Receiver<Accepted>>) {
         let (inboxes, receivers): (Vec<_>, Vec<_>) =
             (0..workers).map(|_| mpsc::channel(INBOX)).unzip();
-        let crew = WorkerLoads {
+        let loads = WorkerLoads {
             connections: (0..workers).map(|_| AtomicUsize::new(0)).collect(),
             inboxes: inboxes.into(),
         };
-        (Arc::new(crew), receivers)
+        (Arc::new(loads), receivers)
     }
 
     /// Are there connections, the handed over ones included?
@@ -79,26 +79,26 @@ impl WorkerLoads {
         counts.any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// A seat with whoever should serve what worker `own` has accepted.
-    pub fn seat(self: &Arc<Self>, own: usize) -> ConnectionSlot {
-        self.seat_with(self.choose(own))
+    /// Counts a connection that worker `own` has accepted for the worker that should serve it.
+    pub fn slot(self: &Arc<Self>, own: usize) -> ConnectionSlot {
+        self.slot_with(self.choose(own))
     }
 
-    /// Sends a connection to the worker it has its seat with. Where that one takes
-    /// none, it comes back with a seat with `own`.
+    /// Sends a connection to the worker that it is counted for. Where that one takes
+    /// none, it comes back and is counted for `own`.
     pub fn hand_over(self: &Arc<Self>, accepted: Accepted, own: usize) -> Option<Accepted> {
-        let worker = accepted.seat.worker;
+        let worker = accepted.slot.worker;
         let refused = self.inboxes[worker].try_send(accepted).err()?;
         Some(Accepted {
-            seat: self.seat_with(own),
+            slot: self.slot_with(own),
             ..refused.into_inner()
         })
     }
 
-    fn seat_with(self: &Arc<Self>, worker: usize) -> ConnectionSlot {
+    fn slot_with(self: &Arc<Self>, worker: usize) -> ConnectionSlot {
         self.connections[worker].fetch_add(1, Ordering::Relaxed);
         ConnectionSlot {
-            crew: self.clone(),
+            loads: self.clone(),
             worker,
         }
     }
@@ -124,21 +124,21 @@ mod tests {
     use super::*;
 
     /// What worker `own` has of a connection that it accepted.
-    fn accept(crew: &Arc<WorkerLoads>, own: usize) -> Option<Accepted> {
+    fn accept(loads: &Arc<WorkerLoads>, own: usize) -> Option<Accepted> {
         let accepted = Accepted {
             socket: Unregistered::Unix(UnixStream::pair().unwrap().0),
             peer: None,
-            place: ListenAddress::Unix("/socket".into()),
-            seat: crew.seat(own),
+            address: ListenAddress::Unix("/socket".into()),
+            slot: loads.slot(own),
         };
-        match accepted.seat.is_with(own) {
+        match accepted.slot.is_with(own) {
             true => Some(accepted),
-            false => crew.hand_over(accepted, own),
+            false => loads.hand_over(accepted, own),
         }
     }
 
-    fn counts(crew: &WorkerLoads) -> Vec<usize> {
-        let counts = crew.connections.iter();
+    fn counts(loads: &WorkerLoads) -> Vec<usize> {
+        let counts = loads.connections.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
@@ -154,51 +154,51 @@ mod tests {
             (4, 3, vec![1, 1, 1, 0]),
             (4, 10, vec![3, 3, 2, 2]),
         ] {
-            let (crew, mut inboxes) = WorkerLoads::new(workers);
+            let (loads, mut inboxes) = WorkerLoads::new(workers);
             let mut served = Vec::new();
             for _ in 0..connections {
-                served.extend(accept(&crew, 0));
+                served.extend(accept(&loads, 0));
                 for inbox in &mut inboxes {
                     served.extend(inbox.try_recv().ok());
                 }
             }
-            assert_eq!(counts(&crew), wanted, "{connections} among {workers}");
+            assert_eq!(counts(&loads), wanted, "{connections} among {workers}");
             assert_eq!(served.len(), connections);
-            assert!(crew.is_busy());
+            assert!(loads.is_busy());
             drop(served);
-            assert!(!crew.is_busy());
+            assert!(!loads.is_busy());
         }
     }
 
     #[test]
     fn what_has_ended_counts_no_more() {
-        let (crew, mut inboxes) = WorkerLoads::new(2);
-        let kept = accept(&crew, 0);
+        let (loads, mut inboxes) = WorkerLoads::new(2);
+        let kept = accept(&loads, 0);
         assert!(kept.is_some());
-        assert!(accept(&crew, 0).is_none());
+        assert!(accept(&loads, 0).is_none());
         drop(kept);
-        assert_eq!(counts(&crew), [0, 1]);
-        let kept = accept(&crew, 0);
-        assert!(kept.is_some_and(|accepted| accepted.seat.worker == 0));
+        assert_eq!(counts(&loads), [0, 1]);
+        let kept = accept(&loads, 0);
+        assert!(kept.is_some_and(|accepted| accepted.slot.worker == 0));
         drop(inboxes.remove(1).try_recv());
-        assert!(!crew.is_busy());
+        assert!(!loads.is_busy());
     }
 
     #[test]
     fn a_worker_that_takes_nothing_is_not_waited_for() {
-        let (crew, mut inboxes) = WorkerLoads::new(2);
+        let (loads, mut inboxes) = WorkerLoads::new(2);
         inboxes[0].close();
-        let accepted: Vec<_> = (0..3).map(|_| accept(&crew, 1)).collect();
+        let accepted: Vec<_> = (0..3).map(|_| accept(&loads, 1)).collect();
         assert!(accepted.iter().all(Option::is_some));
-        assert_eq!(counts(&crew), [0, 3]);
+        assert_eq!(counts(&loads), [0, 3]);
         drop(accepted);
 
-        let (crew, inboxes) = WorkerLoads::new(2);
+        let (loads, inboxes) = WorkerLoads::new(2);
         let accepted: Vec<_> = (0..2 * INBOX + 100)
-            .filter_map(|_| accept(&crew, 0))
+            .filter_map(|_| accept(&loads, 0))
             .collect();
-        assert_eq!(counts(&crew), [accepted.len(), INBOX]);
+        assert_eq!(counts(&loads), [accepted.len(), INBOX]);
         drop(inboxes);
-        assert_eq!(counts(&crew), [accepted.len(), 0]);
+        assert_eq!(counts(&loads), [accepted.len(), 0]);
     }
 }

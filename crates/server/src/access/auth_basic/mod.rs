@@ -1,0 +1,157 @@
+//! `auth_basic`: a name and a password that must stand in a file
+//! (<https://nginx.org/en/docs/http/ngx_http_auth_basic_module.html>, RFC 7617).
+//!
+//! Here a request is checked. What the file holds (`user_file`), how passwords are kept in it
+//! (`password_hash`), and why a slow hash is computed only once (`remembered`) stand below.
+
+mod password_hash;
+mod remembered;
+mod user_file;
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+
+use base64::Engine;
+use site::{Builtin as B, LogLevel};
+
+use crate::exchange::request::Request;
+use crate::exchange::value::put;
+use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+use crate::log::error_log;
+use crate::log::error_log::Errno;
+
+use password_hash::{Comparison, base64_lenient};
+use remembered::compare;
+use user_file::users;
+
+pub const VARIABLES: Variables = &[(B::RemoteUser, Of(put_remote_user))];
+
+/// What `auth_basic` says about a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    /// 401 with `WWW-Authenticate: Basic realm="..."`.
+    Challenge {
+        realm: Vec<u8>,
+    },
+    /// There is no user file.
+    Forbidden,
+    /// It could not be read, or its hash not be understood.
+    Failed(u16),
+}
+
+/// Checks the request's name and password; sets `remote_user` to the name
+/// given, right or wrong, as the log of nginx shows it.
+pub fn check(request: &mut Request) -> Verdict {
+    let settings = request.settings_held();
+    let Some(auth) = &settings.auth else {
+        return Verdict::Pass;
+    };
+    let realm = variable::evaluate(request, &auth.realm);
+    if realm == b"off" {
+        return Verdict::Pass;
+    }
+    let Some((user, password)) = credentials(request.head.field("authorization")) else {
+        let message = format_args!("no user/password was provided for basic authentication");
+        error_log::request(request, LogLevel::Info, message);
+        return Verdict::Challenge { realm };
+    };
+    let mut path = variable::evaluate(request, &auth.user_file);
+    if path.first() != Some(&b'/') {
+        let folder = auth.folder.as_os_str().as_bytes();
+        path = [folder, b"/", &path].concat();
+    }
+    let shown = String::from_utf8_lossy(&path).into_owned();
+    request.extras.remote_user = Some(user.clone());
+    let users = match users(&path) {
+        Ok(users) => users,
+        Err(error) => {
+            let message = format_args!("open() \"{shown}\" failed{}", Errno(&error));
+            let missing = error.kind() == io::ErrorKind::NotFound;
+            let level = if missing {
+                LogLevel::Error
+            } else {
+                LogLevel::Crit
+            };
+            error_log::request(request, level, message);
+            return if missing {
+                Verdict::Forbidden
+            } else {
+                Verdict::Failed(500)
+            };
+        }
+    };
+    let name = String::from_utf8_lossy(&user).into_owned();
+    let Some(hash) = users.get(user.as_slice()) else {
+        let message = format_args!("user \"{name}\" was not found in \"{shown}\"");
+        error_log::request(request, LogLevel::Error, message);
+        return Verdict::Challenge { realm };
+    };
+    match compare(&user, hash, &password) {
+        Comparison::Right => return Verdict::Pass,
+        Comparison::Wrong => {
+            let message = format_args!("user \"{name}\": password mismatch");
+            error_log::request(request, LogLevel::Error, message);
+        }
+        Comparison::UnknownFormat => {
+            let message = format_args!(
+                "user \"{name}\": the format of the password in \"{shown}\" is not supported, \
+                 make it again with \"htpasswd -B\" or \"openssl passwd -6\""
+            );
+            error_log::request(request, LogLevel::Error, message);
+        }
+    }
+    Verdict::Challenge { realm }
+}
+
+/// The name that was checked, or the one given where none is asked for.
+fn put_remote_user(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    if let Some(user) = &request.extras.remote_user {
+        return put(Some(user), out);
+    }
+    let given = credentials(request.head.field("authorization"));
+    put(given.as_ref().map(|(user, _)| user.as_slice()), out)
+}
+
+/// Name and password of an `Authorization: Basic` field (RFC 7617 §2).
+fn credentials(authorization: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (scheme, encoded) = authorization?.split_at_checked(b"Basic ".len())?;
+    if !scheme.eq_ignore_ascii_case(b"Basic ") {
+        return None;
+    }
+    let decoded = base64_lenient().decode(encoded.trim_ascii()).ok()?;
+    let colon = memchr::memchr(b':', &decoded).filter(|&colon| colon > 0)?;
+    let (user, password) = decoded.split_at(colon);
+    Some((user.to_vec(), password.get(1..)?.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_read_as_by_nginx() {
+        let pair = |user: &str, password: &str| {
+            Some((user.as_bytes().to_vec(), password.as_bytes().to_vec()))
+        };
+        for (field, wanted) in [
+            ("Basic dXNlcjpwYXNz", pair("user", "pass")),
+            ("basic   dXNlcjpwYXNz", pair("user", "pass")),
+            ("Basic dXNlcjpw", pair("user", "p")),
+            ("Basic dXNlcjphOmI=", pair("user", "a:b")),
+            ("Basic dXNlcjphOmI", pair("user", "a:b")),
+            ("Basic dXNlcjo=", pair("user", "")),
+            ("Basic OnBhc3M=", None),
+            ("Basic dXNlcg==", None),
+            ("Basic ????", None),
+            ("Basic", None),
+            ("Basic ", None),
+            ("Bearer dXNlcjpwYXNz", None),
+        ] {
+            assert_eq!(credentials(Some(field.as_bytes())), wanted, "{field}");
+        }
+        assert_eq!(credentials(None), None);
+    }
+}

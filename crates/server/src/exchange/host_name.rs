@@ -1,0 +1,71 @@
+//! The host of a request, remembered from one request of a connection to the next with what
+//! was found out about it.
+
+use site::ServerId;
+
+/// The host that a request is for. Most requests of a connection name the one that the
+/// request before them did: it is handed on, so that what it comes to need not be found
+/// out again. Reads as the name without port, in lower case.
+#[derive(Debug, Clone, Default)]
+pub struct HostName {
+    /// In lower case; empty where the client named none.
+    received: Vec<u8>,
+    name_len: usize,
+    port: Option<u16>,
+    /// The server it leads to, in the configuration of a serial number.
+    server: Option<(u64, ServerId)>,
+}
+
+/// As long as a name of the DNS may be (RFC 1035 §2.3.4).
+const MOST_KEPT_HOST_BYTES: usize = 255;
+
+impl HostName {
+    /// `host` is what `received` says.
+    pub fn set(&mut self, received: &[u8], host: &http_semantics::Host<'_>) {
+        self.received.clear();
+        self.received.extend_from_slice(received);
+        self.received.make_ascii_lowercase();
+        self.name_len = host.name.len();
+        self.port = host.port;
+        self.server = None;
+    }
+
+    /// Is this what `field` says, by its very bytes?
+    pub fn is_named_by(&self, field: &[u8]) -> bool {
+        !field.is_empty() && self.received == field
+    }
+
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// For the next request of the connection; nothing that is longer than names are, so
+    /// that a connection at rest stays small.
+    pub fn hand_on(&mut self) -> HostName {
+        match self.received.capacity() <= MOST_KEPT_HOST_BYTES {
+            true => std::mem::take(self),
+            false => HostName::default(),
+        }
+    }
+
+    /// The server in the configuration of this number, of which the connection has one
+    /// listener; found the first time that it is asked for.
+    pub fn server_in(&mut self, serial: u64, find: impl FnOnce(&[u8]) -> ServerId) -> ServerId {
+        match self.server {
+            Some((known, server)) if known == serial => server,
+            _ => {
+                let server = find(self);
+                self.server = Some((serial, server));
+                server
+            }
+        }
+    }
+}
+
+impl std::ops::Deref for HostName {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.received.get(..self.name_len).unwrap_or_default()
+    }
+}

@@ -1,0 +1,56 @@
+//! Request methods, as far as the server tells them apart, and what each of them means.
+
+/// Methods that the server itself tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Options,
+    Patch,
+    Trace,
+    Connect,
+    Purge,
+    Other,
+}
+
+impl Method {
+    pub fn parse(name: &[u8]) -> Method {
+        match name {
+            b"GET" => Method::Get,
+            b"HEAD" => Method::Head,
+            b"POST" => Method::Post,
+            b"PUT" => Method::Put,
+            b"DELETE" => Method::Delete,
+            b"OPTIONS" => Method::Options,
+            b"PATCH" => Method::Patch,
+            b"TRACE" => Method::Trace,
+            b"CONNECT" => Method::Connect,
+            b"PURGE" => Method::Purge,
+            _ => Method::Other,
+        }
+    }
+
+    /// May change something on the origin server (RFC 9110 §9.2.1).
+    pub fn is_write(self) -> bool {
+        matches!(
+            self,
+            Method::Post | Method::Put | Method::Patch | Method::Delete
+        )
+    }
+
+    /// Asks for what is there (RFC 9110 §9.2.1).
+    pub fn is_read(self) -> bool {
+        matches!(self, Method::Get | Method::Head)
+    }
+
+    /// Sending it twice means what sending it once means (RFC 9110 §9.2.2).
+    pub fn is_idempotent(self) -> bool {
+        !matches!(
+            self,
+            Method::Post | Method::Patch | Method::Connect | Method::Other
+        )
+    }
+}

@@ -1,0 +1,201 @@
+//! Accepting: from each listening socket in force, until another configuration or the
+//! graceful stop ends it. An accepted connection is served here or handed to the worker
+//! that has the fewest.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use site::ListenAddress;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc;
+
+use super::WorkerContext;
+use super::loads::{Accepted, ConnectionSlot};
+use super::shared::{Listening, Shared};
+use crate::base::clock;
+use crate::log::error_log;
+use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::http1;
+use crate::transport::stream::ClientStream;
+
+/// How long accepting pauses when the process has no more file descriptors: at first so long
+/// that connections that have ended can be closed, then longer each time.
+const ACCEPT_PAUSE_FIRST: Duration = Duration::from_millis(10);
+const ACCEPT_PAUSE_LAST: Duration = Duration::from_millis(500);
+
+/// Accepts from all sockets in force until the graceful stop.
+pub async fn accept_all(context: &WorkerContext) {
+    let (shared, index) = (&context.shared, context.index);
+    let mut sockets = shared.changes();
+    let mut stop = shared.stop_signal();
+    let mut accepting: HashMap<ListenAddress, (Arc<Listening>, tokio::task::JoinHandle<()>)> =
+        HashMap::new();
+    loop {
+        let current = sockets.borrow_and_update().clone();
+        accepting.retain(|address, (listening, task)| {
+            let stays = current.get(address).is_some_and(|sockets| {
+                sockets
+                    .get(index % sockets.len().max(1))
+                    .is_some_and(|socket| Arc::ptr_eq(socket, listening))
+            });
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for (address, group) in current.iter() {
+            let Some(listening) = group.get(index % group.len().max(1)) else {
+                continue;
+            };
+            if accepting.contains_key(address) {
+                continue;
+            }
+            match listening.try_clone() {
+                Ok(own) => {
+                    let task = tokio::spawn(accept(context.clone(), own, address.clone()));
+                    accepting.insert(address.clone(), (listening.clone(), task));
+                }
+                Err(error) => {
+                    error_log::emergency(
+                        &shared.configuration(),
+                        format_args!("{address:?}: {error}"),
+                    );
+                }
+            }
+        }
+        tokio::select! {
+            changed = sockets.changed() => if changed.is_err() { break },
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    for (_, (_, task)) in accepting.drain() {
+        task.abort();
+    }
+}
+
+async fn accept(context: WorkerContext, listening: Listening, address: ListenAddress) {
+    let failed = |error: io::Error| {
+        let configuration = context.shared.configuration();
+        // Clients cause these as often as they like.
+        if error_log::may_tell_refusal(&configuration) {
+            let message = format_args!("accept() on {address:?} failed: {error}");
+            error_log::emergency(&configuration, message);
+        }
+    };
+    let mut wait = ACCEPT_PAUSE_FIRST;
+    match listening {
+        Listening::Tcp(listener) => match TcpListener::from_std(listener) {
+            Ok(listener) => loop {
+                match listener.accept().await {
+                    Ok((stream, peer)) => {
+                        wait = ACCEPT_PAUSE_FIRST;
+                        let _ = stream.set_nodelay(true);
+                        context.take(stream.into(), Some(peer), &address);
+                    }
+                    Err(error) => pause(error, &failed, &mut wait).await,
+                }
+            },
+            Err(error) => failed(error),
+        },
+        Listening::Unix(listener) => match UnixListener::from_std(listener) {
+            Ok(listener) => loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        wait = ACCEPT_PAUSE_FIRST;
+                        context.take(stream.into(), None, &address);
+                    }
+                    Err(error) => pause(error, &failed, &mut wait).await,
+                }
+            },
+            Err(error) => failed(error),
+        },
+    }
+}
+
+/// Serves what other workers hand over.
+pub async fn receive(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Accepted>) {
+    while let Some(accepted) = inbox.recv().await {
+        begin_handed_over(&shared, accepted);
+    }
+}
+
+impl WorkerContext {
+    /// Serves a connection that was accepted here, or leaves it to another worker.
+    fn take(&self, stream: ClientStream, peer: Option<SocketAddr>, address: &ListenAddress) {
+        let slot = self.loads.slot(self.index);
+        if slot.is_with(self.index) {
+            return begin(&self.shared, stream, peer, address.clone(), slot);
+        }
+        let socket = match stream.unregister() {
+            Ok(socket) => socket,
+            Err(error) => return lost(&self.shared, address, &error),
+        };
+        let accepted = Accepted {
+            socket,
+            peer,
+            address: address.clone(),
+            slot,
+        };
+        if let Some(refused) = self.loads.hand_over(accepted, self.index) {
+            begin_handed_over(&self.shared, refused);
+        }
+    }
+}
+
+fn begin_handed_over(shared: &Arc<Shared>, accepted: Accepted) {
+    match accepted.socket.try_into() {
+        Ok(stream) => begin(
+            shared,
+            stream,
+            accepted.peer,
+            accepted.address,
+            accepted.slot,
+        ),
+        Err(error) => lost(shared, &accepted.address, &error),
+    }
+}
+
+fn lost(shared: &Shared, address: &ListenAddress, error: &io::Error) {
+    let message = format_args!("a connection to {address:?} cannot be served: {error}");
+    error_log::emergency(&shared.configuration(), message);
+}
+
+fn begin(
+    shared: &Arc<Shared>,
+    stream: ClientStream,
+    peer: Option<SocketAddr>,
+    address: ListenAddress,
+    slot: ConnectionSlot,
+) {
+    let stats = &shared.glance().live.stats;
+    stats.accepted.fetch_add(1, Ordering::Relaxed);
+    let local = match (stream.local_address(), &address) {
+        (Some(address), _) => LocalAddress::Tcp(address),
+        (None, ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
+        (None, ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
+    };
+    shared.end_long_pause();
+    stats.handled.fetch_add(1, Ordering::Relaxed);
+    let stream = Arc::new(stream);
+    let registration = shared.register(&stream, slot);
+    let facts = ConnectionFacts::new(peer, local, clock::now());
+    let shared = shared.clone();
+    tokio::spawn(http1::serve(shared, stream, facts, address, registration));
+}
+
+/// A connection that broke before it was accepted is nothing; running out of
+/// descriptors needs a pause, or the thread would spin.
+async fn pause(error: io::Error, failed: &impl Fn(io::Error), wait: &mut Duration) {
+    if !matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+    ) {
+        failed(error);
+        tokio::time::sleep(*wait).await;
+        *wait = (*wait * 2).min(ACCEPT_PAUSE_LAST);
+    }
+}

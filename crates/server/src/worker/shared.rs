@@ -1,0 +1,236 @@
+//! What all workers share: the configuration in force, its listening sockets, and the word
+//! that the server stops. A reload replaces the first two in one call.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use site::ListenAddress;
+use tokio::sync::{Notify, watch};
+
+use super::loads::ConnectionSlot;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::transport::connections::Connections;
+use crate::transport::stream::ClientStream;
+
+/// Between two rounds of housekeeping while there are requests.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// The same where nothing has happened for as long.
+const REST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A bound and listening socket.
+#[derive(Debug)]
+pub enum Listening {
+    Tcp(std::net::TcpListener),
+    Unix(StdUnixListener),
+}
+
+impl Listening {
+    pub(super) fn try_clone(&self) -> io::Result<Listening> {
+        Ok(match self {
+            Listening::Tcp(listener) => Listening::Tcp(listener.try_clone()?),
+            Listening::Unix(listener) => Listening::Unix(listener.try_clone()?),
+        })
+    }
+}
+
+/// The listening sockets in force; with `reuseport` there is one per worker.
+pub type Sockets = HashMap<ListenAddress, Vec<Arc<Listening>>>;
+
+/// What all workers share.
+pub struct Shared {
+    configuration: ArcSwap<ActiveConfiguration>,
+    /// Another number for each configuration that was in force in this process.
+    generation: AtomicU64,
+    sockets: watch::Sender<Arc<Sockets>>,
+    stopping: AtomicBool,
+    stop: watch::Sender<bool>,
+    /// Somebody rests until there is a connection again.
+    is_resting: AtomicBool,
+    connected: Notify,
+}
+
+/// How soon something is looked at again, see [`Shared::pause`].
+pub struct IdlePause {
+    pause: Duration,
+    /// Connections and requests so far.
+    seen: (u64, u64),
+}
+
+impl Default for IdlePause {
+    fn default() -> IdlePause {
+        IdlePause {
+            pause: SWEEP_INTERVAL,
+            seen: (0, 0),
+        }
+    }
+}
+
+thread_local! {
+    /// What [`Shared::configuration_of_thread`] gave last, and its generation.
+    static IN_FORCE: RefCell<Option<(u64, ConfigurationHandle)>> = const { RefCell::new(None) };
+}
+
+fn next_generation() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Counts a connection while it lives.
+pub struct Registration {
+    connections: Arc<Connections>,
+    key: usize,
+    _slot: ConnectionSlot,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.connections.remove(self.key);
+    }
+}
+
+impl Shared {
+    pub fn new(configuration: Arc<ActiveConfiguration>, sockets: Sockets) -> Arc<Shared> {
+        Arc::new(Shared {
+            configuration: ArcSwap::new(configuration),
+            generation: AtomicU64::new(next_generation()),
+            sockets: watch::Sender::new(Arc::new(sockets)),
+            stopping: AtomicBool::new(false),
+            stop: watch::Sender::new(false),
+            is_resting: AtomicBool::new(false),
+            connected: Notify::new(),
+        })
+    }
+
+    /// The configuration in force.
+    pub fn configuration(&self) -> Arc<ActiveConfiguration> {
+        self.configuration.load_full()
+    }
+
+    /// The same for threads that ask for each request: looks at the shared place
+    /// only when something has changed there, and counts in a line of the thread's
+    /// own. The thread holds on to what it was given until it asks again.
+    pub fn configuration_of_thread(&self) -> ConfigurationHandle {
+        let generation = self.generation.load(Ordering::Acquire);
+        IN_FORCE.with_borrow_mut(|kept| match kept {
+            Some((of, configuration)) if *of == generation => configuration.clone(),
+            _ => {
+                let configuration = ConfigurationHandle::new(self.configuration.load_full());
+                *kept = Some((generation, configuration.clone()));
+                configuration
+            }
+        })
+    }
+
+    /// The configuration in force, for a moment: not to be held while waiting.
+    pub fn glance(&self) -> arc_swap::Guard<Arc<ActiveConfiguration>> {
+        self.configuration.load()
+    }
+
+    /// Puts another configuration in force. Requests under way finish with
+    /// theirs.
+    pub fn replace(&self, configuration: Arc<ActiveConfiguration>, sockets: Sockets) {
+        self.configuration.store(configuration);
+        self.generation.store(next_generation(), Ordering::Release);
+        self.sockets.send_replace(Arc::new(sockets));
+    }
+
+    pub fn sockets(&self) -> Arc<Sockets> {
+        self.sockets.borrow().clone()
+    }
+
+    /// The logs were reopened: lines that threads have gathered belong to the old ones.
+    pub fn logs_reopened(&self) {
+        self.sockets.send_modify(|_| ());
+    }
+
+    /// The pause before the next of two looks at something that only requests change: a second
+    /// while there are any, growing to a minute where there are none, so that a server without
+    /// visitors does not wake up all the time. A new connection ends a long pause.
+    pub async fn pause(&self, idle: &mut IdlePause) {
+        if idle.pause <= SWEEP_INTERVAL {
+            tokio::time::sleep(idle.pause).await;
+        } else {
+            let mut connected = std::pin::pin!(self.connected.notified());
+            connected.as_mut().enable();
+            self.is_resting.store(true, Ordering::Relaxed);
+            // An error is the end of the pause.
+            let _ = tokio::time::timeout(idle.pause, connected).await;
+        }
+        let seen = {
+            let stats = &self.glance().live.stats;
+            (stats.accepted.load(Ordering::Relaxed), stats.requests.sum())
+        };
+        idle.pause = match seen == idle.seen {
+            true => (idle.pause * 2).min(REST_INTERVAL),
+            false => SWEEP_INTERVAL,
+        };
+        idle.seen = seen;
+    }
+
+    /// A connection has come: ends a long [`Shared::pause`].
+    pub(super) fn end_long_pause(&self) {
+        if self.is_resting.load(Ordering::Relaxed) {
+            self.is_resting.store(false, Ordering::Relaxed);
+            self.connected.notify_waiters();
+        }
+    }
+
+    /// Becomes true with the graceful stop.
+    pub(super) fn stop_signal(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    /// Changes with every configuration that is put in force.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<Sockets>> {
+        self.sockets.subscribe()
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Graceful stop: no new connections, idle ones are closed, the others
+    /// finish what they do.
+    pub fn stop_gracefully(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.stop.send_replace(true);
+        let connections = self.glance().connections.clone();
+        connections.for_each(ClientStream::close_if_idle);
+    }
+
+    /// Resolves when what began under `configuration` has had its time after a reload:
+    /// `worker_shutdown_timeout`. Never, where that is not given.
+    pub async fn outlived(&self, configuration: Arc<ActiveConfiguration>) {
+        let mut replaced = self.sockets.subscribe();
+        while Arc::ptr_eq(&self.configuration(), &configuration) {
+            if replaced.changed().await.is_err() {
+                break;
+            }
+        }
+        match self.configuration().site.process.shutdown_timeout {
+            Some(timeout) => tokio::time::sleep(timeout).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) fn register(
+        &self,
+        stream: &Arc<ClientStream>,
+        slot: ConnectionSlot,
+    ) -> Registration {
+        let connections = self.glance().connections.clone();
+        let key = connections.add(stream);
+        Registration {
+            connections,
+            key,
+            _slot: slot,
+        }
+    }
+}
