@@ -5,6 +5,7 @@
 //! Comparing says which of two things went wrong: the visitor's password, or a format that
 //! nobody here knows, which only the operator can mend. Nothing in a user file leads to a panic.
 
+mod crypt64;
 mod des_crypt;
 mod md5_crypt;
 
@@ -14,11 +15,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use sha_crypt::{PasswordVerifier, ShaCrypt};
 use sha1::{Digest, Sha1};
 
+use crypt64::CRYPT64;
 use des_crypt::{HASH_CHARACTERS, des_crypt};
 use md5_crypt::md5_crypt;
-
-/// The 64 characters of crypt(3), in the order of their values.
-const CRYPT64: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// What comparing a password with a hash says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

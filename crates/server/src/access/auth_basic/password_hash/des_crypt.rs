@@ -5,7 +5,7 @@
 //! outlive the programs that wrote them, and nginx reads them. Bits are numbered from the
 //! most significant one, as in the standard, so that the tables are those of the standard.
 
-use super::CRYPT64;
+use super::crypt64::CRYPT64;
 
 /// Salt and hash in characters.
 pub const HASH_CHARACTERS: usize = 13;

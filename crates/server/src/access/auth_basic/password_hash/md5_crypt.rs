@@ -2,7 +2,7 @@
 
 use md5::{Digest, Md5};
 
-use super::CRYPT64;
+use super::crypt64::CRYPT64;
 
 /// The hash of `password`: mark, salt (eight characters at most) and digest.
 pub fn md5_crypt(mark: &[u8], password: &[u8], salt: &[u8]) -> Vec<u8> {
