@@ -44,6 +44,7 @@ instructions:
 lint:
 	@scripts/setup.sh build lint
 	@scripts/deny.sh
+	@scripts/checks/run.py documents imports words manifests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features fuzz/targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
