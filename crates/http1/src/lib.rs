@@ -32,9 +32,3 @@ pub use head_writer::{FieldError, HeadWriter};
 pub use limits::HeadLimits;
 pub use request::{Parsed, parse_head, parse_request, worth_parsing};
 pub use response::{ResponseHead, take_response};
-
-// Names of `http-semantics` that lines in `server` still take from here.
-pub use http_semantics::{
-    Fields, Presence, RequestHead, RequestView, Target, cookie, date, escape, same_name,
-    split_query, status,
-};

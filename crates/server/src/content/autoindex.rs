@@ -300,7 +300,7 @@ fn put_json(entries: &[Entry], callback: Option<&[u8]>, out: &mut Vec<u8>) {
             EntryKind::File => "file",
             EntryKind::Other => "other",
         };
-        let date = http1::date::format(entry.modified);
+        let date = http_semantics::date::format(entry.modified);
         let _ = write!(
             out,
             "\", \"type\":\"{kind}\", \"mtime\":\"{}\"",

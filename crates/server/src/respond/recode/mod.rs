@@ -280,7 +280,7 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
             return false;
         }
         let now = i64::try_from(crate::base::clock::wall(request.now) / 1000).unwrap_or(0);
-        return http1::date::parse(expires).is_none_or(|date| date < now);
+        return http_semantics::date::parse(expires).is_none_or(|date| date < now);
     }
     if let Some(value) = head.field("cache-control") {
         let value = value.to_ascii_lowercase();
