@@ -7,7 +7,7 @@ use std::time::Duration;
 use site::{Builtin as B, LogLevel};
 
 use crate::exchange::request::Request;
-use crate::exchange::value::put;
+use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
@@ -16,10 +16,7 @@ use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
     B::LimitReqStatus,
-    Of(|request, out| {
-        let status = Some(request.extras.limit_req_status.as_bytes());
-        put(status.filter(|status| !status.is_empty()), out)
-    }),
+    Of(|request, out| put_unless_empty(request.extras.limit_req_status, out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
