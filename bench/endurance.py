@@ -152,15 +152,16 @@ def reloads(server, result, count, seconds):
     }  # fmt: skip
     # The system keeps one signal of those that come while the program reads one.
     merged = count - result.figures["reloads"]["done"]
-    result.check(f"{count:,} reloads: signals that were one with the next", merged, count * MERGED_SHARE)
+    result.check(f"{count:,} reloads: signals merged into the next one", merged, count * MERGED_SHARE)
     result.check(f"{count:,} reloads: failed requests of {answers.count:,}", answers.other_than_200(), 0)
     result.check(f"{count:,} reloads: memory growth after the first fifth", round(growth, 2), GROWTH_MB, "MB")
 
 
 def reloads_done(server):
-    """How many reloads the error log tells of, from its beginning."""
+    """How many reloads the error log tells of, from its beginning. nginx writes a line about the
+    signal as well, which ends in ", reconfiguring"."""
     with open(os.path.join(server.folder, "error.log"), errors="replace") as log:
-        return sum(line.rstrip().endswith((" reloaded", " reconfiguring")) for line in log)
+        return sum(line.rstrip().endswith((" reloaded", ": reconfiguring")) for line in log)
 
 
 def measure(chosen):

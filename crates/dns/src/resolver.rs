@@ -326,6 +326,7 @@ impl Gathered {
     }
 }
 
+/// Takes a question out of the cache's table when it is dropped, whatever ended its task.
 struct Landing<'a> {
     resolver: &'a Resolver,
     key: &'a Key,

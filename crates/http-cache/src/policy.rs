@@ -1,5 +1,5 @@
-//! What the operator wants stored, and how response fields are read for it. Plain data, made once
-//! per location; the decision itself is in `storability.rs` and `freshness.rs`.
+//! What the operator wants stored: methods, lifetimes by status, response fields that are ignored.
+//! Plain data, made once per location; the decision itself is in `storability.rs` and `freshness.rs`.
 
 use crate::vary::VaryRules;
 use std::sync::Arc;

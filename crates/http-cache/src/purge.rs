@@ -1,4 +1,5 @@
-//! Purging: removing or expiring stored responses, also those that are only on their way.
+//! What purges a zone has had, by which it is known whether a stored response or a fetch is
+//! older than one. What is stored under a purged key is removed in `store/removal.rs`.
 //!
 //! Each purge is a stamp from the zone's counter, and each fetch carries the stamp it began at. A
 //! fetch begun before a purge that hits its key is neither stored nor joined by anybody who comes

@@ -1,4 +1,5 @@
-//! A stored response and its head: what the cache hands out, never changed once made.
+//! A stored response and its head: what the cache hands out. Once made it does not change, except
+//! that it notes when a fetch for a newer one last failed.
 //!
 //! The head exists first: it is published to followers while the body still arrives. The stored
 //! response adds the body when all of it is there. Freshening on a 304 and a soft purge make a new
@@ -14,7 +15,7 @@
 //! ```
 //!
 //! ```text
-//!   stored_at ─── fresh ─── expires_at ─── stale (swr, sie) ─── only by the operator's word
+//!   stored_at ─── fresh ─── expires_at ─── stale (swr, sie) ─── only where `use_stale` allows it
 //! ```
 
 use crate::body::{Body, COUNTER_BYTES};
@@ -292,7 +293,7 @@ impl StoredResponse {
     }
 
     /// Lets go of the encoded forms. The body's file cannot go; these are its bytes.
-    pub(crate) fn let_go_beside(&self) -> u64 {
+    pub(crate) fn drop_forms(&self) -> u64 {
         self.encoded_forms.clear();
         self.body.file_slot().map_or(0, FileSlot::file_bytes)
     }

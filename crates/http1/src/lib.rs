@@ -32,10 +32,3 @@ pub use head_writer::{FieldError, HeadWriter};
 pub use limits::HeadLimits;
 pub use request::{Parsed, parse_head, parse_request, worth_parsing};
 pub use response::{ResponseHead, take_response};
-
-// Names that moved to `http-semantics`, until `server` and `mayfly` take them from there.
-pub use http_semantics::{
-    FieldSpan, Fields, Host, Presence, RequestHead, RequestLine, RequestView, Span, Target,
-    TargetForm, Version, accept_encoding, conditional, cookie, date, escape, is_spelt, parse_host,
-    range, request_host, same_name, split_query, status,
-};

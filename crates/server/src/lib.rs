@@ -2,12 +2,14 @@
 //! responses and logs.
 //!
 //! ```text
-//! worker         threads, listeners, reload
-//! pipeline       route, access, content, respond, log: the way of a request
-//! content  access  route  respond  log
+//! compose        tables of functions that lower floors call
+//! worker         threads, listeners, the configuration in force; background
+//! service        answers a transport: makes the request, runs the pipeline, writes the log
+//! pipeline       the stages of a request, in their order
+//! content  access  respond  route  log
 //! exchange       requests, replies, templates: values that all of these share
-//! transport      sockets; bytes into requests, responses into bytes
 //! upstreams      an upstream is asked, for one client or for the cache
+//! transport      sockets; bytes into requests, responses into bytes
 //! live           what outlives a configuration: zones, groups, limits, open logs
 //! base           clock, timers, open files
 //! ```

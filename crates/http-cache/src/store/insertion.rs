@@ -1,4 +1,5 @@
-//! Storing a response, and keeping something beside one that is stored: encoded forms, files.
+//! Storing a response, with what has to leave for it; and counting what is kept beside a stored
+//! response: encoded forms, files.
 
 use super::shard;
 use super::zone::Zone;

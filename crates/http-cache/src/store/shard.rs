@@ -1,4 +1,5 @@
-//! One shard of a zone: an index of stored responses, and the order in which they are let go.
+//! One shard of a zone: an index of stored responses, how many variants a key may have, and the
+//! order in which responses are evicted.
 //!
 //! Eviction is SIEVE (Zhang et al., NSDI 2024): one list in order of arrival, one bit per slot that
 //! a hit sets, and a hand that walks from old to new, takes the first slot whose bit is clear and
@@ -226,7 +227,7 @@ impl Shard {
         let is_freshened =
             old.is_some_and(|old| Arc::ptr_eq(&old.encoded_forms, &response.encoded_forms));
         if !is_freshened {
-            displaced.uncounted_bytes = response.let_go_beside();
+            displaced.uncounted_bytes = response.drop_forms();
         }
         match same {
             Some(at) => {

@@ -1,5 +1,5 @@
-//! A zone itself: its shards, what it remembers of keys, its counters and its budget. What is done
-//! with them is in the files beside this one.
+//! A zone: how it is configured, its shards and counters, and its budget, which it keeps by evicting
+//! responses. Looking up, storing and removing are in the files beside this one.
 
 use super::notes::Notes;
 use super::shard::{Gone, Shard};

@@ -1,4 +1,5 @@
-//! HTTP/1 as clients speak it, the honest and the other ones.
+//! HTTP/1 as well-behaved and hostile clients speak it: connections, heads, bodies and their limits.
+//! Also `stub_status`, `add_before_body`, `add_after_body` and trailers.
 
 use testkit::client::Client;
 use testkit::fake_php::{FakePhp, Script};
@@ -298,7 +299,7 @@ async fn bodies_reach_php_whole_however_they_were_sent() {
 }
 
 #[tokio::test]
-async fn a_large_body_finds_a_place_where_its_folder_cannot_be_made() {
+async fn a_large_body_is_served_although_its_folder_cannot_be_made() {
     // A file is in the way, also of root.
     let (_php, server) = measuring_with("client_body_temp_path %%/error.log/body;").await;
     let mut client = server.connect().await;

@@ -1,9 +1,9 @@
-//! Variables that are made by `map` or `geo` and written by `set` too.
+//! A variable of `map` or `geo` that `set` also writes: which value holds where.
 
 use crate::start;
 
 #[tokio::test]
-async fn what_set_writes_holds_from_then_on_and_the_map_before_and_elsewhere() {
+async fn set_overrides_a_map_or_geo_variable_from_its_line_on() {
     let server = start(
         "map $arg_a $made { default unknown; 1 one; volatile; }\n\
          map $made $of_made { default \"of other\"; one \"of one\"; two \"of two\"; }\n\

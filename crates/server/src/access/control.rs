@@ -6,7 +6,7 @@
 //! still find a password. Each check may also have no opinion.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{AuthRequest, LogLevel, Satisfy};
 
 use crate::access::{allow_deny, auth_basic};

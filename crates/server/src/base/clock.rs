@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 struct Origin {
     elapsed_ms: u64,
@@ -39,9 +39,12 @@ fn origin() -> &'static Origin {
 
 /// Since the machine started, while it slept as well.
 fn elapsed_ms() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
+    // Every Linux that this runs on has this clock.
+    let Ok(time) = clock_gettime(ClockId::CLOCK_BOOTTIME) else {
+        return 0;
+    };
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    let nanoseconds = u64::try_from(time.tv_nsec()).unwrap_or(0);
     seconds * 1000 + nanoseconds / 1_000_000
 }
 
@@ -117,12 +120,13 @@ pub fn instant_of(millis: http_cache::Millis) -> tokio::time::Instant {
 const READINGS: u32 = 32;
 
 /// The clock as this thread last read it.
-#[derive(Clone, Copy)]
 struct Reading {
-    steady_ms: u64,
-    instant: tokio::time::Instant,
+    steady_ms: Cell<u64>,
+    instant: Cell<Option<tokio::time::Instant>>,
     /// How often it may still be used.
-    left: u32,
+    left: Cell<u32>,
+    /// This thread says when it has slept. Others read anew each time.
+    is_kept: Cell<bool>,
 }
 
 /// A thread that keeps readings looks at the wall clock once in so many milliseconds: nobody
@@ -132,55 +136,71 @@ const LOOK_EVERY_MS: u64 = 64;
 thread_local! {
     /// When this thread looked at the wall clock, in [`LOOK_EVERY_MS`].
     static LOOKED: Cell<u64> = const { Cell::new(0) };
-    /// `None` on threads that do not say when they have slept: they read anew.
-    static READING: Cell<Option<Reading>> = const { Cell::new(None) };
+    static READING: Reading = const {
+        Reading {
+            steady_ms: Cell::new(0),
+            instant: Cell::new(None),
+            left: Cell::new(0),
+            is_kept: Cell::new(false),
+        }
+    };
 }
 
 /// Lets this thread use a reading several times. It must then call
 /// [`has_slept`] whenever it did.
 pub fn keep_readings() {
-    READING.set(Some(Reading::new()));
+    READING.with(|reading| {
+        reading.left.set(0);
+        reading.is_kept.set(true);
+    });
 }
 
 /// The thread has slept: what it read before is old.
 pub fn has_slept() {
-    if let Some(reading) = READING.get() {
-        READING.set(Some(Reading { left: 0, ..reading }));
-    }
+    READING.with(|reading| reading.left.set(0));
 }
 
 /// Now, on the steady count, as of the thread's last look at the clock: for
 /// what begins now, not for how long something took.
+#[inline]
 pub fn recent() -> u64 {
-    reading().map_or_else(now, |reading| reading.steady_ms)
+    READING.with(|reading| {
+        reading.use_once();
+        reading.steady_ms.get()
+    })
 }
 
 /// The same for deadlines.
+#[inline]
 pub fn recent_instant() -> tokio::time::Instant {
-    reading().map_or_else(tokio::time::Instant::now, |reading| reading.instant)
-}
-
-fn reading() -> Option<Reading> {
-    let mut reading = READING.get()?;
-    match reading.left.checked_sub(1) {
-        Some(left) => reading.left = left,
-        None => reading = Reading::new(),
-    }
-    READING.set(Some(reading));
-    Some(reading)
+    READING.with(|reading| {
+        reading.use_once();
+        reading
+            .instant
+            .get()
+            .unwrap_or_else(tokio::time::Instant::now)
+    })
 }
 
 impl Reading {
-    fn new() -> Reading {
+    #[inline]
+    fn use_once(&self) {
+        match self.left.get().checked_sub(1) {
+            Some(left) => self.left.set(left),
+            None => self.read(),
+        }
+    }
+
+    #[inline(never)]
+    fn read(&self) {
         let steady_ms = now();
         if LOOKED.replace(steady_ms / LOOK_EVERY_MS) != steady_ms / LOOK_EVERY_MS {
             follow_wall(steady_ms);
         }
-        Reading {
-            steady_ms,
-            instant: tokio::time::Instant::now(),
-            left: READINGS,
-        }
+        self.steady_ms.set(steady_ms);
+        self.instant.set(Some(tokio::time::Instant::now()));
+        let left = if self.is_kept.get() { READINGS } else { 0 };
+        self.left.set(left);
     }
 }
 
@@ -207,7 +227,7 @@ thread_local! {
 
 /// The texts for a moment of the steady count.
 fn with_texts<R>(now_ms: u64, read: impl FnOnce(&Texts) -> R) -> R {
-    if READING.get().is_none() {
+    if !READING.with(|reading| reading.is_kept.get()) {
         follow_wall(now());
     }
     let second = wall(now_ms) / 1000;

@@ -1,7 +1,7 @@
 //! Fields as a list of names and values, read by the names that variables have.
 
 use bytes::Bytes;
-use http1::is_spelt;
+use http_semantics::is_spelt;
 
 /// Appends the values of the fields that `name` spells (`content_type` for
 /// `Content-Type`), with commas between them; false where there is none.

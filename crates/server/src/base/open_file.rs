@@ -82,7 +82,7 @@ impl Validators {
     /// `modified` in Unix seconds, `length` in bytes.
     pub fn new(modified: i64, length: u64) -> Validators {
         Validators {
-            last_modified: Bytes::copy_from_slice(&http1::date::format(modified)),
+            last_modified: Bytes::copy_from_slice(&http_semantics::date::format(modified)),
             etag: format!("\"{modified:x}-{length:x}\"").into(),
         }
     }

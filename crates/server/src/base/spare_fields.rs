@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use http1::FieldSpan;
+use http_semantics::FieldSpan;
 
 thread_local! {
     static FIELDS: Cell<Vec<FieldSpan>> = const { Cell::new(Vec::new()) };

@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use http1::escape::{Escape, escape, escape_html};
+use http_semantics::escape::{Escape, escape, escape_html};
 use rustix::io::Errno as Number;
 use site::{Autoindex, AutoindexFormat, LogLevel};
 
@@ -300,7 +300,7 @@ fn put_json(entries: &[Entry], callback: Option<&[u8]>, out: &mut Vec<u8>) {
             EntryKind::File => "file",
             EntryKind::Other => "other",
         };
-        let date = http1::date::format(entry.modified);
+        let date = http_semantics::date::format(entry.modified);
         let _ = write!(
             out,
             "\", \"type\":\"{kind}\", \"mtime\":\"{}\"",

@@ -20,7 +20,7 @@ pub fn handle(request: &mut Request) -> Handled {
     }
     let mut reply = Reply::new(200, b"image/gif", Bytes::from_static(EMPTY_GIF));
     reply.head.last_modified = Some(EMPTY_GIF_MODIFIED);
-    let date = http1::date::format(EMPTY_GIF_MODIFIED);
+    let date = http_semantics::date::format(EMPTY_GIF_MODIFIED);
     reply
         .head
         .fields

@@ -1,4 +1,5 @@
-//! Requests in FastCGI's terms: the params that PHP finds in `$_SERVER`.
+//! Requests in FastCGI's terms: the params that PHP finds in `$_SERVER`, and the variables
+//! `$fastcgi_script_name` and `$fastcgi_path_info`.
 
 use ::fastcgi::{Error, Params, ParamsEncoder};
 use site::{Builtin as B, Content, Exchange, FastCgi};

@@ -17,7 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use http1::escape::escape_uri;
+use http_semantics::escape::escape_uri;
 use site::{Builtin as B, Coding, LogLevel, Precompressed, Root};
 
 use crate::content::autoindex;

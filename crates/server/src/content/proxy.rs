@@ -9,7 +9,8 @@ mod rewriting;
 
 use bytes::Bytes;
 use http_client::BodyFraming;
-use http1::{Framing, Version, escape, same_name};
+use http_semantics::{Version, escape, same_name};
+use http1::Framing;
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;

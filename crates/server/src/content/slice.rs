@@ -73,7 +73,7 @@ pub fn gather(request: &mut Request, handled: Handled) -> Handled {
         head.last_modified = head
             .fields
             .get("last-modified")
-            .and_then(http1::date::parse);
+            .and_then(http_semantics::date::parse);
     }
     let body = std::mem::replace(&mut reply.body, Body::Empty);
     reply.body = Body::arriving(Slices {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use http1::Fields;
+use http_semantics::Fields;
 use parking_lot::Mutex;
 
 use crate::exchange::captures::{Captures, Failures};
@@ -43,11 +43,11 @@ pub struct Extra {
     pub limit_guards: Vec<Guard>,
     pub path_info: Option<PathInfo>,
     /// Fields of the response that X-Accel-Redirect replaced, to be sent on.
-    pub carried: http1::Fields,
+    pub carried: http_semantics::Fields,
     /// Fields of an error that its page is to carry (`WWW-Authenticate`).
-    pub carried_error: http1::Fields,
+    pub carried_error: http_semantics::Fields,
     /// Fields behind the body of the response.
-    pub trailers: http1::Fields,
+    pub trailers: http_semantics::Fields,
     /// Text of the `Server` field, where it is configured with variables.
     pub server_text: Option<Vec<u8>>,
     pub accel_charset: Option<Vec<u8>>,

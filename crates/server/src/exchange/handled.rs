@@ -1,6 +1,6 @@
 //! What a stage of a request's way comes to, where it ends that way or bends it.
 
-use http1::Fields;
+use http_semantics::Fields;
 
 use crate::exchange::reply::Reply;
 

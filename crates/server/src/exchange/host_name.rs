@@ -21,7 +21,7 @@ const MOST_KEPT_HOST_BYTES: usize = 255;
 
 impl HostName {
     /// `host` is what `received` says.
-    pub fn set(&mut self, received: &[u8], host: &http1::Host<'_>) {
+    pub fn set(&mut self, received: &[u8], host: &http_semantics::Host<'_>) {
         self.received.clear();
         self.received.extend_from_slice(received);
         self.received.make_ascii_lowercase();

@@ -1,9 +1,9 @@
 //! Requests, replies, templates and the configuration in force: values that all stages share.
 //!
 //! A request holds the configuration that it is served under, and the configuration holds
-//! functions that take requests. So `request`, `configuration_handle`,
-//! `active_configuration`, `compiled_location`, `functions` and `variable_table` import
-//! each other in a circle.
+//! functions that take requests and give replies. So `request`, `reply`, `handled`,
+//! `functions`, `variable_table`, `configuration_handle`, `active_configuration` and
+//! `compiled_location` import each other in a circle.
 
 pub mod active_configuration;
 pub mod captures;

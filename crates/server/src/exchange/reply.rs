@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{Known, StoredHead, StoredResponse, is_html};
-use http1::{Fields, same_name};
+use http_semantics::{Fields, same_name};
 use site::Coding;
 
 use crate::exchange::request::Request;

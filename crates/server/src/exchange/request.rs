@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::RequestHead;
+use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
 

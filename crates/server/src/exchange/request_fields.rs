@@ -1,6 +1,6 @@
 //! Fields, cookies and arguments of a request, by the names that variables give them.
 
-use http1::is_spelt;
+use http_semantics::is_spelt;
 use shared_request::cookies;
 
 use crate::exchange::request::Request;
@@ -62,5 +62,5 @@ pub fn put_cookie(request: &Request, name: &[u8], out: &mut Vec<u8>) -> bool {
     {
         return false;
     }
-    put(http1::cookie::find(&request.head, name), out)
+    put(http_semantics::cookie::find(&request.head, name), out)
 }

@@ -1,10 +1,11 @@
 //! The fields of a response, in the order in which they are sent: for whoever writes the head,
 //! and for `$sent_http_*`.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use http_cache::{Outcome, Served};
-use http1::is_spelt;
+use http_semantics::is_spelt;
 
 use crate::base::decimal;
 use crate::exchange::reply::ReplyHead;
@@ -42,7 +43,9 @@ fn cache_status(outcome: &Outcome, to: &mut impl FieldSink) {
             to.number(b"Cache-Status: mayfly; hit; ttl=", ttl);
         }
         _ => {
-            let value = outcome.cache_status("mayfly").to_string();
+            // Most are no longer, and a text that grows is copied.
+            let mut value = String::with_capacity(96);
+            let _ = write!(value, "{}", outcome.cache_status("mayfly"));
             to.field(b"Cache-Status", value.as_bytes());
         }
     }

@@ -2,7 +2,7 @@
 //! around a response (<https://nginx.org/en/docs/http/ngx_http_addition_module.html>).
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{SubrequestTarget, Template};
 
 use crate::base::spool::Spool;
@@ -128,7 +128,7 @@ async fn ask(
     path: &Template,
 ) -> Option<(Box<Request>, Box<dyn ArrivingBody<Request>>)> {
     let target = variable::evaluate(request, path);
-    let (path, args) = http1::split_query(&target);
+    let (path, args) = http_semantics::split_query(&target);
     let target = SubrequestTarget {
         path: path.into(),
         args: args.map(Into::into),

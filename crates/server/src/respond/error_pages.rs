@@ -2,7 +2,7 @@
 //! another path of this site.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{ErrorAnswer, LocationId, LogLevel, Server};
 
 use super::status_page;
@@ -171,7 +171,7 @@ fn error(request: &mut Request, status: u16, fields: Fields) -> Next {
     }
     if target.first() == Some(&b'/') {
         request.become_get();
-        let (path, args) = http1::split_query(&target);
+        let (path, args) = http_semantics::split_query(&target);
         let (path, args) = (path.to_vec(), args.unwrap_or_default().to_vec());
         return redirected(request, path, args);
     }

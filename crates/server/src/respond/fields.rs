@@ -1,7 +1,7 @@
 //! Fields that directives add: `expires`, `add_header`, `charset`.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 use site::{Expires, LogLevel};
 
 use crate::base::clock;
@@ -101,10 +101,11 @@ fn add_own_trailers(request: &mut Request) {
 /// nginx replaces these two and adds everything else; nothing is sent for an
 /// empty value.
 fn put(reply: &mut Reply, name: &Bytes, value: Bytes) {
-    if http1::same_name(name, b"last-modified") || http1::same_name(name, b"etag") {
+    if http_semantics::same_name(name, b"last-modified") || http_semantics::same_name(name, b"etag")
+    {
         reply.head.unpack();
-        if http1::same_name(name, b"last-modified") {
-            reply.head.last_modified = http1::date::parse(&value);
+        if http_semantics::same_name(name, b"last-modified") {
+            reply.head.last_modified = http_semantics::date::parse(&value);
         }
         if value.is_empty() {
             reply.head.fields.remove(name);
@@ -151,7 +152,7 @@ fn expires(request: &mut Request, reply: &mut Reply, rule: &Expires) {
                 reply
                     .head
                     .field("last-modified")
-                    .and_then(http1::date::parse)
+                    .and_then(http_semantics::date::parse)
             });
             match modified {
                 Some(modified) => relative(modified + seconds, modified + seconds - now),

@@ -17,8 +17,8 @@ pub mod ssi;
 mod window;
 
 use http_cache::Known;
-use http1::Version;
-use http1::conditional::{self, Validators, Verdict};
+use http_semantics::Version;
+use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
 
 use crate::exchange::reply::{Body, Reply};
@@ -202,7 +202,7 @@ fn prepare_alone(request: &mut Request, reply: &mut Reply) -> Changes {
 fn carry_over(request: &mut Request, reply: &mut Reply) {
     for (name, value) in request.extras.carried_error.as_slice() {
         // There is one place to go to, the last that was named.
-        if http1::same_name(name, b"location") && reply.head.has("location") {
+        if http_semantics::same_name(name, b"location") && reply.head.has("location") {
             continue;
         }
         reply.head.fields.append(name.clone(), value.clone());
@@ -212,7 +212,7 @@ fn carry_over(request: &mut Request, reply: &mut Reply) {
     }
     reply.head.unpack();
     for (name, value) in std::mem::take(&mut request.extras.carried).as_slice() {
-        if http1::same_name(name, b"set-cookie") {
+        if http_semantics::same_name(name, b"set-cookie") {
             reply.head.fields.append(name.clone(), value.clone());
         } else {
             reply.head.fields.set(name.clone(), value.clone());
@@ -221,7 +221,7 @@ fn carry_over(request: &mut Request, reply: &mut Reply) {
 }
 
 /// May the request be conditional (RFC 9110 §13.1)? `If-Range` is for ranges.
-fn may_be_conditional(head: http1::RequestView<'_>) -> bool {
+fn may_be_conditional(head: http_semantics::RequestView<'_>) -> bool {
     // One by one: of names that the compiler sees, the bits are worked out ahead.
     head.may_have(b"if-none-match")
         || head.may_have(b"if-modified-since")
@@ -289,7 +289,7 @@ fn last_modified(reply: &Reply) -> Option<i64> {
         reply
             .head
             .known(Known::LastModified)
-            .and_then(http1::date::parse)
+            .and_then(http_semantics::date::parse)
     })
 }
 

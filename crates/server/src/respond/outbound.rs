@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::{Fields, RequestHead};
+use http_semantics::{Fields, RequestHead};
 use site::Settings;
 
 use super::{fields, pace};

@@ -1,7 +1,7 @@
 //! Responses of the server's own: status pages and redirects.
 
 use bytes::Bytes;
-use http1::status;
+use http_semantics::status;
 
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
@@ -44,7 +44,7 @@ fn title(code: u16) -> Option<String> {
 /// A redirect to `location`, made absolute as the directives say.
 pub fn redirect(request: &mut Request, code: u16, location: Vec<u8>) -> Handled {
     let location = absolute(request, location);
-    let mut fields = http1::Fields::new();
+    let mut fields = http_semantics::Fields::new();
     if !location.is_empty() {
         fields.append("Location", Bytes::from(location));
     }
@@ -68,7 +68,7 @@ pub fn local_redirect(request: &mut Request, target: Vec<u8>, code: u16) -> Hand
 
 /// To the same path with a slash.
 pub fn add_slash(request: &mut Request) -> Handled {
-    let mut target = http1::escape::escape_uri(&request.path).into_owned();
+    let mut target = http_semantics::escape::escape_uri(&request.path).into_owned();
     target.push(b'/');
     if !request.args.is_empty() {
         target.push(b'?');

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http_cache::Known;
-use http1::conditional::{self, Validators};
-use http1::range::{self, Ranges};
+use http_semantics::conditional::{self, Validators};
+use http_semantics::range::{self, Ranges};
 use site::Settings;
 
 use crate::exchange::reply::{Body, Reply, ReplyHead, Segment};

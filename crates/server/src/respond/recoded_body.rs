@@ -1,7 +1,7 @@
 //! A body that is compressed, expanded or brought to another charset as it is pulled.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 
 use crate::base::spool::Spool;
 use crate::exchange::request::Request;

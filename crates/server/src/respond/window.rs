@@ -1,7 +1,7 @@
 //! A part of a body that is still arriving.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 
 use crate::base::spool::Spool;
 use crate::exchange::request::Request;

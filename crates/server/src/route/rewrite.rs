@@ -300,7 +300,7 @@ fn put_replacement(
                     .group(usize::from(*group))
                     .unwrap_or_default();
                 if was_escaped && (in_args || redirects) {
-                    out.extend_from_slice(&http1::escape::escape_args(text));
+                    out.extend_from_slice(&http_semantics::escape::escape_args(text));
                 } else {
                     out.extend_from_slice(text);
                 }

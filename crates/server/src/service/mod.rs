@@ -3,7 +3,7 @@
 mod listener;
 mod validate;
 
-use http1::{Framing, RequestError, RequestView};
+use http_semantics::RequestView;
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
 use tokio::task::JoinHandle;
 
@@ -17,7 +17,7 @@ use crate::transport::body::RequestBody;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::outbound::SendError;
-use crate::transport::service::{Answer, Ending, Received, Service, Terms};
+use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 use crate::worker::Shared;
 
 pub use listener::Memory;
@@ -91,16 +91,16 @@ impl Service for Shared {
         terms: RequestTerms,
         memory: &mut Memory,
         received: Received,
-        framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
-    ) -> (Box<Request>, Result<Framing, RequestError>) {
+        body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
+    ) -> (Box<Request>, Result<BodyLength, Box<Refusal>>) {
         terms.configuration.live.stats.requests.add_one();
         let listener = terms.listener;
         let mut request = begin(terms, received);
-        let framing = validate::validate(listener, &mut request, &mut memory.host, framing_of);
-        if matches!(framing, Ok(Framing::Length(_) | Framing::Chunked)) {
+        let body = validate::validate(listener, &mut request, &mut memory.host, body_of);
+        if matches!(body, Ok(BodyLength::Known(_) | BodyLength::Unknown)) {
             request.body = RequestBody::Unread;
         }
-        (request, framing)
+        (request, body)
     }
 
     fn receive_unreadable(&self, terms: RequestTerms, received: Received) -> Box<Request> {
@@ -136,12 +136,13 @@ impl Service for Shared {
         request: &'a mut Request,
         configuration: &'a ConfigurationHandle,
         client: &'a mut ClientSide,
-        refused: Option<&RequestError>,
+        refused: Option<&Refusal>,
     ) -> ReadyOrPending<'a, Answer> {
-        if let Some(error) = refused {
-            error_log::request(request, LogLevel::Info, format_args!("{error}"));
+        if let Some(refusal) = refused {
+            let reason = format_args!("{}", refusal.reason);
+            error_log::request(request, LogLevel::Info, reason);
         }
-        let refused = refused.map(RequestError::status);
+        let refused = refused.map(|refusal| refusal.status);
         pipeline::serve(request, client, configuration, refused)
     }
 
@@ -192,7 +193,7 @@ fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
 /// What stands for a request whose head is none.
 fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
     let mut request = begin(terms, received);
-    if let Ok(target) = http1::Target::parse(request.head.target(), true) {
+    if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {
         request.path.extend_from_slice(&target.path);
         let query = target.query.unwrap_or_default();
         request.args.extend_from_slice(query);

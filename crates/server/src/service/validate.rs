@@ -1,22 +1,23 @@
 //! From a head to a request that knows its host, target and server.
 
-use http1::{Framing, RequestError, RequestView, Target, TargetForm};
+use http_semantics::{RequestView, Target, TargetError, TargetForm};
 use site::ListenerId;
 
 use crate::access::real_ip as access;
 use crate::exchange::host_name::HostName;
 use crate::exchange::request::Request;
 use crate::route;
+use crate::transport::service::{BodyLength, Refusal};
 
-/// Host, target, framing: what must be beyond doubt before anything else. `last` is the
+/// Host, target, length of the body: what must be beyond doubt before anything else. `last` is the
 /// host of the request before.
 #[inline]
 pub fn validate(
     listener: ListenerId,
     request: &mut Request,
     last: &mut HostName,
-    framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
-) -> Result<Framing, RequestError> {
+    body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
+) -> Result<BodyLength, Box<Refusal>> {
     let configuration = &request.configuration;
     let http = &configuration.site.http;
     let merge = http.servers[request.server_id().0].merge_slashes;
@@ -29,18 +30,18 @@ pub fn validate(
     let field = head.field(b"host");
     if target.authority.is_none() && field.is_some_and(|field| last.is_named_by(field)) {
         request.host = std::mem::take(last);
-    } else if let Some(host) = http1::request_host(head, &target)? {
+    } else if let Some(host) = http_semantics::request_host(head, &target)? {
         let received = target.authority.or(field).unwrap_or_default();
         request.host = std::mem::take(last);
         request.host.set(received, &host);
     }
-    let framing = framing_of(head, field.is_some())?;
+    let body = body_of(head, field.is_some())?;
     let authority = target
         .authority
         .filter(|_| target.form == TargetForm::Absolute);
     let replaced = authority.map(|authority| (authority.to_vec(), origin_form(target.raw)));
     if target.form == TargetForm::Asterisk {
-        return Err(RequestError::InvalidRequestLine);
+        return Err(TargetError::InvalidTarget.into());
     }
     if let Some((authority, target)) = replaced {
         // The Host field that came along is not to be believed (RFC 9112 §3.2.2): everything
@@ -73,17 +74,17 @@ pub fn validate(
         route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
     }
     access::apply_real_ip(request);
-    Ok(framing)
+    Ok(body)
 }
 
 /// Scheme and host as a trusted proxy says them.
-fn take_forwarded(request: &mut Request) -> Result<(), RequestError> {
+fn take_forwarded(request: &mut Request) -> Result<(), TargetError> {
     let Some(forwarded) = access::forwarded(request) else {
         return Ok(());
     };
     request.scheme = forwarded.scheme;
     if let Some(received) = forwarded.host {
-        let host = http1::parse_host(&received).ok_or(RequestError::InvalidHost)?;
+        let host = http_semantics::parse_host(&received).ok_or(TargetError::InvalidHost)?;
         request.host.set(&received, &host);
         request.head.set_host(&received);
     }
@@ -100,6 +101,6 @@ fn origin_form(raw: &[u8]) -> Vec<u8> {
 
 /// The path once more, for a server that takes it otherwise than the default one.
 #[cold]
-fn path_of(target: &[u8], merge_slashes: bool) -> Result<Vec<u8>, RequestError> {
+fn path_of(target: &[u8], merge_slashes: bool) -> Result<Vec<u8>, TargetError> {
     Ok(Target::parse(target, merge_slashes)?.path.into_owned())
 }

@@ -1,6 +1,7 @@
-//! A request's body: read from the connection as its framing says, kept in
-//! memory or in a file, or handed on while it arrives.
+//! A request's body: pulled from whichever protocol it comes by, kept in memory or in a
+//! file, or handed on while it arrives.
 
+use std::any::Any;
 use std::fs::File;
 use std::future::Future;
 use std::io;
@@ -13,8 +14,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http1::Framing;
-use http1::chunked::{ChunkedDecoder, Decoded};
 use parking_lot::Mutex;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use site::{BodySettings, InFileOnly};
@@ -22,59 +21,62 @@ use tokio::time::Sleep;
 use upstream_exchange::BodySource;
 
 use crate::base::request_body::{BodyError, ClientFault, Spooled};
-use crate::transport::stream::ClientStream;
 
 pub use crate::base::request_body::RequestBody;
 
-/// How much is read from a client at once.
-const READ_BYTES: usize = 16 * 1024;
+/// The body of a request, as the protocol that it came by gives it.
+pub trait IncomingBody: Send + Sync {
+    /// Bytes of it that have arrived, at least one; `None` at its end.
+    ///
+    /// # Errors
+    /// The client has gone, or what it sends is no body.
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>>;
 
-/// What is left of the current request's body on the connection.
-enum Rest {
-    Done,
-    Length(u64),
-    Chunked(ChunkedDecoder),
+    /// Was all of it taken?
+    fn is_done(&self) -> bool;
+
+    /// Have bytes of it arrived that nobody has taken?
+    fn has_arrived(&self) -> bool;
+
+    /// Is all that is left of it here already, in at most so many bytes?
+    fn is_at_hand(&self, most: u64) -> bool;
+
+    /// Length of the rest, where it is known.
+    fn remaining(&self) -> Option<u64>;
+
+    /// Bytes that were received for it so far, with what frames them.
+    fn wire_bytes(&self) -> u64;
+
+    /// For the transport, which takes back what is its own.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The receiving half of a connection: bytes read ahead and the framing of the
-/// body under way.
+/// The receiving half of a client: a body, and what the location allows it.
 pub struct ClientInput {
-    pub stream: Arc<ClientStream>,
-    pub buffer: BytesMut,
-    rest: Rest,
-    /// Decoded bytes of this body so far.
+    body: Box<dyn IncomingBody>,
+    /// Bytes of the body so far.
     received: u64,
     max_bytes: u64,
     timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Bytes taken off the wire for this body.
-    pub wire_bytes: u64,
+    /// How many bytes had come when the timer was set.
+    timer_at: u64,
 }
 
 impl ClientInput {
-    pub fn new(stream: Arc<ClientStream>) -> ClientInput {
+    pub fn new(body: Box<dyn IncomingBody>) -> ClientInput {
         ClientInput {
-            stream,
-            buffer: BytesMut::new(),
-            rest: Rest::Done,
+            body,
             received: 0,
             max_bytes: 0,
             timeout: Duration::from_secs(60),
             timer: None,
-            wire_bytes: 0,
+            timer_at: 0,
         }
     }
 
-    /// Begins the body of the next request.
-    pub fn begin(&mut self, framing: Framing) {
-        self.rest = match framing {
-            Framing::None | Framing::Length(0) => Rest::Done,
-            Framing::Length(length) => Rest::Length(length),
-            Framing::Chunked => Rest::Chunked(ChunkedDecoder::new()),
-        };
-        self.received = 0;
-        self.wire_bytes = 0;
-        self.max_bytes = 0;
+    pub fn into_body(self) -> Box<dyn IncomingBody> {
+        self.body
     }
 
     /// Sets limits once the location is known. A zero `max_bytes` is no limit.
@@ -87,117 +89,58 @@ impl ClientInput {
     /// with its limit when the request came to it.
     pub fn limit_accepted(&mut self, settings: &BodySettings) {
         self.limit(settings);
-        if let Rest::Length(_) = self.rest {
+        if self.body.remaining().is_some() {
             self.max_bytes = 0;
         }
     }
 
     pub fn is_done(&self) -> bool {
-        matches!(self.rest, Rest::Done)
+        self.body.is_done()
+    }
+
+    /// Have bytes of it arrived that nobody has taken?
+    pub fn has_arrived(&self) -> bool {
+        self.body.has_arrived()
     }
 
     /// Is the whole body here already, and small enough to be kept in memory?
     pub fn is_at_hand(&self, settings: &BodySettings) -> bool {
-        let is_small = self.buffer.len() as u64 <= settings.buffer_bytes;
-        is_small
-            && match &self.rest {
-                Rest::Done => true,
-                Rest::Length(length) => *length <= self.buffer.len() as u64,
-                Rest::Chunked(decoder) => ends_within(decoder.clone(), &self.buffer),
-            }
+        self.body.is_at_hand(settings.buffer_bytes)
     }
 
-    /// Length of the rest, where the framing says it.
+    /// Length of the rest, where it is known.
     pub fn remaining(&self) -> Option<u64> {
-        match &self.rest {
-            Rest::Done => Some(0),
-            Rest::Length(length) => Some(*length),
-            Rest::Chunked(_) => None,
-        }
+        self.body.remaining()
+    }
+
+    /// Bytes taken off the wire for this body.
+    pub fn wire_bytes(&self) -> u64 {
+        self.body.wire_bytes()
     }
 
     /// The next bytes of the body; `None` at its end.
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
-        loop {
-            if let Some(bytes) = self.take_buffered()? {
+        match self.body.poll_bytes(cx) {
+            Poll::Ready(read) => {
                 self.timer = None;
-                return Poll::Ready(Ok(Some(bytes)));
+                let bytes = read?;
+                self.count(bytes.as_ref().map_or(0, Bytes::len))?;
+                Poll::Ready(Ok(bytes))
             }
-            if self.is_done() {
-                self.timer = None;
-                return Poll::Ready(Ok(None));
-            }
-            self.buffer.reserve(READ_BYTES);
-            match self.stream.poll_read(cx, &mut self.buffer) {
-                Poll::Ready(Ok(0)) => {
-                    return Poll::Ready(Err(BodyError::Gone(io::ErrorKind::UnexpectedEof.into())));
+            Poll::Pending => {
+                let so_far = self.body.wire_bytes();
+                if so_far != self.timer_at {
+                    self.timer = None;
+                    self.timer_at = so_far;
                 }
-                Poll::Ready(Ok(_)) => self.timer = None,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(BodyError::Gone(error))),
-                Poll::Pending => {
-                    let timeout = self.timeout;
-                    let timer = self
-                        .timer
-                        .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
-                    ready!(timer.as_mut().poll(cx));
-                    return Poll::Ready(Err(BodyError::TimedOut));
-                }
+                let timeout = self.timeout;
+                let timer = self
+                    .timer
+                    .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+                ready!(timer.as_mut().poll(cx));
+                Poll::Ready(Err(BodyError::TimedOut))
             }
         }
-    }
-
-    /// Decodes what is buffered already; `None` when more must be read.
-    fn take_buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
-        match &mut self.rest {
-            Rest::Done => Ok(None),
-            _ if self.buffer.is_empty() => Ok(None),
-            Rest::Length(length) => {
-                let take = usize::try_from(*length)
-                    .unwrap_or(usize::MAX)
-                    .min(self.buffer.len());
-                *length -= take as u64;
-                self.wire_bytes += take as u64;
-                if *length == 0 {
-                    self.rest = Rest::Done;
-                }
-                self.count(take)?;
-                Ok(Some(self.buffer.split_to(take).freeze()))
-            }
-            Rest::Chunked(_) => self.take_chunks(),
-        }
-    }
-
-    /// What the chunks hold that are here already, as one piece: they are handed
-    /// on together, and the end with them if it came along.
-    fn take_chunks(&mut self) -> Result<Option<Bytes>, BodyError> {
-        let mut whole = BytesMut::new();
-        while let Rest::Chunked(decoder) = &mut self.rest {
-            let decoded = decoder.decode(&self.buffer);
-            match decoded.map_err(|_| BodyError::Malformed)? {
-                Decoded::Data { consumed, data } => {
-                    self.wire_bytes += consumed as u64;
-                    let mut piece = self.buffer.split_to(consumed);
-                    let _ = piece.split_to(data.start);
-                    piece.truncate(data.len());
-                    match whole.is_empty() {
-                        true => whole = piece,
-                        false => whole.extend_from_slice(&piece),
-                    }
-                }
-                Decoded::Done { consumed } => {
-                    let _ = self.buffer.split_to(consumed);
-                    self.wire_bytes += consumed as u64;
-                    self.rest = Rest::Done;
-                }
-                Decoded::NeedMore => {
-                    self.wire_bytes += self.buffer.len() as u64;
-                    self.buffer.clear();
-                    break;
-                }
-            }
-        }
-        self.count(whole.len())?;
-        Ok((!whole.is_empty()).then(|| whole.freeze()))
     }
 
     fn count(&mut self, take: usize) -> Result<(), BodyError> {
@@ -240,17 +183,6 @@ impl ClientInput {
             Some(spool) => RequestBody::Spooled(Arc::new(spool.0)),
             None => RequestBody::Memory(memory.freeze()),
         })
-    }
-}
-
-/// Does a chunked body end within `bytes`?
-fn ends_within(mut decoder: ChunkedDecoder, mut bytes: &[u8]) -> bool {
-    loop {
-        match decoder.decode(bytes) {
-            Ok(Decoded::Data { consumed, .. }) => bytes = bytes.get(consumed..).unwrap_or_default(),
-            Ok(Decoded::Done { .. }) => return true,
-            Ok(Decoded::NeedMore) | Err(_) => return false,
-        }
     }
 }
 
@@ -389,14 +321,14 @@ pub type InputHome = Arc<Mutex<Option<ClientInput>>>;
 /// home when this is dropped.
 pub struct LentInput {
     /// Some until it is dropped.
-    input: Option<Box<ClientInput>>,
+    input: Option<ClientInput>,
     home: InputHome,
 }
 
 impl LentInput {
     pub fn new(input: ClientInput, home: InputHome) -> LentInput {
         LentInput {
-            input: Some(Box::new(input)),
+            input: Some(input),
             home,
         }
     }
@@ -404,7 +336,7 @@ impl LentInput {
 
 impl Drop for LentInput {
     fn drop(&mut self) {
-        *self.home.lock() = self.input.take().map(|input| *input);
+        *self.home.lock() = self.input.take();
     }
 }
 

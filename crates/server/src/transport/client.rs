@@ -1,45 +1,54 @@
 //! What a handler may ask of the client while it works: the request's body,
 //! whether the client is still there, and to be told something ahead of the response.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http1::Framing;
 use site::BodySettings;
 
 use crate::base::deadline::SharedDeadline;
 use crate::base::request_body::{BodyError, RequestBody};
-use crate::transport::body::{ClientInput, InputHome, LentInput};
-use crate::transport::stream::ClientStream;
+use crate::transport::body::{ClientInput, IncomingBody, InputHome, LentInput};
 
-/// Writes an informational response (1xx): its status and fields, as the protocol spoken says it.
-pub type WriteInformational = fn(u16, &[(Bytes, Bytes)]) -> Vec<u8>;
+/// Whoever sent a request, as far as one can tell them something ahead of the response or see
+/// that they have gone.
+pub trait Client: Send + Sync {
+    /// Ready with `true` once the client has gone; with `false` where that cannot be seen any
+    /// more, since bytes that belong to something else are in the way.
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool>;
+
+    /// Sends an informational response (1xx); gives its length in bytes.
+    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a>;
+}
+
+/// The sending of an informational response.
+pub type Informing<'a> = Pin<Box<dyn Future<Output = io::Result<u64>> + Send + 'a>>;
 
 /// The client of a request; subrequests have none.
 pub struct ClientSide {
+    /// While a request with a body is answered.
     input: Option<ClientInput>,
     /// Where the receiving half waits after it was lent to an upstream.
     home: Option<InputHome>,
-    stream: Option<Arc<ClientStream>>,
+    client: Option<Arc<dyn Client>>,
     /// For what is awaited of upstreams; with the first request to one.
     deadline: Option<SharedDeadline>,
-    /// `None` where this client cannot be told anything ahead of the response.
-    informational: Option<WriteInformational>,
+    /// It understands what comes ahead of the response.
+    takes_informational: bool,
     /// The client waits to be told that it may send its body (`Expect: 100-continue`).
     pub expects_continue: bool,
 }
 
 impl ClientSide {
-    pub fn new(stream: Arc<ClientStream>) -> ClientSide {
+    pub fn new(client: Arc<dyn Client>) -> ClientSide {
         ClientSide {
-            input: Some(ClientInput::new(stream.clone())),
-            home: None,
-            stream: Some(stream),
-            deadline: None,
-            informational: None,
-            expects_continue: false,
+            client: Some(client),
+            ..ClientSide::none()
         }
     }
 
@@ -48,30 +57,34 @@ impl ClientSide {
         ClientSide {
             input: None,
             home: None,
-            stream: None,
+            client: None,
             deadline: None,
-            informational: None,
+            takes_informational: false,
             expects_continue: false,
         }
     }
 
-    /// The next request of this client begins; what was lent for the one before
-    /// and never came back is given up.
+    /// The next request of this client begins, with this body, if it has one.
+    #[inline]
     pub fn begin(
         &mut self,
-        framing: Framing,
+        body: Option<Box<dyn IncomingBody>>,
         expects_continue: bool,
-        informational: Option<WriteInformational>,
+        takes_informational: bool,
     ) {
         self.expects_continue = expects_continue;
-        self.informational = informational;
-        if self.home.is_some() {
-            self.input();
+        self.takes_informational = takes_informational;
+        if let Some(body) = body {
+            self.input = Some(ClientInput::new(body));
             self.home = None;
         }
-        if let Some(input) = &mut self.input {
-            input.begin(framing);
-        }
+    }
+
+    /// The request's body goes back to the transport; `None` where there is none, or an
+    /// upstream still has it.
+    pub fn take_body(&mut self) -> Option<Box<dyn IncomingBody>> {
+        self.input()?;
+        self.input.take().map(ClientInput::into_body)
     }
 
     /// The timer for waits in the connection's own task.
@@ -81,13 +94,18 @@ impl ClientSide {
 
     /// Resolves when the client has gone: never, where there is none, or it is not `watched`.
     pub fn gone(&self, watched: bool) -> impl Future<Output = ()> + Send + use<> {
-        let stream = self.stream.clone().filter(|_| watched);
-        async move {
-            match stream {
-                Some(stream) => stream.closed().await,
-                None => std::future::pending().await,
-            }
-        }
+        let mut client = self.client.clone().filter(|_| watched);
+        poll_fn(move |cx| match &client {
+            None => Poll::Pending,
+            Some(known) => match known.poll_gone(cx) {
+                Poll::Ready(true) => Poll::Ready(()),
+                Poll::Ready(false) => {
+                    client = None;
+                    Poll::Pending
+                }
+                Poll::Pending => Poll::Pending,
+            },
+        })
     }
 
     /// The receiving half, back from whomever it was lent to.
@@ -109,17 +127,17 @@ impl ClientSide {
     /// client that waits for one.
     pub async fn begin_body(&mut self, settings: &BodySettings) {
         let expects = std::mem::take(&mut self.expects_continue);
-        let informational = self.informational;
+        let informational = self.informational();
         if let Some(input) = self.input() {
             input.limit_accepted(settings);
             // Part of the body being here already says that the client did not wait.
             if expects
-                && input.buffer.is_empty()
-                && let Some(write) = informational
+                && !input.has_arrived()
+                && let Some(informational) = informational
             {
                 // A client that cannot take these few bytes will not take the response
                 // either. That shows there.
-                let _ = input.stream.write_all(&write(100, &[])).await;
+                let _ = informational.client.inform(100, &[]).await;
             }
         }
     }
@@ -133,7 +151,7 @@ impl ClientSide {
         match self.input() {
             Some(input) => {
                 let read = input.read_whole(settings).await;
-                (read, input.wire_bytes)
+                (read, input.wire_bytes())
             }
             None => (Ok(RequestBody::None), 0),
         }
@@ -141,17 +159,14 @@ impl ClientSide {
 
     /// How to tell the client something ahead of the response, where that can be done.
     pub fn informational(&self) -> Option<Informational> {
-        Some(Informational {
-            stream: self.stream.clone()?,
-            write: self.informational?,
-        })
+        let client = self.client.clone().filter(|_| self.takes_informational)?;
+        Some(Informational { client })
     }
 }
 
 /// Tells a client something ahead of the response (RFC 9110 §15.2).
 pub struct Informational {
-    stream: Arc<ClientStream>,
-    write: WriteInformational,
+    client: Arc<dyn Client>,
 }
 
 impl Informational {
@@ -165,9 +180,7 @@ impl Informational {
         fields: &[(Bytes, Bytes)],
         timeout: Duration,
     ) -> io::Result<u64> {
-        let head = (self.write)(status, fields);
-        tokio::time::timeout(timeout, self.stream.write_all(&head)).await??;
-        Ok(head.len() as u64)
+        tokio::time::timeout(timeout, self.client.inform(status, fields)).await?
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_cache::{Known, MemoryFile, StoredFields, StoredResponse};
-use http1::Fields;
+use http_semantics::Fields;
 
 use crate::base::open_file::OpenFile;
 use crate::base::spool::{Spool, SpoolLimits};
@@ -83,7 +83,7 @@ pub trait FieldSink {
         for (name, value) in fields.iter() {
             match form {
                 StoredForm::WithoutBody if describes_body(name) => {}
-                StoredForm::Recoded if http1::same_name(name, b"accept-ranges") => {}
+                StoredForm::Recoded if http_semantics::same_name(name, b"accept-ranges") => {}
                 StoredForm::Recoded if is_strong_tag(name, value) => {
                     self.field(name, &[b"W/", value].concat());
                 }
@@ -110,7 +110,7 @@ pub const DESCRIBE_BODY: [Known; 2] = [Known::ContentType, Known::ContentEncodin
 pub fn describes_body(name: &[u8]) -> bool {
     DESCRIBE_BODY
         .iter()
-        .any(|field| http1::same_name(name, field.name().as_bytes()))
+        .any(|field| http_semantics::same_name(name, field.name().as_bytes()))
 }
 
 /// Is this an entity tag that holds for these very bytes alone?

@@ -5,12 +5,12 @@ use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use site::ProxyExtra;
 
 use crate::base::decimal;
-use crate::transport::body::ClientInput;
 use crate::transport::facts::ProxyAddresses;
+use crate::transport::stream::ClientStream;
 
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Longest version 1 line, by the specification.
@@ -28,28 +28,27 @@ enum Parsed {
     },
 }
 
-/// Reads the header. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
+/// Reads the header; what came behind it is left in `buffer`. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
 ///
 /// # Errors
 /// A sentence for the log.
 pub async fn read(
-    input: &mut ClientInput,
+    stream: &ClientStream,
+    buffer: &mut BytesMut,
     timeout: Duration,
 ) -> Result<Option<ProxyAddresses>, String> {
     let reading = async {
         loop {
-            match parse(&input.buffer)? {
+            match parse(buffer)? {
                 Parsed::Done {
                     consumed,
                     addresses,
                 } => {
-                    let _ = input.buffer.split_to(consumed);
+                    let _ = buffer.split_to(consumed);
                     return Ok(addresses);
                 }
                 Parsed::Partial => {
-                    input.buffer.reserve(MAX_BINARY_BYTES);
-                    let stream = input.stream.clone();
-                    let buffer = &mut input.buffer;
+                    buffer.reserve(MAX_BINARY_BYTES);
                     match poll_fn(|cx| stream.poll_read(cx, buffer)).await {
                         Ok(0) => return Err("client closed connection".to_owned()),
                         Ok(_) => {}

@@ -9,10 +9,11 @@
 //! becomes one ([`Service::respond`]). Everything here is known to the compiler where a
 //! transport is used: no call goes through a pointer.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http1::{Fields, Framing, RequestError, RequestHead, RequestView};
+use http_semantics::{Fields, RequestHead, RequestView, TargetError};
 use site::{HeadSettings, ListenAddress, Settings};
 use tokio::task::JoinHandle;
 
@@ -50,8 +51,8 @@ pub trait Service: Send + Sync + 'static {
         reason: &str,
     );
 
-    /// Takes a request. `framing_of` tells the length of its body, once host and target are
-    /// known to be sound, from the head and from whether that names a host.
+    /// Takes a request. `body_of` tells of its body, once host and target are known to be
+    /// sound, from the head and from whether that names a host.
     ///
     /// # Errors
     /// Why it is refused. It is answered all the same, see [`Service::respond`].
@@ -60,8 +61,8 @@ pub trait Service: Send + Sync + 'static {
         terms: Self::Terms,
         memory: &mut Self::Memory,
         received: Received,
-        framing_of: impl FnOnce(RequestView<'_>, bool) -> Result<Framing, RequestError>,
-    ) -> (Box<Self::Exchange>, Result<Framing, RequestError>);
+        body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
+    ) -> (Box<Self::Exchange>, Result<BodyLength, Box<Refusal>>);
 
     /// Takes what was to be a request and could not be read.
     fn receive_unreadable(&self, terms: Self::Terms, received: Received) -> Box<Self::Exchange>;
@@ -77,7 +78,7 @@ pub trait Service: Send + Sync + 'static {
         exchange: &'a mut Self::Exchange,
         configuration: &'a Self::Configuration,
         client: &'a mut ClientSide,
-        refused: Option<&RequestError>,
+        refused: Option<&Refusal>,
     ) -> ReadyOrPending<'a, Answer>;
 
     /// Resolves when what goes on without an end, as a tunnel does, has to end all the same.
@@ -113,6 +114,42 @@ pub struct Received {
     pub is_pipelined: bool,
     /// Bytes received for it so far.
     pub bytes: u64,
+}
+
+/// How long a request's body is, as far as its head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyLength {
+    /// There is none.
+    None,
+    Known(u64),
+    /// Its end shows when it comes.
+    Unknown,
+}
+
+/// Why a request is not served.
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: u16,
+    /// A sentence for the log.
+    pub reason: String,
+}
+
+impl Refusal {
+    #[cold]
+    pub fn new(status: u16, reason: impl fmt::Display) -> Box<Refusal> {
+        let reason = reason.to_string();
+        Box::new(Refusal { status, reason })
+    }
+}
+
+impl From<TargetError> for Box<Refusal> {
+    #[cold]
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::InvalidTarget => Refusal::new(400, "client sent invalid request"),
+            TargetError::InvalidHost => Refusal::new(400, "client sent invalid host header"),
+        }
+    }
 }
 
 /// What making a response came to.

@@ -3,10 +3,11 @@
 //! response is leaving.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
 
@@ -363,28 +364,35 @@ impl ClientStream {
         poll_fn(|cx| self.poll_write_ready(cx)).await
     }
 
-    /// Resolves when the client has gone. Bytes of a next request do not count
-    /// as gone; after them nothing more is noticed until they are read.
-    pub async fn closed(&self) {
+    /// Ready with `true` when the client has gone. Bytes of a next request do not count as
+    /// gone; with `false` they are there, and nothing more is noticed until they are read.
+    pub fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<bool> {
         loop {
             // Most are never told anything, so this wait is the cheap one.
-            if poll_fn(|cx| self.poll_read_ready(cx)).await.is_err() {
-                return;
+            if ready!(self.poll_read_ready(cx)).is_err() {
+                return Poll::Ready(true);
             }
             let ready = match &self.socket {
-                Socket::Tcp(stream) => stream.ready(Interest::READABLE).await,
-                Socket::Unix(stream) => stream.ready(Interest::READABLE).await,
+                Socket::Tcp(stream) => pin!(stream.ready(Interest::READABLE)).poll(cx),
+                Socket::Unix(stream) => pin!(stream.ready(Interest::READABLE)).poll(cx),
             };
-            let Ok(ready) = ready else { return };
-            if ready.is_read_closed() {
-                return;
+            match ready!(ready) {
+                Ok(ready) if !ready.is_read_closed() => {}
+                _ => return Poll::Ready(true),
             }
             match self.peek() {
-                Ok(true) => return,
-                Ok(false) => std::future::pending::<()>().await,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return,
+                Ok(is_end) => return Poll::Ready(is_end),
+                Err(_) => return Poll::Ready(true),
             }
+        }
+    }
+
+    /// Resolves when the client has gone, as [`ClientStream::poll_closed`] sees it.
+    pub async fn closed(&self) {
+        let has_gone = poll_fn(|cx| self.poll_closed(cx)).await;
+        if !has_gone {
+            std::future::pending::<()>().await;
         }
     }
 

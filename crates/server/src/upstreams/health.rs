@@ -341,7 +341,7 @@ fn upstream_request(check: &HealthCheck, pass: &Pass) -> Option<UpstreamRequest>
             let root = match &check.settings.files.root {
                 Root::Root(root) | Root::Alias(root) => root.as_constant().unwrap_or(b""),
             };
-            let (path, args) = http1::split_query(&check.uri);
+            let (path, args) = http_semantics::split_query(&check.uri);
             let args = args.unwrap_or_default();
             let script = [root, path].concat();
             let mut params = ParamsEncoder::new();

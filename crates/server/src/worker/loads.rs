@@ -79,13 +79,13 @@ impl WorkerLoads {
         counts.any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Counts a connection that worker `own` has accepted for the worker that should serve it.
+    /// A slot with the worker that should serve what worker `own` has accepted.
     pub fn slot(self: &Arc<Self>, own: usize) -> ConnectionSlot {
         self.slot_with(self.choose(own))
     }
 
-    /// Sends a connection to the worker that it is counted for. Where that one takes
-    /// none, it comes back and is counted for `own`.
+    /// Sends a connection to the worker of its slot. Where that one takes
+    /// none, it comes back with a slot of `own`.
     pub fn hand_over(self: &Arc<Self>, accepted: Accepted, own: usize) -> Option<Accepted> {
         let worker = accepted.slot.worker;
         let refused = self.inboxes[worker].try_send(accepted).err()?;

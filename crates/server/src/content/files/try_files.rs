@@ -36,7 +36,7 @@ pub fn try_files(request: &mut Request, try_files: &TryFiles) -> Option<Handled>
             match target.first() {
                 Some(b'@') => Handled::Named(target),
                 _ => {
-                    let (path, args) = http1::split_query(&target);
+                    let (path, args) = http_semantics::split_query(&target);
                     let args = args.map_or_else(|| request.args.clone(), <[u8]>::to_vec);
                     Handled::Redirect {
                         path: path.to_vec(),

@@ -24,7 +24,7 @@ pub fn plan(request: &mut Request, pass: &Pass, fetched: &Fetched) -> Option<Fil
     let mut fields = fetched.fields.iter();
     let modified = fields
         .find(|(name, _)| name.eq_ignore_ascii_case(b"last-modified"))
-        .and_then(|(_, value)| http1::date::parse(value))
+        .and_then(|(_, value)| http_semantics::date::parse(value))
         .and_then(|seconds| u64::try_from(seconds).ok())
         .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
     let temp_folder = pass.exchange.temp_path.clone();

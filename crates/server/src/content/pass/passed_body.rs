@@ -1,7 +1,7 @@
 //! The body of a response that is passed on to one client while it comes from the upstream.
 
 use bytes::Bytes;
-use http1::Fields;
+use http_semantics::Fields;
 
 use crate::base::spool::{Spool, SpoolLimits};
 use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};

@@ -2,7 +2,7 @@
 //! pages in its place, fields that are hidden or written anew.
 
 use bytes::Bytes;
-use http1::{Fields, same_name};
+use http_semantics::{Fields, same_name};
 use site::{Pass, Protocol};
 
 use super::fetch_spec::rate;
@@ -92,7 +92,7 @@ pub fn into_handled(
     head.last_modified = head
         .fields
         .get("last-modified")
-        .and_then(http1::date::parse);
+        .and_then(http_semantics::date::parse);
     head.accepts_ranges = exchange.force_ranges;
     rewrite_fields(request, pass, &mut head);
     let mut body = fetched.body;
@@ -158,12 +158,12 @@ fn redirect_internally(request: &mut Request, fetched: Fetched, target: &[u8]) -
     if target.first() == Some(&b'@') {
         return Handled::Named(target.to_vec());
     }
-    let (path, args) = http1::split_query(target);
+    let (path, args) = http_semantics::split_query(target);
     // Whoever wrote it does not mean to leave a folder that way: refused, as in nginx.
-    let leaves_folder = http1::escape::unescape(path)
+    let leaves_folder = http_semantics::escape::unescape(path)
         .split(|&byte| byte == b'/')
         .any(|segment| segment == b"..");
-    let path = match http1::Target::parse(path, true) {
+    let path = match http_semantics::Target::parse(path, true) {
         Ok(target) if !leaves_folder => target.path.into_owned(),
         _ => return Handled::Status(404),
     };

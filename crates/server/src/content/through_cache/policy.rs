@@ -239,7 +239,7 @@ fn is_cacheable(method: Method, rules: &CacheRules) -> bool {
 
 /// Is this the browser of somebody who wrote something a moment ago?
 fn is_writer(request: &Request, lifetime: Duration) -> bool {
-    let Some(value) = http1::cookie::find(&request.head, WRITER_COOKIE) else {
+    let Some(value) = http_semantics::cookie::find(&request.head, WRITER_COOKIE) else {
         return false;
     };
     let until = std::str::from_utf8(value)

@@ -74,7 +74,7 @@ pub fn purge(request: &Request, zone: &Zone, keys: &[PurgedKeys]) -> Handled {
     let body = format!(
         "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
          <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
-        String::from_utf8_lossy(&http1::escape::escape_html(&shown))
+        String::from_utf8_lossy(&http_semantics::escape::escape_html(&shown))
     );
     Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
 }

@@ -1,7 +1,7 @@
 //! The fields of a request by which the cache tells variants apart (`Vary`).
 
 use http_cache::RequestFields;
-use http1::RequestHead;
+use http_semantics::RequestHead;
 use shared_request::{NameSet, cookies, varied};
 
 /// A request's fields as the cache asks for them, to tell variants apart.

@@ -32,7 +32,7 @@ pub struct StorePlan {
     pub key: CacheKey,
     pub policy: Policy,
     /// The head that the upstream is sent, or that was received where fields go as they are.
-    pub head: http1::RequestHead,
+    pub head: http_semantics::RequestHead,
     /// With `cache_shared`: the fields in it that tell variants apart.
     pub varied: Option<Vec<String>>,
     /// `private` and `no-store` count although `Cache-Control` is to be ignored.

@@ -132,7 +132,7 @@ fn publish(
         .into_iter()
         .filter(|(name, _)| is_kept(name, store))
         .collect();
-    if http1::status::is_usual(fetched.status, &fetched.reason) {
+    if http_semantics::status::is_usual(fetched.status, &fetched.reason) {
         // It is written anyway.
         fetched.reason = Bytes::new();
     }

@@ -120,7 +120,7 @@ fn put_method(request: &mut Request, out: &mut Vec<u8>) -> bool {
 /// A request of HTTP/0.9 names no protocol.
 fn put_protocol(request: &mut Request, out: &mut Vec<u8>) -> bool {
     let version = request.head.version();
-    let is_named = request.has_line() && version != http1::Version::Http09;
+    let is_named = request.has_line() && version != http_semantics::Version::Http09;
     put(is_named.then(|| version.as_str().as_bytes()), out)
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use bytes::Bytes;
-use http1::RequestHead;
+use http_semantics::RequestHead;
 
 use super::push_text;
 use crate::base::address::put_ip;

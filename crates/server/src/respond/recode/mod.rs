@@ -15,7 +15,7 @@ mod recoder;
 mod stored;
 
 use http_cache::Known;
-use http1::{Version, accept_encoding, same_name};
+use http_semantics::{Version, accept_encoding, same_name};
 use site::{Coding, CodingSettings, CompressionSettings, GzipProxied};
 
 use crate::exchange::compiled_location::CompiledLocation;
@@ -280,7 +280,7 @@ fn proxied(request: &Request, head: &ReplyHead, allowed: GzipProxied) -> bool {
             return false;
         }
         let now = i64::try_from(crate::base::clock::wall(request.now) / 1000).unwrap_or(0);
-        return http1::date::parse(expires).is_none_or(|date| date < now);
+        return http_semantics::date::parse(expires).is_none_or(|date| date < now);
     }
     if let Some(value) = head.field("cache-control") {
         let value = value.to_ascii_lowercase();

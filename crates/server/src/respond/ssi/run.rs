@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http1::escape::{self, Escape};
+use http_semantics::escape::{self, Escape};
 use pcre2::bytes::Regex;
 use site::LogLevel;
 use tokio::task::JoinHandle;
@@ -529,7 +529,7 @@ fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     if request.depth >= MAX_DEPTH {
         return None;
     }
-    let (path, args) = http1::split_query(target);
+    let (path, args) = http_semantics::split_query(target);
     let mut whole = Vec::new();
     if path.first() != Some(&b'/') {
         let folder = memchr::memrchr(b'/', &request.path).map_or(0, |at| at + 1);
@@ -539,7 +539,7 @@ fn part(request: &Request, target: &[u8]) -> Option<Box<Request>> {
     let leaves_folder = escape::unescape(&whole)
         .split(|&byte| byte == b'/')
         .any(|segment| segment == b"..");
-    let target = http1::Target::parse(&whole, true).ok()?;
+    let target = http_semantics::Target::parse(&whole, true).ok()?;
     if leaves_folder {
         return None;
     }

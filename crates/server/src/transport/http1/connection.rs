@@ -12,20 +12,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http1::{Framing, RequestError, RequestHead, RequestView, Version};
+use http_semantics::{RequestHead, RequestView, Version};
+use http1::{Framing, RequestError};
 use site::{LingeringClose, ListenAddress, Settings};
 use tokio::time::Instant;
 
+use super::input::Input;
 use super::keep_alive::{self, Usage};
 use super::reading::{self, Awaited, HeadRead};
-use super::{informational, respond};
+use super::respond;
 use crate::base::clock;
 use crate::base::deadline::Deadline;
 use crate::base::ready_or_pending::ReadyOrPending;
-use crate::transport::client::{ClientSide, WriteInformational};
+use crate::transport::body::{ClientInput, IncomingBody};
+use crate::transport::client::ClientSide;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::outbound::{Body, SendError};
-use crate::transport::service::{Answer, Ending, Exchange, Received, Service, Terms};
+use crate::transport::service::{
+    Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms,
+};
 use crate::transport::stream::ClientStream;
 use crate::transport::{proxy_protocol, tunnel};
 
@@ -47,6 +52,7 @@ pub fn serve<S: Service>(
         client: ClientSide::new(stream.clone()),
         memory: service.memory(address),
         service,
+        input: Some(Box::new(Input::new(stream.clone()))),
         stream,
         facts: Arc::new(facts),
         requests: 0,
@@ -75,7 +81,9 @@ pub fn serve<S: Service>(
 pub(super) struct Connection<S: Service> {
     pub(super) service: Arc<S>,
     pub(super) stream: Arc<ClientStream>,
-    pub(super) client: ClientSide,
+    client: ClientSide,
+    /// `None` while the body of a request is with whoever answers it.
+    pub(super) input: Option<Box<Input>>,
     facts: Arc<ConnectionFacts>,
     memory: S::Memory,
     pub(super) requests: u64,
@@ -100,10 +108,11 @@ impl<S: Service> Connection<S> {
         let timeout = terms.head().timeout;
         self.idle = timeout;
         if terms.expects_proxy_header() {
-            let Some(input) = self.client.input() else {
+            let Some(input) = &mut self.input else {
                 return;
             };
-            match Box::pin(proxy_protocol::read(input, timeout)).await {
+            let header = proxy_protocol::read(&self.stream, &mut input.buffer, timeout);
+            match Box::pin(header).await {
                 Ok(proxy) => {
                     if let Some(facts) = Arc::get_mut(&mut self.facts) {
                         facts.proxy = proxy;
@@ -131,10 +140,11 @@ impl<S: Service> Connection<S> {
     }
 
     async fn next_request(&mut self) -> Next {
-        let Some(input) = self.client.input() else {
+        let is_first = self.requests == 0;
+        let Some(input) = self.input() else {
             return Next::Close;
         };
-        let is_pipelined = self.requests > 0 && !input.buffer.is_empty();
+        let is_pipelined = !is_first && !input.buffer.is_empty();
         let awaited = match reading::is_between_requests(&input.buffer) {
             true => self.await_request().await,
             false => Awaited::Bytes,
@@ -158,7 +168,7 @@ impl<S: Service> Connection<S> {
         };
         match read {
             HeadRead::Head(line, fields) => {
-                let Some(input) = self.client.input() else {
+                let Some(input) = self.input() else {
                     return Next::Close;
                 };
                 let bytes = reading::take_head(&mut input.buffer, line.head_len);
@@ -171,24 +181,47 @@ impl<S: Service> Connection<S> {
                 self.requests += 1;
                 let received = self.received(head, length, started_at, is_pipelined);
                 let (service, memory) = (&self.service, &mut self.memory);
-                let (exchange, framing) = service.receive(terms, memory, received, body_framing);
-                let (framing, refused) = match framing {
-                    Ok(framing) => (framing, None),
-                    Err(error) => (Framing::None, Some(error)),
+                let (exchange, body) = service.receive(terms, memory, received, body_length);
+                let (body, refused) = match body {
+                    Ok(body) => (body, None),
+                    Err(refusal) => (BodyLength::None, Some(refusal)),
                 };
-                self.answer(exchange, framing, refused).await
+                self.answer(exchange, body, refused).await
             }
             HeadRead::Refused(error) => {
                 self.requests += 1;
                 let received = self.received_unreadable(started_at);
                 let exchange = self.service.receive_unreadable(terms, received);
-                Box::pin(self.answer(exchange, Framing::None, Some(error))).await
+                Box::pin(self.answer(exchange, BodyLength::None, Some(refusal(&error)))).await
             }
             HeadRead::Abandoned(reason, status) => {
                 let received = self.received_unreadable(started_at);
                 self.service.abandoned(terms, received, reason, status);
                 Next::Close
             }
+        }
+    }
+
+    /// The receiving half of the connection; `None` while somebody still reads a body from it.
+    #[inline]
+    pub(super) fn input(&mut self) -> Option<&mut Input> {
+        if self.input.is_none() {
+            self.input = self.client.take_body().and_then(own);
+        }
+        self.input.as_deref_mut()
+    }
+
+    /// What gives the body of the request that begins, if it has one.
+    #[inline]
+    fn begin_body(&mut self, length: BodyLength) -> Option<Box<dyn IncomingBody>> {
+        let framing = match length {
+            BodyLength::None => Framing::None,
+            BodyLength::Known(length) => Framing::Length(length),
+            BodyLength::Unknown => Framing::Chunked,
+        };
+        match self.input()?.begin(framing) {
+            true => Some(self.input.take()?),
+            false => None,
         }
     }
 
@@ -211,7 +244,7 @@ impl<S: Service> Connection<S> {
 
     /// What stands for a request whose head is none.
     fn received_unreadable(&mut self, started_at: u64) -> Received {
-        let buffer = match self.client.input() {
+        let buffer = match self.input() {
             Some(input) => &input.buffer[..],
             None => &[],
         };
@@ -223,21 +256,21 @@ impl<S: Service> Connection<S> {
     async fn answer(
         &mut self,
         mut exchange: Box<S::Exchange>,
-        framing: Framing,
-        refused: Option<RequestError>,
+        body: BodyLength,
+        refused: Option<Box<Refusal>>,
     ) -> Next {
-        let expects = framing != Framing::None && http1::expects_continue(exchange.head());
-        let may_inform = exchange.head().version() >= Version::Http11;
-        let informational = may_inform.then_some(informational::write as WriteInformational);
-        self.client.begin(framing, expects, informational);
+        let expects = body != BodyLength::None && http1::expects_continue(exchange.head());
+        let takes_informational = exchange.head().version() >= Version::Http11;
+        let body = self.begin_body(body);
+        self.client.begin(body, expects, takes_informational);
         // Not by `end`, here and below: a future more on the way of each hit.
         let (service, client) = (&self.service, &mut self.client);
         let configuration = service.configuration(&exchange);
-        let answer = match service.respond(&mut exchange, &configuration, client, refused.as_ref())
-        {
-            ReadyOrPending::Ready(answer) => answer,
-            ReadyOrPending::Pending(rest) => rest.await,
-        };
+        let answer =
+            match service.respond(&mut exchange, &configuration, client, refused.as_deref()) {
+                ReadyOrPending::Ready(answer) => answer,
+                ReadyOrPending::Pending(rest) => rest.await,
+            };
         let may_keep_alive =
             refused.is_none() && self.may_keep_alive(&exchange) && !self.client.expects_continue;
         let ending = match answer {
@@ -295,7 +328,7 @@ impl<S: Service> Connection<S> {
         respond::send(exchange, &self.stream, may_keep_alive, false)
             .end()
             .await?;
-        let ahead = match self.client.input() {
+        let ahead = match self.input() {
             Some(input) => std::mem::take(&mut input.buffer),
             None => BytesMut::new(),
         };
@@ -310,8 +343,7 @@ impl<S: Service> Connection<S> {
     /// reset would take the response from it.
     fn lingering_close(&mut self, exchange: &S::Exchange) -> Next {
         let mut is_sending = || {
-            self.client
-                .input()
+            self.input()
                 .is_none_or(|input| !input.is_done() || !input.buffer.is_empty())
         };
         match exchange.settings().connection.lingering_close {
@@ -323,7 +355,7 @@ impl<S: Service> Connection<S> {
 
     /// Is the next request here already, so that its response is about to be made?
     fn is_followed(&mut self) -> bool {
-        let input = self.client.input();
+        let input = self.input();
         // Most clients wait for their answer: nothing is there.
         input.is_some_and(|input| {
             !input.buffer.is_empty() && input.is_done() && reading::holds_head(&input.buffer)
@@ -342,21 +374,27 @@ impl<S: Service> Connection<S> {
     /// Reads what the handler left of the body, so that the next head is found;
     /// false when that is more than it is worth.
     async fn discard_body(&mut self, settings: &Settings) -> bool {
-        let Some(input) = self.client.input() else {
+        let Some(input) = self.input() else {
             return false;
         };
         if input.is_done() {
             return true;
         }
-        input.limit(&settings.body);
+        let Some(input) = self.input.take() else {
+            return false;
+        };
+        let mut body = ClientInput::new(input);
+        body.limit(&settings.body);
         let limit = Instant::now() + settings.connection.lingering_time;
-        loop {
-            match tokio::time::timeout_at(limit, input.next_body()).await {
+        let is_read = loop {
+            match tokio::time::timeout_at(limit, body.next_body()).await {
                 Ok(Ok(Some(_))) => {}
-                Ok(Ok(None)) => return true,
-                Ok(Err(_)) | Err(_) => return false,
+                Ok(Ok(None)) => break true,
+                Ok(Err(_)) | Err(_) => break false,
             }
-        }
+        };
+        self.input = own(body.into_body());
+        is_read
     }
 
     /// Says that nothing more will come, and reads until the client agrees.
@@ -365,7 +403,7 @@ impl<S: Service> Connection<S> {
         let end = Instant::now() + settings.connection.lingering_time;
         let timeout = settings.connection.lingering_timeout;
         loop {
-            if let Some(input) = self.client.input() {
+            if let Some(input) = self.input() {
                 input.buffer.clear();
             }
             let until = end.min(Instant::now() + timeout);
@@ -377,11 +415,26 @@ impl<S: Service> Connection<S> {
     }
 }
 
+/// The transport's own input, back from whoever read a body from it.
+fn own(body: Box<dyn IncomingBody>) -> Option<Box<Input>> {
+    body.into_any().downcast().ok()
+}
+
 /// The length of a request's body; before HTTP/1.0 there was none.
 #[inline]
-fn body_framing(head: RequestView<'_>, has_host: bool) -> Result<Framing, RequestError> {
-    match head.version() {
-        Version::Http09 => Ok(Framing::None),
-        _ => http1::framing_beside_host(head, has_host),
+fn body_length(head: RequestView<'_>, has_host: bool) -> Result<BodyLength, Box<Refusal>> {
+    if head.version() == Version::Http09 {
+        return Ok(BodyLength::None);
     }
+    match http1::framing_beside_host(head, has_host) {
+        Ok(Framing::None) => Ok(BodyLength::None),
+        Ok(Framing::Length(length)) => Ok(BodyLength::Known(length)),
+        Ok(Framing::Chunked) => Ok(BodyLength::Unknown),
+        Err(error) => Err(refusal(&error)),
+    }
+}
+
+#[cold]
+fn refusal(error: &RequestError) -> Box<Refusal> {
+    Refusal::new(error.status(), error)
 }

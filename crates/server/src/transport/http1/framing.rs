@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http1::Version;
+use http_semantics::Version;
 
 use crate::transport::outbound::{Body, ConnectionOption, SentHead};
 use crate::transport::service::{Ending, Exchange, SendRules};

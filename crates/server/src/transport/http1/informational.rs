@@ -1,12 +1,31 @@
-//! HTTP/1's informational responses: 100 and 103 (RFC 9110 §15.2, RFC 8297).
+//! What an HTTP/1 client is told ahead of a response: 100 and 103 (RFC 9110 §15.2, RFC 8297).
+
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http1::HeadWriter;
 
+use crate::transport::client::{Client, Informing};
+use crate::transport::stream::ClientStream;
+
+impl Client for ClientStream {
+    fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        self.poll_closed(cx)
+    }
+
+    fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a> {
+        Box::pin(async move {
+            let head = write(status, fields);
+            self.write_all(&head).await?;
+            Ok(head.len() as u64)
+        })
+    }
+}
+
 /// The response with this status and these fields.
 ///
 /// Values with line breaks or NUL are refused by the writer and left out.
-pub fn write(status: u16, fields: &[(Bytes, Bytes)]) -> Vec<u8> {
+fn write(status: u16, fields: &[(Bytes, Bytes)]) -> Vec<u8> {
     let mut head = Vec::new();
     let mut writer = HeadWriter::new(&mut head, status);
     for (name, value) in fields {

@@ -1,6 +1,6 @@
 //! May a connection serve another request (RFC 9112 §9.3)?
 
-use http1::RequestHead;
+use http_semantics::RequestHead;
 use site::ConnectionSettings;
 
 /// Requests so far and the age of a connection.

@@ -4,6 +4,7 @@ mod connection;
 mod framing;
 mod head;
 mod informational;
+mod input;
 mod keep_alive;
 mod pull;
 mod reading;

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::io;
 
 use bytes::Bytes;
+use http_semantics::Fields;
+use http1::HeadWriter;
 use http1::chunked::{CHUNK_END, ChunkHead, LAST_CHUNK};
-use http1::{Fields, HeadWriter};
 
 use super::framing::BodyFraming;
 use super::send::Sender;

@@ -6,7 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http1::{FieldSpan, HeadLimits, Parsed, RequestError, RequestHead, RequestLine, Span, Version};
+use http_semantics::{FieldSpan, RequestHead, RequestLine, Span, Version};
+use http1::{HeadLimits, Parsed, RequestError};
 use site::HeadSettings;
 use tokio::time::Instant;
 
@@ -50,7 +51,7 @@ impl<S: Service> Connection<S> {
                 Ok(None) => return Awaited::TimedOut,
                 Ok(Some(_)) => {}
             }
-            match self.client.input() {
+            match self.input() {
                 Some(input) if is_between_requests(&input.buffer) => input.buffer.clear(),
                 Some(_) => return Awaited::Bytes,
                 None => return Awaited::Closed,
@@ -64,7 +65,7 @@ impl<S: Service> Connection<S> {
         let mut deadline = None;
         let mut fields = spare_fields::take();
         loop {
-            let Some(input) = self.client.input() else {
+            let Some(input) = self.input() else {
                 return HeadRead::Abandoned("client prematurely closed connection", 400);
             };
             if http1::worth_parsing(&input.buffer, parsed_len, limits) {
@@ -92,11 +93,13 @@ impl<S: Service> Connection<S> {
     /// Reads some bytes; `None` when `until` passed first. While nothing has
     /// come, the connection holds no buffer.
     pub(super) async fn fill(&mut self, until: Instant) -> io::Result<Option<usize>> {
-        let stream = &self.stream;
-        let Some(input) = self.client.input() else {
+        if self.input().is_none() {
+            return Ok(Some(0));
+        }
+        let Some(input) = &mut self.input else {
             return Ok(Some(0));
         };
-        let buffer = &mut input.buffer;
+        let (stream, buffer) = (&self.stream, &mut input.buffer);
         let deadline = &mut self.deadline;
         deadline.until(until);
         let mut is_woken = false;
@@ -178,7 +181,7 @@ pub fn unreadable_head(buffer: &[u8]) -> RequestHead {
             line: Span::new(0, end),
             version: Version::Http10,
             ignored_fields: 0,
-            presence: http1::Presence::default(),
+            presence: http_semantics::Presence::default(),
         },
         bytes,
         fields: Vec::new(),

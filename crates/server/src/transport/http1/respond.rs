@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::MemoryFile;
-use http1::Version;
+use http_semantics::Version;
 use tokio::time::{Instant, timeout_at};
 
 use super::framing::{self, BodyFraming};

@@ -1,7 +1,7 @@
 //! One try at one server: a connection, the request, the response head.
 
 use bytes::Bytes;
-use http1::same_name;
+use http_semantics::same_name;
 use site::LogLevel;
 use upstream::{Lease, Outcome};
 
