@@ -18,6 +18,7 @@ mod gzip;
 mod headers;
 mod health;
 mod http;
+mod http2;
 mod limits;
 mod logs;
 mod memcached;
@@ -25,11 +26,12 @@ mod php_pool;
 mod proxy;
 mod rewrite;
 mod ssi;
+mod tls;
 mod unsupported;
 mod upstream;
 mod zstd;
 
-pub use unsupported::{NO_TLS, Origin, Unsupported, unsupported, unsupported_names};
+pub use unsupported::{Origin, Unsupported, unsupported, unsupported_names};
 
 /// The prefixes that `*` at the start of a name means: protocols towards upstreams.
 pub const PREFIXES: &[&str] = &["fastcgi", "proxy"];
@@ -248,6 +250,8 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("The process", core::TABLE),
     ("PHP pools", php_pool::TABLE),
     ("Servers and locations", http::TABLE),
+    ("TLS for clients", tls::TABLE),
+    ("HTTP/2 and HTTP/3", http2::TABLE),
     ("Rewriting and variables", rewrite::TABLE),
     ("FastCGI and what all upstreams share", fastcgi::TABLE),
     ("HTTP upstreams", proxy::TABLE),

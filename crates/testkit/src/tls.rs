@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
 };
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
@@ -61,7 +61,7 @@ impl Identity {
     /// # Panics
     /// When rustls takes none of it.
     pub fn server(&self, clients: Option<&Authority>) -> Arc<ServerConfig> {
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .expect("versions");

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, IpAddr, Ipv4Addr, PrivateKeyDer, ServerName};
 use rustls::{CertificateError, ClientConfig, version};
@@ -33,7 +33,7 @@ impl Connector {
     ///
     /// [`SettingsError`]: what the operator should correct.
     pub fn new(settings: &Settings) -> Result<Connector, SettingsError> {
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(aws_lc_rs::default_provider());
         let mut versions = Vec::new();
         if settings.protocols.tls12 {
             versions.push(&version::TLS12);

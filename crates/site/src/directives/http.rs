@@ -181,27 +181,6 @@ pub(super) const TABLE: &[Directive] = &[
             The ETag is made from the size and the modification time of the file, in the form that nginx \
             uses. Copies in browsers stay valid when one server replaces the other.")
         .example("etag off;"),
-    Directive::new("http2", &[Context::Http, Context::Server])
-        .takes(1, 1, "on | off").inherited()
-        .default("off")
-        .missing("there is no HTTP/2 yet; clients use HTTP/1.1")
-        .short("switches HTTP/2 on")
-        .long("The line is accepted because clients use HTTP/1.1 by themselves.")
-        .example("http2 on;"),
-    Directive::new("http2_max_concurrent_streams", &[Context::Http, Context::Server])
-        .takes(1, 1, "NUMBER").inherited()
-        .default("128")
-        .missing("there is no HTTP/2 yet; clients use HTTP/1.1")
-        .short("limits the requests at the same time on an HTTP/2 connection")
-        .long("It belongs to HTTP/2, which is not there yet.")
-        .example("http2_max_concurrent_streams 64;"),
-    Directive::new("http3", &[Context::Http, Context::Server])
-        .takes(1, 1, "on | off").inherited()
-        .default("off")
-        .missing("there is no HTTP/3 yet; clients use HTTP/1.1")
-        .short("switches HTTP/3 on")
-        .long("The line is accepted because clients use HTTP/1.1 by themselves.")
-        .example("http3 on;"),
     Directive::new("if_modified_since", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "off | exact | before").inherited()
         .default("exact")

@@ -3,16 +3,13 @@
 //! The check reports them by name, so that nobody looks for a typing mistake, and says what to
 //! write instead.
 
-/// What to do about everything that needs TLS.
-pub const NO_TLS: &str = "there is no TLS yet; put a TLS terminator in front and use `listen 80`";
-
-/// Names or beginnings of names (`ssl_*`), and what to do.
+/// Names or beginnings of names (`js_*`), and what to do.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("absent_ok", "leave it out"),
     ("accept_zone", "leave it out"),
     (
         "acme_*",
-        "let a TLS terminator in front, such as stunnel or a load balancer, hold the certificates",
+        "let a program such as certbot renew the certificates, and reload",
     ),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("ancient_browser_value", "use `map $http_user_agent`"),
@@ -75,8 +72,11 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("secure_link*", "let the application check"),
     ("session_log*", "leave it out"),
     ("spdy_*", "leave it out"),
-    ("ssl", NO_TLS),
-    ("ssl_*", NO_TLS),
+    (
+        "ssl",
+        "write `ssl` after the address in `listen`, as in `listen 443 ssl`",
+    ),
+    ("ssl_key_log", "leave it out"),
     ("state", "write the servers into the `upstream` block"),
     ("status", "use `stub_status`"),
     ("status_zone", "leave it out"),
@@ -177,7 +177,7 @@ const THIRD_PARTY: &[(&str, &str)] = &[
     ("set_secure_random_*", "use `$request_id`"),
     ("set_unescape_uri", "let the application unescape it"),
     ("slowfs_*", "use `proxy_cache` in front of the files"),
-    ("ssl_certificate_by_lua*", NO_TLS),
+    ("ssl_certificate_by_lua*", "use `ssl_certificate`"),
     ("subs_filter*", "let the application produce it"),
     ("testcookie*", "use `limit_req`"),
     ("upload_*", "let the application take uploads"),
@@ -212,12 +212,9 @@ pub struct Unsupported {
 }
 
 impl Unsupported {
-    /// Directives that one thing missing makes useless have the same cause.
+    /// Directives of one family have the same cause.
     pub fn cause(&self) -> &'static str {
-        match self.advice {
-            NO_TLS => NO_TLS,
-            _ => self.pattern,
-        }
+        self.pattern
     }
 }
 

@@ -26,12 +26,14 @@ impl Lowering<'_> {
             &LocationMatcher::server_level(),
             None,
         );
+        self.http2(level);
+        self.server_tls_settings(level, false);
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
-        let lowered = servers
+        let lowered: Vec<Server> = servers
             .iter()
             .map(|node| self.server(node, level))
             .collect();
-        let listeners = self.listeners(&servers);
+        let listeners = self.listeners(&servers, &lowered);
         Http {
             listeners,
             servers: lowered,
@@ -44,6 +46,8 @@ impl Lowering<'_> {
             made_variables: self.variables.made_variables(),
             groups: std::mem::take(&mut self.groups),
             tls: std::mem::take(&mut self.tls),
+            server_tls: std::mem::take(&mut self.server_tls),
+            http2_receive_buffer_bytes: self.http2_receive_buffer(level),
             resolvers: std::mem::take(&mut self.resolvers),
             health_checks: std::mem::take(&mut self.health_checks),
             matches: std::mem::take(&mut self.matches),
@@ -85,6 +89,8 @@ impl Lowering<'_> {
             top,
             head: self.head_settings(&level),
             merge_slashes: self.flag(&level, "merge_slashes", true),
+            tls: self.server_tls(&level),
+            http2: self.http2(&level),
         }
     }
 

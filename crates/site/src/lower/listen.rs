@@ -8,7 +8,6 @@ use nginx_conf::{Diagnostic, Span, Word, did_you_mean};
 use super::Lowering;
 use super::values::{parameter, to_u32};
 use crate::check::Node;
-use crate::directives::NO_TLS;
 use crate::model::*;
 
 /// The largest number of ports in one `listen 8000-8100`.
@@ -29,13 +28,15 @@ struct ListenerDraft {
     listener: Listener,
     default: Option<Span>,
     options: Option<Span>,
-    /// The server that was added last, to notice a line written twice.
-    last_server: ServerId,
+    /// The servers behind the address, in order.
+    servers: Vec<ServerId>,
+    /// `ssl` or `http2` was given, on the lines so far.
+    has_protocol: bool,
 }
 
 impl Lowering<'_> {
     /// One listener for each distinct address, with the names behind it.
-    pub fn listeners(&mut self, servers: &[&Node<'_>]) -> Vec<Listener> {
+    pub fn listeners(&mut self, servers: &[&Node<'_>], lowered: &[Server]) -> Vec<Listener> {
         let mut drafts: Vec<ListenerDraft> = Vec::new();
         let mut indexes = std::collections::HashMap::new();
         for (index, server) in servers.iter().enumerate() {
@@ -53,7 +54,8 @@ impl Lowering<'_> {
                         },
                         default: None,
                         options: None,
-                        last_server: ServerId(usize::MAX),
+                        servers: Vec::new(),
+                        has_protocol: false,
                     });
                     drafts.len() - 1
                 });
@@ -64,7 +66,42 @@ impl Lowering<'_> {
                 }
             }
         }
+        for draft in drafts.iter().filter(|draft| draft.listener.options.ssl) {
+            self.needs_certificates(draft, servers, lowered);
+        }
         drafts.into_iter().map(|draft| draft.listener).collect()
+    }
+
+    /// The default server of an address with `ssl` must have a certificate. If it rejects
+    /// handshakes instead, the others must.
+    fn needs_certificates(
+        &mut self,
+        draft: &ListenerDraft,
+        servers: &[&Node<'_>],
+        lowered: &[Server],
+    ) {
+        let tls_of = |id: ServerId| {
+            let id = lowered.get(id.0).and_then(|server| server.tls);
+            id.map(|id| &self.server_tls[id.0])
+        };
+        let default = draft.listener.default_server;
+        let without = match tls_of(default) {
+            None => Some(default),
+            Some(tls) if tls.rejects_handshake && tls.certificates.is_empty() => {
+                let mut others = draft.servers.iter();
+                others.find(|id| tls_of(**id).is_none()).copied()
+            }
+            Some(_) => None,
+        };
+        if let Some(node) = without.and_then(|id| servers.get(id.0)) {
+            self.report(
+                Diagnostic::error(
+                    node.span(),
+                    "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive",
+                )
+                .label("this server needs one"),
+            );
+        }
     }
 
     /// Adds a line of server `id`; false where the server has this address already.
@@ -76,11 +113,11 @@ impl Lowering<'_> {
         span: Span,
     ) -> bool {
         let shown = show(&listen.address);
-        if draft.last_server == id {
+        if draft.servers.last() == Some(&id) {
             self.error(span, format!("a duplicate listen {shown}"));
             return false;
         }
-        draft.last_server = id;
+        draft.servers.push(id);
         if listen.is_default {
             if let Some(first) = draft.default {
                 self.report(
@@ -93,7 +130,7 @@ impl Lowering<'_> {
                 draft.listener.default_server = id;
             }
         }
-        draft.listener.options.proxy_protocol |= listen.options.proxy_protocol;
+        self.join_protocols(draft, &listen, span);
         if listen.sets_options {
             if let Some(first) = draft.options {
                 self.report(
@@ -102,15 +139,40 @@ impl Lowering<'_> {
                         .note_at(first, "they are given here"),
                 );
             } else {
-                let proxy_protocol = draft.listener.options.proxy_protocol;
+                let ListenOptions {
+                    proxy_protocol,
+                    ssl,
+                    http2,
+                    ..
+                } = draft.listener.options;
                 draft.options = Some(span);
                 draft.listener.options = ListenOptions {
                     proxy_protocol,
+                    ssl,
+                    http2,
                     ..listen.options
                 };
             }
         }
         true
+    }
+
+    /// What is spoken on an address: what one server says holds for all behind it.
+    fn join_protocols(&mut self, draft: &mut ListenerDraft, listen: &ListenLine, span: Span) {
+        let (known, new) = (&mut draft.listener.options, &listen.options);
+        let has_protocol = new.ssl || new.http2;
+        if draft.has_protocol && has_protocol && (known.ssl, known.http2) != (new.ssl, new.http2) {
+            let message = format!("protocol options redefined for {}", show(&listen.address));
+            self.report(
+                Diagnostic::warning(span, message)
+                    .label("the options of all servers of this address hold")
+                    .cause("protocol options redefined"),
+            );
+        }
+        draft.has_protocol |= has_protocol;
+        known.proxy_protocol |= new.proxy_protocol;
+        known.ssl |= new.ssl;
+        known.http2 |= new.http2;
     }
 
     fn listens(&mut self, server: &Node<'_>) -> Vec<ListenLine> {
@@ -140,8 +202,8 @@ impl Lowering<'_> {
             // QUIC uses UDP, so that it does not conflict with TCP on the same port.
             self.report(
                 Diagnostic::warning(word.span, "this \"listen\" has no effect")
-                    .label("there is no HTTP/3 yet; clients use HTTP/1.1")
-                    .cause("there is no HTTP/3 yet; clients use HTTP/1.1"),
+                    .label("there is no HTTP/3 yet; clients use HTTP/2 or HTTP/1.1")
+                    .cause("there is no HTTP/3 yet; clients use HTTP/2 or HTTP/1.1"),
             );
             return Vec::new();
         }
@@ -153,6 +215,18 @@ impl Lowering<'_> {
             match word.text.as_str() {
                 "default_server" | "default" => is_default = true,
                 "proxy_protocol" => options.proxy_protocol = true,
+                "ssl" => options.ssl = true,
+                "http2" => {
+                    options.http2 = true;
+                    self.report(
+                        Diagnostic::warning(
+                            word.span,
+                            "the \"listen ... http2\" directive is deprecated, use the \"http2\" directive instead",
+                        )
+                        .label("it works for all servers of this address")
+                        .cause("listen ... http2"),
+                    );
+                }
                 _ => sets_options |= self.listen_option(word, &mut options),
             }
         }
@@ -193,26 +267,12 @@ impl Lowering<'_> {
                 let message = format!("parameter \"{name}\" of \"listen\" is ignored");
                 self.report(Diagnostic::warning(word.span, message));
             }
-            ("http2" | "spdy", None) => {
+            ("spdy", None) => {
+                let why = "there is no SPDY; write \"http2 on\"";
                 self.report(
-                    Diagnostic::warning(
-                        word.span,
-                        format!("parameter \"{name}\" of \"listen\" is ignored"),
-                    )
-                    .label("there is no HTTP/2 yet; clients use HTTP/1.1")
-                    .cause("there is no HTTP/2 yet; clients use HTTP/1.1"),
-                );
-                return false;
-            }
-            ("ssl", None) => {
-                self.report(
-                    Diagnostic::error(
-                        word.span,
-                        format!("unsupported parameter \"{name}\" of \"listen\""),
-                    )
-                    .label("nginx has it, Mayfly does not yet")
-                    .hint(NO_TLS)
-                    .cause(NO_TLS),
+                    Diagnostic::warning(word.span, "parameter \"spdy\" of \"listen\" is ignored")
+                        .label(why)
+                        .cause(why),
                 );
                 return false;
             }
@@ -231,6 +291,8 @@ impl Lowering<'_> {
                         "ipv6only",
                         "so_keepalive",
                         "proxy_protocol",
+                        "ssl",
+                        "http2",
                         "bind",
                     ],
                 );

@@ -13,6 +13,7 @@ mod access;
 mod cache;
 mod cache_purge;
 mod cache_shared;
+mod ciphers;
 mod compression;
 mod exchange;
 mod fastcgi;
@@ -21,6 +22,7 @@ mod files;
 mod headers;
 mod health;
 mod http;
+mod http2;
 mod level;
 mod limit_except;
 mod limits;
@@ -37,6 +39,7 @@ mod proxy;
 mod resolver;
 mod rewrite;
 mod server_names;
+mod server_tls;
 mod settings;
 mod subrequests;
 mod template;
@@ -124,6 +127,9 @@ pub(crate) struct Lowering<'a> {
     /// Groups made for addresses that a `*_pass` names literally.
     implicit_groups: HashMap<String, GroupId>,
     tls: Vec<TlsSettings>,
+    server_tls: Vec<ServerTls>,
+    /// Sizes of `ssl_session_cache shared:NAME:SIZE` by name.
+    tls_session_caches: HashMap<String, u64>,
     resolvers: Vec<ResolverSettings>,
     /// By the span of the line.
     resolver_lines: HashMap<Span, Option<ResolverId>>,
@@ -161,6 +167,8 @@ impl<'a> Lowering<'a> {
             group_names: HashMap::new(),
             implicit_groups: HashMap::new(),
             tls: Vec::new(),
+            server_tls: Vec::new(),
+            tls_session_caches: HashMap::new(),
             resolvers: Vec::new(),
             resolver_lines: HashMap::new(),
             health_checks: Vec::new(),
@@ -213,6 +221,11 @@ impl<'a> Lowering<'a> {
         if self.diagnostics.len() < MAX_COMPLAINTS && !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }
+    }
+
+    /// An absolute path: relative ones start at the folder of the main file.
+    fn path_beside_main_file(&self, text: &str) -> PathBuf {
+        self.options.conf_folder.join(text)
     }
 
     /// An absolute path: relative ones start at the prefix.

@@ -13,15 +13,7 @@ impl Lowering<'_> {
 
     /// The variable `$name`, used at `span`.
     pub fn variable(&mut self, name: &str, span: Span) -> Variable {
-        let variable = self.variables.resolve(name, span);
-        if variable == Variable::WithoutTls {
-            self.report(
-                Diagnostic::warning(span, "variables about TLS have no value")
-                    .label("there is no TLS yet")
-                    .cause("variables of TLS"),
-            );
-        }
-        variable
+        self.variables.resolve(name, span)
     }
 
     /// `text`, which begins at byte `start` of `word`, as a value with variables.

@@ -27,6 +27,8 @@ ids! {
     GroupId,
     /// Index into `Http::tls`.
     TlsId,
+    /// Index into `Http::server_tls`.
+    ServerTlsId,
     /// Index into `Http::resolvers`.
     ResolverId,
     /// Index into `Http::matches`.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::byte_map::ByteMap;
-use super::ids::{LocationId, ServerId};
+use super::ids::{LocationId, ServerId, ServerTlsId};
 use super::location::{Location, Locations};
 use super::pattern::Pattern;
 use super::rewrite::RewriteOp;
+use super::server_tls::Http2Settings;
 use super::settings::Settings;
 
 /// One listening socket and the servers behind it.
@@ -37,6 +38,10 @@ pub struct ListenOptions {
     pub ipv6only: Option<bool>,
     pub so_keepalive: Option<bool>,
     pub proxy_protocol: bool,
+    /// Clients speak TLS.
+    pub ssl: bool,
+    /// All servers behind the address speak HTTP/2.
+    pub http2: bool,
 }
 
 /// How a request's host selects a server: exact, `*.example.org`,
@@ -69,6 +74,11 @@ pub struct Server {
     pub head: HeadSettings,
     /// `merge_slashes`.
     pub merge_slashes: bool,
+    /// `ssl_*`, if the server has a certificate or rejects handshakes. For a server without,
+    /// those of the default server of the address hold, which always has some where the
+    /// address speaks TLS.
+    pub tls: Option<ServerTlsId>,
+    pub http2: Http2Settings,
 }
 
 impl Server {

@@ -13,6 +13,7 @@ use super::maps::{Geo, Map, SplitClients};
 use super::pass::TlsSettings;
 use super::process::Process;
 use super::resolver::ResolverSettings;
+use super::server_tls::ServerTls;
 use super::settings::CharsetMap;
 use super::template::Variable;
 use super::upstream::UpstreamGroup;
@@ -46,6 +47,10 @@ pub struct Http {
     pub groups: Vec<UpstreamGroup>,
     /// Settings of TLS connections to upstreams, without duplicates.
     pub tls: Vec<TlsSettings>,
+    /// Settings of TLS connections of clients, without duplicates.
+    pub server_tls: Vec<ServerTls>,
+    /// `http2_recv_buffer_size`
+    pub http2_receive_buffer_bytes: usize,
     /// One for each `resolver` line that something refers to.
     pub resolvers: Vec<ResolverSettings>,
     pub health_checks: Vec<HealthCheck>,

@@ -197,9 +197,9 @@ pub fn facts(site: &Site, plain: &Site) -> String {
         error_logs, shutdown_timeout, php_pools);
     differing(&mut out, "", &process, &unset);
     let http = fields!(site.http; geos, split_clients, slots, groups, resolvers, matches,
-        cache_zones, limit_req_zones, limit_conn_zones);
+        cache_zones, limit_req_zones, limit_conn_zones, server_tls, http2_receive_buffer_bytes);
     let unset = fields!(plain.http; geos, split_clients, slots, groups, resolvers, matches,
-        cache_zones, limit_req_zones, limit_conn_zones);
+        cache_zones, limit_req_zones, limit_conn_zones, server_tls, http2_receive_buffer_bytes);
     differing(&mut out, "", &http, &unset);
     for check in &site.http.health_checks {
         let shown = fields!(check; group, interval, jitter, fails, passes, uri, mandatory,
@@ -267,6 +267,12 @@ fn shared_facts(out: &mut String, site: &Site) {
 fn server_facts(out: &mut String, server: &Server, plain: &Server, defaults: &[(String, String)]) {
     if server.head != plain.head {
         line(out, "  ", "head", &format!("{:?}", server.head));
+    }
+    if let Some(tls) = server.tls {
+        line(out, "  ", "tls", &format!("{}", tls.0));
+    }
+    if server.http2 != plain.http2 {
+        line(out, "  ", "http2", &format!("{:?}", server.http2));
     }
     if !server.merge_slashes {
         line(out, "  ", "merge_slashes", "false");

@@ -61,7 +61,7 @@ fn five_different_mistakes_are_named_in_one_go() {
         .collect();
     let expected = [
         "invalid number \"many\" in /etc/mayfly/mayfly.conf:1",
-        "unsupported parameter \"ssl\" of \"listen\" in /etc/mayfly/mayfly.conf:4",
+        "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive in /etc/mayfly/mayfly.conf:3",
         "unknown directive \"rooot\" in /etc/mayfly/mayfly.conf:5",
         "invalid number of arguments in \"try_files\" directive in /etc/mayfly/mayfly.conf:6",
         "invalid size \"8mb\" in /etc/mayfly/mayfly.conf:7",

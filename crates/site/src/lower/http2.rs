@@ -1,0 +1,45 @@
+//! Lowers `http2` and `http2_*`.
+
+use nginx_conf::Diagnostic;
+
+use super::Lowering;
+use super::level::Level;
+use super::values::{to_u32, to_usize};
+use crate::model::*;
+
+/// The largest frame, and so the largest chunk (RFC 9113 §4.2).
+const MAX_FRAME_BYTES: u64 = (1 << 24) - 1;
+/// The largest window of a stream (RFC 9113 §6.9.1).
+const MAX_WINDOW_BYTES: u64 = (1 << 31) - 1;
+/// What nginx demands of `http2_recv_buffer_size`.
+const MIN_RECEIVE_BUFFER_BYTES: u64 = 32;
+
+impl Lowering<'_> {
+    pub fn http2(&mut self, level: &Level<'_>) -> Http2Settings {
+        let chunk_bytes = self.size(level, "http2_chunk_size", 8 << 10);
+        let preread = self.size(level, "http2_body_preread_size", 64 << 10);
+        if preread > MAX_WINDOW_BYTES
+            && let Some(node) = level.find("http2_body_preread_size")
+        {
+            let message = format!("the maximum body buffer size is {MAX_WINDOW_BYTES}");
+            self.report(Diagnostic::error(node.arg(0).span, message));
+        }
+        Http2Settings {
+            enabled: self.flag(level, "http2", false),
+            max_concurrent_streams: to_u32(self.number(level, "http2_max_concurrent_streams", 128)),
+            chunk_bytes: to_usize(chunk_bytes.clamp(1, MAX_FRAME_BYTES)),
+            body_preread_bytes: to_u32(preread.min(MAX_WINDOW_BYTES)),
+        }
+    }
+
+    pub fn http2_receive_buffer(&mut self, http: &Level<'_>) -> usize {
+        let bytes = self.size(http, "http2_recv_buffer_size", 256 << 10);
+        if bytes < MIN_RECEIVE_BUFFER_BYTES
+            && let Some(node) = http.find("http2_recv_buffer_size")
+        {
+            let expected = format!("expected at least {MIN_RECEIVE_BUFFER_BYTES}");
+            self.report(Diagnostic::error(node.arg(0).span, "value is too small").label(expected));
+        }
+        to_usize(bytes)
+    }
+}
