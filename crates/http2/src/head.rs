@@ -38,7 +38,7 @@ impl Default for HeadBuffer {
                 method: Span::default(),
                 target: Span::default(),
                 line: Span::default(),
-                version: Version::Http11,
+                version: Version::Http2,
                 ignored_fields: 0,
                 presence: Presence::default(),
             },

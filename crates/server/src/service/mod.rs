@@ -32,6 +32,14 @@ pub struct RequestTerms {
     server: ServerId,
 }
 
+impl RequestTerms {
+    fn speaks_http2(&self) -> bool {
+        let http = &self.configuration.site.http;
+        let listener = &http.listeners[self.listener.0];
+        listener.options.http2 || http.servers[self.server.0].http2.enabled
+    }
+}
+
 impl Terms for RequestTerms {
     #[inline]
     fn head(&self) -> &HeadSettings {
@@ -42,13 +50,28 @@ impl Terms for RequestTerms {
         let listener = &self.configuration.site.http.listeners[self.listener.0];
         ConnectionOpening {
             proxy_header: listener.options.proxy_protocol,
-            tls: false,
-            http2: true,
+            tls: listener.options.ssl,
+            http2: self.speaks_http2(),
         }
     }
 
     fn http2(&self) -> http2::Settings {
-        http2::Settings::default()
+        let server = &self.configuration.site.http.servers[self.server.0];
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        let field_bytes = bytes(server.head.large_buffer_bytes);
+        http2::Settings {
+            max_concurrent_streams: server.http2.max_concurrent_streams,
+            stream_window_bytes: server.http2.body_preread_bytes,
+            chunk_bytes: server.http2.chunk_bytes,
+            head: http2::HeadLimits {
+                max_field_bytes: field_bytes,
+                max_list_bytes: field_bytes.saturating_mul(server.head.large_buffers),
+                max_fields: server.head.max_fields,
+                ignore_invalid_fields: server.head.ignore_invalid,
+                underscores: server.head.underscores,
+            },
+            ..http2::Settings::default()
+        }
     }
 }
 

@@ -226,12 +226,7 @@ impl<S: Service> Connection<S> {
                 self.begin(stream, http2::to_owned_head(head), length);
             }
             Event::BadRequest { stream, error } => {
-                let is_known = {
-                    let mut state = self.answering.shared.lock();
-                    let found = state.streams.get_mut(&stream);
-                    found.map(Stream::break_body).is_some()
-                };
-                if !is_known {
+                if !self.break_off(stream) {
                     let refusal = Refusal::new(error.status(), &error);
                     self.begin_refused(stream, refusal);
                 }
@@ -247,6 +242,20 @@ impl<S: Service> Connection<S> {
             } => self.close(stream, sent_bytes, false),
             Event::GoAway { .. } => {}
         }
+    }
+
+    /// Ends a stream whose request turned out malformed while it is answered (RFC 9113
+    /// §8.1.1); false where no request was begun.
+    fn break_off(&mut self, id: StreamId) -> bool {
+        let mut state = self.answering.shared.lock();
+        let Some(stream) = state.streams.get_mut(&id) else {
+            return false;
+        };
+        stream.break_body();
+        state.codec.reset(id, ErrorCode::PROTOCOL_ERROR);
+        drop(state);
+        self.close(id, 0, false);
+        true
     }
 
     fn receive_body(&mut self, id: StreamId, data: &[u8], end_stream: bool) {
