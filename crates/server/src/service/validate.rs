@@ -74,6 +74,10 @@ pub fn validate(
         route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
     }
     access::apply_real_ip(request);
+    if request.connection.lacks_tls {
+        let reason = "client sent plain HTTP request to HTTPS port";
+        return Err(Refusal::new(497, reason));
+    }
     Ok(body)
 }
 

@@ -17,6 +17,7 @@ use http1::{Framing, RequestError};
 use site::{LingeringClose, Settings};
 use tokio::time::Instant;
 
+use super::informational::Http1Client;
 use super::input::Input;
 use super::keep_alive::{self, Usage};
 use super::reading::{self, Awaited, HeadRead};
@@ -50,7 +51,7 @@ pub fn serve<S: Service>(
     guard: impl Send + 'static,
 ) -> impl Future<Output = ()> + Send {
     let mut connection = Connection {
-        client: ClientSide::new(stream.clone()),
+        client: ClientSide::new(Arc::new(Http1Client(stream.clone()))),
         memory,
         service,
         input: Some(Box::new(Input::new(stream.clone(), buffer))),
