@@ -13,7 +13,7 @@ use http2::{ErrorCode, Event, HeadBuffer, Notice, Output, StreamId};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::request::{Answering, Begun};
+use super::request::{Answering, ReceivedRequest};
 use super::shared::{Shared, Stream, StreamEnd};
 use crate::base::clock;
 use crate::base::deadline::Deadline;
@@ -289,7 +289,7 @@ impl<S: Service> Connection<S> {
         let stream = Stream::new(content_length, length == BodyLength::None);
         self.answer(
             stream,
-            Begun {
+            ReceivedRequest {
                 id,
                 exchange,
                 body,
@@ -305,13 +305,13 @@ impl<S: Service> Connection<S> {
             return;
         };
         let exchange = self.answering.service.receive_unreadable(terms, received);
-        let begun = Begun {
+        let request = ReceivedRequest {
             id,
             exchange,
             body: BodyLength::None,
             refused: Some(refusal),
         };
-        self.answer(Stream::new(None, true), begun);
+        self.answer(Stream::new(None, true), request);
     }
 
     fn received(&mut self, id: StreamId, head: RequestHead) -> Option<(S::Terms, Received)> {
@@ -340,11 +340,14 @@ impl<S: Service> Connection<S> {
         Some((terms, received))
     }
 
-    fn answer(&mut self, stream: Stream<S::Exchange>, begun: Begun<S>) {
-        let settings = &begun.exchange.settings().connection;
+    fn answer(&mut self, stream: Stream<S::Exchange>, received: ReceivedRequest<S>) {
+        let settings = &received.exchange.settings().connection;
         self.idle = settings.keepalive_timeout;
         self.send_timeout = settings.send_timeout;
-        let age = begun.exchange.now().saturating_sub(self.facts.accepted_at);
+        let age = received
+            .exchange
+            .now()
+            .saturating_sub(self.facts.accepted_at);
         let is_last = self.requests >= settings.keepalive_requests
             || u128::from(age) >= settings.keepalive_time.as_millis();
         if is_last && self.shutdown_at.is_none() {
@@ -354,8 +357,8 @@ impl<S: Service> Connection<S> {
             .shared
             .lock()
             .streams
-            .insert(begun.id, stream);
-        let mut answer = Box::pin(self.answering.clone().answer(begun));
+            .insert(received.id, stream);
+        let mut answer = Box::pin(self.answering.clone().answer(received));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         // What waits is polled anew by its own task, which is then the one that is woken.
         if answer.as_mut().poll(&mut cx).is_pending() {

@@ -31,7 +31,7 @@ impl<S: Service> Clone for Answering<S> {
 }
 
 /// A request that was received.
-pub struct Begun<S: Service> {
+pub struct ReceivedRequest<S: Service> {
     pub id: StreamId,
     pub exchange: Box<S::Exchange>,
     pub body: BodyLength,
@@ -40,13 +40,13 @@ pub struct Begun<S: Service> {
 
 impl<S: Service> Answering<S> {
     /// Makes the response and gives it to the codec. The request ends when that has left.
-    pub async fn answer(self, begun: Begun<S>) {
-        let Begun {
+    pub async fn answer(self, received: ReceivedRequest<S>) {
+        let ReceivedRequest {
             id,
             mut exchange,
             body,
             refused,
-        } = begun;
+        } = received;
         let handle = || StreamHandle {
             shared: self.shared.clone(),
             id,
