@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use certificate_chain::VerifyFault;
 use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -11,7 +12,7 @@ use rustls::{CertificateError, ClientConfig, version};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
-use crate::error::{ConnectError, SettingsError, VerifyFault};
+use crate::error::{ConnectError, SettingsError};
 use crate::settings::{Identity, Settings};
 use crate::stream::TlsStream;
 use crate::verify::{TrustAnyone, Verifier};

@@ -21,10 +21,10 @@ mod connector;
 mod error;
 mod settings;
 mod stream;
-mod validity;
 mod verify;
 
+pub use certificate_chain::VerifyFault;
 pub use connector::Connector;
-pub use error::{ConnectError, SettingsError, VerifyFault};
+pub use error::{ConnectError, SettingsError};
 pub use settings::{Identity, Protocols, Settings, Verify};
 pub use stream::TlsStream;

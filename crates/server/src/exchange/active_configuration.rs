@@ -10,6 +10,7 @@ use site::{InFileOnly, Site};
 use crate::exchange::compiled_location::CompiledLocations;
 use crate::exchange::functions::Functions;
 use crate::live::connectors;
+use crate::live::server_tls::{self, ServerTlsInForce};
 use crate::live::{BuildError, LiveState, Resources};
 use crate::transport::body;
 use crate::transport::connections::Connections;
@@ -29,6 +30,8 @@ pub struct ActiveConfiguration {
     pub hostname: String,
     /// By [`site::TlsId`].
     pub connectors: Vec<tls_client::Connector>,
+    /// By [`site::ServerTlsId`].
+    pub server_tls: Vec<ServerTlsInForce>,
     /// Those of clients, whatever configuration they began under.
     pub connections: Arc<Connections>,
 }
@@ -48,6 +51,7 @@ impl ActiveConfiguration {
         let live = LiveState::build(&site, resources, previous.map(|previous| &previous.live))?;
         let connectors = site.http.tls.iter().map(connectors::connector);
         let connectors = connectors.collect::<Result<_, _>>()?;
+        let server_tls = server_tls::build(&site, &live.tls_resumption)?;
         // From here on nothing fails, and the groups may serve already.
         let groups = live.groups.groups();
         for followed in naming::followed(&site, groups, &live.names) {
@@ -64,6 +68,7 @@ impl ActiveConfiguration {
             live,
             functions,
             connectors,
+            server_tls,
             connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
             charsets: crate::exchange::charset_map::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname()

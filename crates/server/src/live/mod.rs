@@ -14,6 +14,7 @@ pub mod limit_req;
 pub mod log_sinks;
 pub mod names;
 pub mod registry;
+pub mod server_tls;
 pub mod stats;
 pub mod upstream_groups;
 
@@ -28,6 +29,7 @@ use error_log::ErrorLogs;
 use log_sinks::LogSinks;
 use names::Names;
 use registry::Registry;
+use server_tls::TlsResumption;
 use stats::Stats;
 use upstream_groups::{PoolAddress, UpstreamGroups};
 
@@ -62,6 +64,8 @@ pub struct LiveState {
     pub limit_req: Registry<LimitReqSpec, Arc<limit_req::Zone>>,
     pub limit_conn: Registry<LimitConnSpec, Arc<limit_conn::Zone>>,
     pub names: Names,
+    /// The keys of tickets and the sessions of clients.
+    pub tls_resumption: TlsResumption,
     /// The files of error logs and access logs.
     pub log_sinks: Arc<LogSinks>,
     pub error_logs: Arc<ErrorLogs>,
@@ -106,6 +110,7 @@ impl LiveState {
             limit_req: Registry::renew(previous.map(|live| &live.limit_req), limit_req),
             limit_conn: Registry::renew(previous.map(|live| &live.limit_conn), limit_conn),
             names: Names::build(site, previous.map(|live| &live.names)),
+            tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
             error_logs: Arc::new(ErrorLogs::new(log_sinks.clone())),
             log_sinks,
             stats: previous.map_or_else(Arc::default, |live| live.stats.clone()),

@@ -17,6 +17,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::pipeline;
+use crate::route;
 use crate::transport::ConnectionOpening;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::ConnectionFacts;
@@ -97,8 +98,18 @@ impl Service for Shared {
         })
     }
 
-    fn tls(&self, _terms: &RequestTerms, _name: Option<&str>) -> Option<Arc<rustls::ServerConfig>> {
-        None
+    fn tls(&self, terms: &RequestTerms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>> {
+        let configuration = &terms.configuration;
+        let http = &configuration.site.http;
+        let listener = &http.listeners[terms.listener.0];
+        let server = match name {
+            Some(name) => route::server_for(listener, name.to_ascii_lowercase().as_bytes()),
+            None => listener.default_server,
+        };
+        let of = |server: ServerId| http.servers[server.0].tls;
+        let tls = &configuration.server_tls[of(server).or(of(listener.default_server))?.0];
+        let with_http2 = listener.options.http2 || http.servers[server.0].http2.enabled;
+        (!tls.rejects_handshake()).then(|| tls.config(with_http2).clone())
     }
 
     #[inline]

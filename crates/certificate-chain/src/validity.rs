@@ -10,9 +10,9 @@ use jiff::civil::{DateTime, date};
 
 /// Seconds since 1970, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Validity {
-    pub(crate) not_before: u64,
-    pub(crate) not_after: u64,
+pub struct Validity {
+    pub not_before: u64,
+    pub not_after: u64,
 }
 
 const SEQUENCE: u8 = 0x30;
@@ -23,7 +23,7 @@ const VERSION: u8 = 0xa0;
 
 impl Validity {
     /// Reads it from a DER certificate (RFC 5280 §4.1).
-    pub(crate) fn of(certificate: &[u8]) -> Option<Validity> {
+    pub fn of(certificate: &[u8]) -> Option<Validity> {
         let (SEQUENCE, certificate, _) = element(certificate)? else {
             return None;
         };

@@ -1,0 +1,18 @@
+//! Whether a chain of certificates is to be trusted.
+//!
+//! ```text
+//! Trust (PEM texts, depth) -> ChainVerifier -> verify(chain, time) -> Ok or VerifyFault
+//! ```
+//!
+//! [`ChainVerifier`] builds the chain with webpki (time, signatures, purpose, constraints,
+//! revocation) and bounds its depth as OpenSSL counts it. A certificate that is itself among the
+//! trusted ones needs no chain, just its time. Used for the certificates of upstreams and of
+//! clients; names are the caller's. It reads no file and no clock.
+
+mod fault;
+mod validity;
+mod verifier;
+
+pub use fault::VerifyFault;
+pub use validity::Validity;
+pub use verifier::{ChainVerifier, Purpose, Trust, TrustError};

@@ -1,0 +1,221 @@
+//! TLS towards clients: the files of `ssl_*` read and made ready for handshakes.
+//!
+//! The keys of tickets and the sessions of `ssl_session_cache` outlive a configuration, so that
+//! a reload costs no client its session.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use site::{ClientVerification, ClientVerificationMode, ServerTls, Site, TlsSessionCache};
+use tls_server::{
+    ClientMode, ClientVerdict, Clients, Identity, PemFile, Refusal, Resumption, SessionCache,
+    Settings, SettingsError, TicketKeys, TlsServer,
+};
+
+use crate::live::build_error::BuildError;
+
+/// The TLS of a server, ready for handshakes.
+pub struct ServerTlsInForce {
+    server: TlsServer,
+    rejects_handshake: bool,
+}
+
+impl ServerTlsInForce {
+    /// For a handshake in which a client may choose HTTP/2, or may not.
+    pub fn config(&self, with_http2: bool) -> &Arc<ServerConfig> {
+        self.server.config(with_http2)
+    }
+
+    /// `ssl_reject_handshake on`: the client gets the alert `unrecognized_name`.
+    pub fn rejects_handshake(&self) -> bool {
+        self.rejects_handshake
+    }
+
+    /// `ssl_verify_client` is on, in one of its forms.
+    pub fn asks_clients(&self) -> bool {
+        self.server.asks_clients()
+    }
+
+    /// What the certificate that a client has shown is worth: `$ssl_client_verify`. To be asked
+    /// once for each connection, after the handshake.
+    pub fn verdict(&self, chain: Option<&[CertificateDer<'_>]>) -> ClientVerdict {
+        self.server.verdict(chain, UnixTime::now())
+    }
+
+    /// Why all requests of the connection are refused, if they are.
+    pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
+        self.server.refusal(verdict)
+    }
+}
+
+/// What is kept over a reload.
+#[derive(Default)]
+pub struct TlsResumption {
+    /// Random keys, by the lifetime of their tickets.
+    ticket_keys: HashMap<Duration, Arc<TicketKeys>>,
+    /// Caches that servers share, by name and size.
+    shared: HashMap<(String, u64), Arc<SessionCache>>,
+    /// Caches of one server each.
+    own: Vec<(ServerTls, Arc<SessionCache>)>,
+}
+
+impl TlsResumption {
+    /// What the servers of `site` need; what `previous` has already stays the same.
+    pub fn renew(site: &Site, previous: Option<&TlsResumption>) -> TlsResumption {
+        let none = TlsResumption::default();
+        let previous = previous.unwrap_or(&none);
+        let mut kept = TlsResumption::default();
+        for tls in &site.http.server_tls {
+            if tls.tickets && tls.ticket_key_files.is_empty() {
+                let lifetime = tls.session_timeout;
+                let known = previous.ticket_keys.get(&lifetime).cloned();
+                let keys = kept.ticket_keys.entry(lifetime);
+                keys.or_insert_with(|| {
+                    known.unwrap_or_else(|| Arc::new(TicketKeys::random(lifetime)))
+                });
+            }
+            match &tls.session_cache {
+                TlsSessionCache::None => {}
+                TlsSessionCache::Shared { name, bytes } => {
+                    let spec = (name.clone(), *bytes);
+                    let known = previous.shared.get(&spec).cloned();
+                    let cache = kept.shared.entry(spec);
+                    cache.or_insert_with(|| {
+                        known.unwrap_or_else(|| Arc::new(SessionCache::of_bytes(*bytes)))
+                    });
+                }
+                TlsSessionCache::Builtin { sessions } => {
+                    let new = || Arc::new(SessionCache::of_sessions(*sessions));
+                    let cache = previous.own_of(tls).unwrap_or_else(new);
+                    kept.own.push((tls.clone(), cache));
+                }
+            }
+        }
+        kept
+    }
+
+    fn own_of(&self, tls: &ServerTls) -> Option<Arc<SessionCache>> {
+        let (_, cache) = self.own.iter().find(|(known, _)| known == tls)?;
+        Some(cache.clone())
+    }
+
+    fn of(&self, tls: &ServerTls) -> Result<Resumption, BuildError> {
+        let tickets = match (tls.tickets, tls.ticket_key_files.is_empty()) {
+            (false, _) => None,
+            (true, true) => self.ticket_keys.get(&tls.session_timeout).cloned(),
+            (true, false) => Some(Arc::new(read_ticket_keys(tls)?)),
+        };
+        let cache = match &tls.session_cache {
+            TlsSessionCache::None => None,
+            TlsSessionCache::Shared { name, bytes } => {
+                self.shared.get(&(name.clone(), *bytes)).cloned()
+            }
+            TlsSessionCache::Builtin { .. } => self.own_of(tls),
+        };
+        Ok(Resumption { tickets, cache })
+    }
+}
+
+/// Reads the files of all servers, in the order of [`site::ServerTlsId`].
+///
+/// # Errors
+///
+/// nginx's message about the first file that cannot be used.
+pub fn build(site: &Site, resumption: &TlsResumption) -> Result<Vec<ServerTlsInForce>, BuildError> {
+    let servers = site.http.server_tls.iter();
+    servers.map(|tls| server(tls, resumption)).collect()
+}
+
+fn server(tls: &ServerTls, resumption: &TlsResumption) -> Result<ServerTlsInForce, BuildError> {
+    let settings = settings(tls)?;
+    let server = TlsServer::new(&settings, resumption.of(tls)?)
+        .map_err(|error: SettingsError| BuildError::Tls(error.to_string()))?;
+    Ok(ServerTlsInForce {
+        server,
+        rejects_handshake: tls.rejects_handshake,
+    })
+}
+
+fn settings(tls: &ServerTls) -> Result<Settings, BuildError> {
+    let mut identities = Vec::with_capacity(tls.certificates.len());
+    for files in &tls.certificates {
+        identities.push(Identity {
+            chain: read(&files.chain, "cannot load certificate")?,
+            key: read(&files.key, "cannot load certificate key")?,
+        });
+    }
+    let passwords = match &tls.password_file {
+        Some(file) => read(file, "cannot open file")?.pem,
+        None => Vec::new(),
+    };
+    Ok(Settings {
+        identities,
+        passwords,
+        tls12: tls.tls12,
+        tls13: tls.tls13,
+        cipher_suites: tls
+            .cipher_suites
+            .iter()
+            .map(|it| it.iana_number())
+            .collect(),
+        prefers_own_order: tls.prefers_own_order,
+        key_exchange_groups: tls
+            .key_exchange_groups
+            .iter()
+            .map(|group| group.iana_number())
+            .collect(),
+        clients: tls.clients.as_ref().map(clients).transpose()?,
+        session_timeout: tls.session_timeout,
+        record_bytes: tls.record_bytes,
+        early_data: tls.early_data,
+    })
+}
+
+fn clients(clients: &ClientVerification) -> Result<Clients, BuildError> {
+    let authorities = |file: &Option<std::path::PathBuf>| {
+        let file = file.as_deref();
+        file.map(|file| read(file, "cannot load trusted certificates"))
+            .transpose()
+    };
+    Ok(Clients {
+        mode: match clients.mode {
+            ClientVerificationMode::Required => ClientMode::Required,
+            ClientVerificationMode::Optional => ClientMode::Optional,
+            ClientVerificationMode::OptionalWithoutAuthority => {
+                ClientMode::OptionalWithoutAuthority
+            }
+        },
+        named_authorities: authorities(&clients.named_authorities)?,
+        other_authorities: authorities(&clients.other_authorities)?,
+        depth: clients.depth,
+        crl: match &clients.crl {
+            Some(file) => Some(read(file, "cannot load certificate revocation list")?),
+            None => None,
+        },
+    })
+}
+
+fn read_ticket_keys(tls: &ServerTls) -> Result<TicketKeys, BuildError> {
+    let mut files = Vec::with_capacity(tls.ticket_key_files.len());
+    for path in &tls.ticket_key_files {
+        let file = read(path, "cannot open file")?;
+        TicketKeys::of_files([file.pem.as_slice()])
+            .map_err(|error| BuildError::Tls(format!("\"{}\" {error}", file.name)))?;
+        files.push(file.pem);
+    }
+    TicketKeys::of_files(files.iter().map(Vec::as_slice))
+        .map_err(|error| BuildError::Tls(error.to_string()))
+}
+
+/// The bytes of a file; `failure` begins the message if there are none.
+fn read(path: &Path, failure: &str) -> Result<PemFile, BuildError> {
+    let name = path.display().to_string();
+    match std::fs::read(path) {
+        Ok(pem) => Ok(PemFile { name, pem }),
+        Err(error) => Err(BuildError::Tls(format!("{failure} \"{name}\": {error}"))),
+    }
+}

@@ -1,0 +1,211 @@
+//! Settings made ready: rustls's configuration in two forms, with HTTP/2 and without.
+
+use std::sync::Arc;
+
+use aws_lc_rs::digest;
+use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::{NoClientAuth, NoServerSessionStorage, StoresServerSessions};
+use rustls::{NamedGroup, ServerConfig, version};
+
+use crate::certificates::Certificates;
+use crate::clients::{Asking, ClientJudge, ClientVerdict, Refusal};
+use crate::error::SettingsError;
+use crate::sessions::{SessionCache, Sessions};
+use crate::settings::{Clients, Settings};
+use crate::tickets::{NoTickets, TicketKeys, Ticketer};
+
+/// The names in ALPN, as nginx has them.
+const HTTP2_PROTOCOL: &[u8] = b"h2";
+const HTTP1_PROTOCOLS: [&[u8]; 3] = [b"http/1.1", b"http/1.0", b"http/0.9"];
+/// What rustls counts to a record beside its plaintext.
+const RECORD_HEAD_BYTES: usize = 5;
+/// A record's plaintext at most (RFC 8446 §5.1), and at least in rustls.
+const MAX_RECORD_BYTES: usize = 16 << 10;
+const MIN_RECORD_BYTES: usize = 32;
+/// As much as one record: a request without a body fits.
+const MAX_EARLY_DATA_BYTES: u32 = 16 << 10;
+/// With `ssl_early_data on` and no `ssl_session_cache`.
+const SESSIONS_FOR_EARLY_DATA: u64 = 20 * 1024;
+
+/// What makes a session of one server worthless to another: a digest of its certificates and of
+/// what it demands of clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context(pub(crate) [u8; 32]);
+
+/// How sessions are resumed. What is in here outlives a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Resumption {
+    /// `ssl_session_tickets on`
+    pub tickets: Option<Arc<TicketKeys>>,
+    /// `ssl_session_cache`
+    pub cache: Option<Arc<SessionCache>>,
+}
+
+/// The TLS of a server, ready for handshakes.
+#[derive(Debug)]
+pub struct TlsServer {
+    with_http2: Arc<ServerConfig>,
+    without_http2: Arc<ServerConfig>,
+    judge: Option<ClientJudge>,
+}
+
+impl TlsServer {
+    /// Reads the certificates and puts everything together.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`]: what the operator should correct.
+    pub fn new(settings: &Settings, resumption: Resumption) -> Result<TlsServer, SettingsError> {
+        let provider = Arc::new(provider_of(settings));
+        let certificates = Certificates::new(
+            &settings.identities,
+            &settings.passwords,
+            &provider,
+            settings.tls13,
+        )?;
+        let context = context_of(&certificates, settings.clients.as_ref());
+        let mut versions = Vec::new();
+        if settings.tls13 {
+            versions.push(&version::TLS13);
+        }
+        if settings.tls12 {
+            versions.push(&version::TLS12);
+        }
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(&versions)
+            .map_err(|error| SettingsError::NothingLeft(error.to_string()))?;
+        let builder = match &settings.clients {
+            Some(clients) => {
+                builder.with_client_cert_verifier(Arc::new(Asking::new(clients, provider)?))
+            }
+            None => builder.with_client_cert_verifier(Arc::new(NoClientAuth)),
+        };
+        let mut config = builder.with_cert_resolver(Arc::new(certificates));
+        config.ignore_client_order = settings.prefers_own_order;
+        if settings.record_bytes < MAX_RECORD_BYTES {
+            let bytes = settings.record_bytes.max(MIN_RECORD_BYTES);
+            config.max_fragment_size = Some(bytes + RECORD_HEAD_BYTES);
+        }
+        resume(&mut config, settings, resumption, context);
+        let judge = settings.clients.as_ref().map(ClientJudge::new);
+        let mut with_http2 = config.clone();
+        config.alpn_protocols = HTTP1_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        with_http2.alpn_protocols = [HTTP2_PROTOCOL]
+            .iter()
+            .chain(&HTTP1_PROTOCOLS)
+            .map(|name| name.to_vec())
+            .collect();
+        Ok(TlsServer {
+            with_http2: Arc::new(with_http2),
+            without_http2: Arc::new(config),
+            judge: judge.transpose()?,
+        })
+    }
+
+    /// For a handshake in which a client may choose HTTP/2, or may not.
+    pub fn config(&self, with_http2: bool) -> &Arc<ServerConfig> {
+        match with_http2 {
+            true => &self.with_http2,
+            false => &self.without_http2,
+        }
+    }
+
+    /// Are clients asked for a certificate?
+    pub fn asks_clients(&self) -> bool {
+        self.judge.is_some()
+    }
+
+    /// What the certificate that a client has shown is worth. To be asked once for each
+    /// connection, after the handshake.
+    pub fn verdict(&self, chain: Option<&[CertificateDer<'_>]>, now: UnixTime) -> ClientVerdict {
+        match &self.judge {
+            Some(judge) => judge.verdict(chain, now),
+            None => ClientVerdict::NoCertificate,
+        }
+    }
+
+    /// Why all requests are refused, if they are.
+    pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
+        self.judge.as_ref()?.refusal(verdict)
+    }
+}
+
+/// rustls's algorithms, as far as the settings have them and in their order.
+fn provider_of(settings: &Settings) -> CryptoProvider {
+    let mut provider = provider::default_provider();
+    let suites = provider::ALL_CIPHER_SUITES;
+    let named = settings.cipher_suites.iter().filter_map(|number| {
+        let mut suites = suites.iter();
+        suites.find(|suite| u16::from(suite.suite()) == *number)
+    });
+    provider.cipher_suites = named.copied().collect();
+    let groups = provider::ALL_KX_GROUPS;
+    let named = settings.key_exchange_groups.iter().filter_map(|number| {
+        let mut groups = groups.iter();
+        groups.find(|group| group.name() == NamedGroup::from(*number))
+    });
+    provider.kx_groups = named.copied().collect();
+    provider
+}
+
+fn resume(
+    config: &mut ServerConfig,
+    settings: &Settings,
+    resumption: Resumption,
+    context: Context,
+) {
+    let lifetime = settings.session_timeout;
+    let mut cache = resumption.cache;
+    config.ticketer = match resumption.tickets {
+        // A ticket could be used twice, and early data with it (RFC 8446 §8.1).
+        Some(keys) if !settings.early_data => Arc::new(Ticketer {
+            keys,
+            context,
+            lifetime,
+        }),
+        _ => Arc::new(NoTickets),
+    };
+    if settings.early_data {
+        config.max_early_data_size = MAX_EARLY_DATA_BYTES;
+        let new = || Arc::new(SessionCache::of_sessions(SESSIONS_FOR_EARLY_DATA));
+        cache = Some(cache.unwrap_or_else(new));
+    }
+    let storage: Arc<dyn StoresServerSessions> = match cache {
+        Some(cache) => Arc::new(Sessions {
+            cache,
+            context,
+            lifetime,
+        }),
+        None => Arc::new(NoServerSessionStorage {}),
+    };
+    config.session_storage = storage;
+}
+
+fn context_of(certificates: &Certificates, clients: Option<&Clients>) -> Context {
+    let mut digest = digest::Context::new(&digest::SHA256);
+    let mut add = |bytes: &[u8]| {
+        digest.update(&(bytes.len() as u64).to_be_bytes());
+        digest.update(bytes);
+    };
+    for leaf in certificates.leaves() {
+        add(leaf);
+    }
+    if let Some(clients) = clients {
+        let Clients {
+            mode,
+            named_authorities,
+            other_authorities,
+            depth,
+            crl,
+        } = clients;
+        add(&[*mode as u8 + 1]);
+        add(&(*depth as u64).to_be_bytes());
+        for file in [named_authorities, other_authorities, crl] {
+            add(file.as_ref().map_or(&[], |file| &file.pem));
+        }
+    }
+    let mut context = [0; 32];
+    context.copy_from_slice(digest.finish().as_ref());
+    Context(context)
+}
