@@ -4,6 +4,7 @@
 mod end;
 mod listener;
 mod receive;
+mod tls;
 mod validate;
 
 use std::sync::Arc;
@@ -17,10 +18,9 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
 use crate::log::error_log;
 use crate::pipeline;
-use crate::route;
 use crate::transport::ConnectionOpening;
 use crate::transport::client::ClientSide;
-use crate::transport::facts::ConnectionFacts;
+use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::outbound::SendError;
 use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 use crate::worker::Shared;
@@ -99,17 +99,11 @@ impl Service for Shared {
     }
 
     fn tls(&self, terms: &RequestTerms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>> {
-        let configuration = &terms.configuration;
-        let http = &configuration.site.http;
-        let listener = &http.listeners[terms.listener.0];
-        let server = match name {
-            Some(name) => route::server_for(listener, name.to_ascii_lowercase().as_bytes()),
-            None => listener.default_server,
-        };
-        let of = |server: ServerId| http.servers[server.0].tls;
-        let tls = &configuration.server_tls[of(server).or(of(listener.default_server))?.0];
-        let with_http2 = listener.options.http2 || http.servers[server.0].http2.enabled;
-        (!tls.rejects_handshake()).then(|| tls.config(with_http2).clone())
+        tls::choose(terms, name)
+    }
+
+    fn judge_client(&self, terms: &RequestTerms, facts: &mut TlsFacts) {
+        tls::judge(terms, facts);
     }
 
     #[inline]

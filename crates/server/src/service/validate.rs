@@ -3,6 +3,7 @@
 use http_semantics::{RequestView, Target, TargetError, TargetForm};
 use site::ListenerId;
 
+use super::tls;
 use crate::access::real_ip as access;
 use crate::exchange::host_name::HostName;
 use crate::exchange::request::Request;
@@ -74,9 +75,8 @@ pub fn validate(
         route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
     }
     access::apply_real_ip(request);
-    if request.connection.lacks_tls {
-        let reason = "client sent plain HTTP request to HTTPS port";
-        return Err(Refusal::new(497, reason));
+    if request.connection.tls.is_some() || request.connection.lacks_tls {
+        tls::check(request, listener)?;
     }
     Ok(body)
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use rustls::pki_types::CertificateDer;
 use rustls::{NamedGroup, ProtocolVersion, SupportedCipherSuite};
+use tls_server::ClientVerdict;
 
 /// What is known of the connection that a request came on.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct TlsFacts {
     pub is_resumed: bool,
     /// What the client showed, its own certificate first.
     pub client_certificates: Vec<CertificateDer<'static>>,
+    /// What that is worth to the server.
+    pub verdict: ClientVerdict,
 }
 
 /// The end of a connection that is ours.

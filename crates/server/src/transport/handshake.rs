@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use rustls::server::{Accepted, Acceptor};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use tls_server::ClientVerdict;
 
 use crate::transport::facts::TlsFacts;
 use crate::transport::stream::ClientStream;
@@ -125,5 +126,6 @@ fn facts(connection: &ServerConnection, server_name: Option<String>) -> TlsFacts
             .iter()
             .map(|certificate| certificate.clone().into_owned())
             .collect(),
+        verdict: ClientVerdict::NoCertificate,
     }
 }

@@ -157,7 +157,8 @@ async fn encrypt<S: Service>(
         }
         _ => return Err("client closed connection while SSL handshaking".to_owned()),
     }
-    let tls = handshake::accept(stream, |name| service.tls(terms, name)).await?;
+    let mut tls = handshake::accept(stream, |name| service.tls(terms, name)).await?;
+    service.judge_client(terms, &mut tls);
     facts.scheme = "https";
     facts.tls = Some(Box::new(tls));
     Ok(())

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::client::ClientSide;
-use crate::transport::facts::ConnectionFacts;
+use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::opening::ConnectionOpening;
 use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
 
@@ -43,6 +43,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// The rules for a client that asks for this name; `None` where its handshake is refused.
     fn tls(&self, terms: &Self::Terms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>>;
+
+    /// The handshake is over: is the client's certificate worth anything?
+    fn judge_client(&self, terms: &Self::Terms, facts: &mut TlsFacts);
 
     /// Is the server about to end, so that no connection is kept?
     fn is_stopping(&self) -> bool;
