@@ -287,8 +287,9 @@ impl Connection {
             return Err(ConnectionError::FrameTooLarge(header.kind, header.length));
         }
         if self.opening == Opening::Settings {
-            // Neither may it be an acknowledgement, which has the same flag as END_STREAM.
-            if header.kind != FrameKind::Settings || header.flags & crate::frame::ACK != 0 {
+            // An acknowledgement alone would be too little (§3.4). It is accepted, as nginx does:
+            // clients exist that have nothing to set.
+            if header.kind != FrameKind::Settings {
                 return Err(ConnectionError::MissingSettings(header.kind));
             }
             self.opening = Opening::Done;
@@ -451,6 +452,11 @@ impl Connection {
     /// written, it can be closed.
     pub fn is_finished(&self) -> bool {
         self.shutdown == Shutdown::Final && self.streams.is_empty()
+    }
+
+    /// Whether a field block has begun and CONTINUATION frames are still to come.
+    pub fn is_in_head(&self) -> bool {
+        self.block.is_some()
     }
 
     /// How many streams are open.

@@ -53,6 +53,7 @@ const OPTIONAL_MODULES: &[&str] = &[
     "http_realip_module",
     "http_slice_module",
     "http_stub_status_module",
+    "http_v2_module",
 ];
 
 /// `mayfly 0.1.0`

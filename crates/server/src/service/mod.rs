@@ -111,6 +111,14 @@ impl Service for Shared {
         Shared::is_stopping(self)
     }
 
+    fn stopping(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut stop = self.stop_signal();
+        async move {
+            // An error is an end as well.
+            let _ = stop.wait_for(|&is_stopping| is_stopping).await;
+        }
+    }
+
     fn report_broken_connection(
         &self,
         terms: &RequestTerms,

@@ -57,7 +57,7 @@ impl Connections {
         self.for_each(|stream| {
             census.active += 1;
             let counted = match stream.phase() {
-                Phase::Idle => &mut census.waiting,
+                Phase::Idle | Phase::Quiet => &mut census.waiting,
                 Phase::Reading => &mut census.reading,
                 Phase::Busy => &mut census.writing,
             };

@@ -50,6 +50,9 @@ pub trait Service: Send + Sync + 'static {
     /// Is the server about to end, so that no connection is kept?
     fn is_stopping(&self) -> bool;
 
+    /// Resolves when that begins.
+    fn stopping(&self) -> impl Future<Output = ()> + Send + 'static;
+
     /// A connection ends before its first request.
     fn report_broken_connection(
         &self,

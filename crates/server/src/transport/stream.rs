@@ -62,6 +62,8 @@ impl TryFrom<Unregistered> for ClientStream {
 pub enum Phase {
     /// Waiting for a request: a graceful stop may close it.
     Idle,
+    /// Likewise, where the protocol has a way to end (HTTP/2): a graceful stop leaves that to it.
+    Quiet,
     /// Waiting for the rest of a request's head.
     Reading,
     /// With a request.
@@ -550,6 +552,7 @@ impl ClientStream {
     pub fn phase(&self) -> Phase {
         match self.phase.load(Ordering::Relaxed) {
             phase if phase == Phase::Idle as u8 => Phase::Idle,
+            phase if phase == Phase::Quiet as u8 => Phase::Quiet,
             phase if phase == Phase::Reading as u8 => Phase::Reading,
             _ => Phase::Busy,
         }

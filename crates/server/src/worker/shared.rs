@@ -183,7 +183,7 @@ impl Shared {
     }
 
     /// Becomes true with the graceful stop.
-    pub(super) fn stop_signal(&self) -> watch::Receiver<bool> {
+    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
     }
 

@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use bytes::{Buf, BytesMut};
 use http_semantics::RequestHead;
 use http2::{ErrorCode, Event, HeadBuffer, Notice, Output, StreamId};
 use parking_lot::Mutex;
+use site::{ConnectionSettings, LingeringClose};
 use tokio::time::Instant;
 
 use super::request::{Answering, ReceivedRequest};
@@ -23,6 +25,12 @@ use crate::transport::stream::{ClientStream, Phase};
 
 /// Slices of one write: the frames of a turn.
 const WRITE_SLICES: usize = 64;
+/// Written in one turn of the task, beyond which others have theirs: a client that reads as
+/// fast as we write would keep the thread for as long as a response is.
+const TURN_BYTES: usize = 1024 * 1024;
+/// How long what a client sends is read, whose connection ends for an error: it gets to know
+/// which.
+const FAILED_LINGER: Duration = Duration::from_secs(1);
 /// How long a client may take to learn that the connection ends, before it is told which
 /// request is the last.
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
@@ -43,7 +51,11 @@ pub async fn serve<S: Service>(
     let codec = http2::Connection::new(terms.http2(), std::time::Instant::now());
     let mut connection = Connection {
         idle: terms.head().timeout,
+        head_timeout: terms.head().timeout,
         send_timeout: terms.head().timeout,
+        linger: Linger::default(),
+        max_streams: terms.http2().max_concurrent_streams as usize,
+        stopping: Some(Box::pin(service.stopping())),
         answering: Answering {
             service,
             memory: Arc::new(Mutex::new(memory)),
@@ -56,15 +68,57 @@ pub async fn serve<S: Service>(
         output: Output::new(),
         requests: 0,
         quiet_since: clock::recent_instant(),
+        partial_since: None,
         blocked_since: None,
         shutdown_at: None,
         is_over: false,
+        ended: Ended::ByUs,
         deadline: Deadline::default(),
     };
     drop(terms);
-    connection.run().await;
+    if connection.run().await == Ended::ByUs {
+        connection.linger().await;
+    }
     connection.stream.end();
     drop(guard);
+}
+
+/// Who ended a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// The client may still be sending: a reset would take from it what it has not read.
+    ByUs,
+    ByClient,
+}
+
+/// How long what a client still sends is read when the connection is over.
+struct Linger {
+    /// `lingering_time`; zero where it is off.
+    time: Duration,
+    /// `lingering_timeout`
+    timeout: Duration,
+}
+
+impl Default for Linger {
+    /// Before there was a request, whose location tells.
+    fn default() -> Linger {
+        Linger {
+            time: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Linger {
+    fn of(settings: &ConnectionSettings) -> Linger {
+        Linger {
+            time: match settings.lingering_close {
+                LingeringClose::Off => Duration::ZERO,
+                LingeringClose::On | LingeringClose::Always => settings.lingering_time,
+            },
+            timeout: settings.lingering_timeout,
+        }
+    }
 }
 
 struct Connection<S: Service> {
@@ -78,20 +132,30 @@ struct Connection<S: Service> {
     requests: u64,
     /// How long the connection may be without a request.
     idle: Duration,
+    /// How long a frame, or a head in several of them, may take to be whole.
+    head_timeout: Duration,
     send_timeout: Duration,
+    linger: Linger,
+    /// How many requests may be worked on.
+    max_streams: usize,
+    /// Resolves with the graceful stop; `None` once it has.
+    stopping: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// When a stream was last begun or ended.
     quiet_since: Instant,
+    /// Since when a part of a frame or of a head is there.
+    partial_since: Option<Instant>,
     /// Since when the socket takes nothing.
     blocked_since: Option<Instant>,
     /// When the client was told that the connection ends.
     shutdown_at: Option<Instant>,
     /// Nothing more is read: the rest of the output is written, and the connection closes.
     is_over: bool,
+    ended: Ended,
     deadline: Deadline,
 }
 
 impl<S: Service> Connection<S> {
-    async fn run(&mut self) {
+    async fn run(&mut self) -> Ended {
         if !self.input.is_empty() {
             self.take_frames();
         }
@@ -105,27 +169,61 @@ impl<S: Service> Connection<S> {
         for id in streams {
             self.close(id, 0, false);
         }
+        self.ended
+    }
+
+    /// Says that nothing more will come, and reads until the client agrees.
+    async fn linger(&mut self) {
+        let Linger { time, timeout } = self.linger;
+        if time.is_zero() {
+            return;
+        }
+        self.stream.shutdown_write();
+        let end = Instant::now() + time;
+        loop {
+            self.input = BytesMut::new();
+            let (stream, input) = (&self.stream, &mut self.input);
+            let reading = poll_fn(|cx| stream.poll_receive(cx, input, false));
+            let until = end.min(Instant::now() + timeout);
+            match tokio::time::timeout_at(until, reading).await {
+                Ok(Ok(read)) if read > 0 => {}
+                _ => return,
+            }
+        }
     }
 
     /// Does what can be done; ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // What is given meanwhile is written here: nobody has to be woken for it.
         self.answering.shared.lock().forget_writer();
+        let mut written = 0;
         loop {
-            self.announce_end();
+            self.announce_end(cx);
             let has_read = self.read(cx);
-            let has_written = match self.write(cx) {
-                Ok(has_written) => has_written,
-                Err(_) => return Poll::Ready(()),
+            let wrote = match self.write(cx) {
+                Ok(wrote) => wrote,
+                Err(_) => {
+                    self.ended = Ended::ByClient;
+                    return Poll::Ready(());
+                }
             };
             if self.is_finished() {
                 return Poll::Ready(());
             }
-            if has_read || has_written {
+            written += wrote;
+            if written >= TURN_BYTES {
+                self.answering.shared.lock().set_writer(cx);
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if has_read || wrote > 0 {
                 continue;
             }
             self.set_phase();
-            self.answering.shared.lock().set_writer(cx);
+            if self.answering.shared.lock().set_writer(cx) && self.output.is_empty() {
+                // It was given since.
+                continue;
+            }
             if self.wait(cx).is_pending() {
                 return Poll::Pending;
             }
@@ -133,15 +231,21 @@ impl<S: Service> Connection<S> {
     }
 
     /// Tells the client of a graceful stop.
-    fn announce_end(&mut self) {
-        if self.shutdown_at.is_none() && self.answering.service.is_stopping() {
+    fn announce_end(&mut self, cx: &mut Context<'_>) {
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
+        if stopping.as_mut().poll(cx).is_ready() {
+            self.stopping = None;
             self.shut_down();
         }
     }
 
     fn shut_down(&mut self) {
-        self.answering.shared.lock().codec.shut_down();
-        self.shutdown_at = Some(Instant::now());
+        if self.shutdown_at.is_none() {
+            self.answering.shared.lock().codec.shut_down();
+            self.shutdown_at = Some(Instant::now());
+        }
     }
 
     /// Is all done that there was to do?
@@ -167,6 +271,7 @@ impl<S: Service> Connection<S> {
             // The client sends nothing more. What it asked for is still sent.
             Poll::Ready(_) => {
                 self.is_over = true;
+                self.ended = Ended::ByClient;
                 self.answering.shared.lock().codec.finish_shutdown();
                 true
             }
@@ -194,13 +299,18 @@ impl<S: Service> Connection<S> {
                     }
                 }
                 Err(error) => {
-                    self.report(&error.to_string());
-                    self.is_over = true;
+                    self.fail(&error.to_string());
                     break;
                 }
             }
         }
         input.advance(consumed);
+        let is_in_head = self.answering.shared.lock().codec.is_in_head();
+        self.partial_since = match is_in_head {
+            // Whatever comes of it does not prolong it.
+            true => self.partial_since.or(Some(Instant::now())),
+            false => (!input.is_empty()).then(Instant::now),
+        };
         if input.is_empty() {
             // Between two reads no memory is held.
             input = BytesMut::new();
@@ -269,6 +379,9 @@ impl<S: Service> Connection<S> {
 
     /// A request begins. Its answer is made here, as far as nobody has to be waited for.
     fn begin(&mut self, id: StreamId, head: RequestHead, length: BodyLength) {
+        if self.is_overloaded() {
+            return self.answering.shared.reset(id, ErrorCode::REFUSED_STREAM);
+        }
         let Some((terms, received)) = self.received(id, head) else {
             return;
         };
@@ -298,6 +411,13 @@ impl<S: Service> Connection<S> {
         );
     }
 
+    /// Are more requests worked on than may be open? They are those that the client has reset
+    /// and whose work goes on all the same, for a cache or by `*_ignore_client_abort`: it may
+    /// not have any number of these.
+    fn is_overloaded(&self) -> bool {
+        self.answering.shared.lock().streams.len() >= 2 * self.max_streams.max(1)
+    }
+
     /// What was to be a request is answered with an error.
     fn begin_refused(&mut self, id: StreamId, refusal: Box<Refusal>) {
         let head = RequestHead::of("", "", std::iter::empty::<(&str, &str)>());
@@ -325,7 +445,7 @@ impl<S: Service> Connection<S> {
             // A reload has taken the listener away.
             let shared = &self.answering.shared;
             shared.reset(id, ErrorCode::REFUSED_STREAM);
-            shared.lock().codec.shut_down();
+            self.shut_down();
             return None;
         };
         let bytes = head.bytes.len() as u64;
@@ -344,13 +464,14 @@ impl<S: Service> Connection<S> {
         let settings = &received.exchange.settings().connection;
         self.idle = settings.keepalive_timeout;
         self.send_timeout = settings.send_timeout;
+        self.linger = Linger::of(settings);
         let age = received
             .exchange
             .now()
             .saturating_sub(self.facts.accepted_at);
         let is_last = self.requests >= settings.keepalive_requests
             || u128::from(age) >= settings.keepalive_time.as_millis();
-        if is_last && self.shutdown_at.is_none() {
+        if is_last {
             self.shut_down();
         }
         self.answering
@@ -366,16 +487,16 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Writes what the socket takes; says whether that was something.
-    fn write(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        let mut has_written = false;
-        loop {
+    /// Writes what the socket takes, and no more than a turn has; how many bytes that were.
+    fn write(&mut self, cx: &mut Context<'_>) -> io::Result<usize> {
+        let mut sent = 0;
+        while sent < TURN_BYTES {
             if self.output.is_empty() {
                 self.take_output();
             }
             if self.output.is_empty() {
                 self.blocked_since = None;
-                return Ok(has_written);
+                return Ok(sent);
             }
             let mut slices = [IoSlice::new(&[]); WRITE_SLICES];
             let mut count = 0;
@@ -387,20 +508,21 @@ impl<S: Service> Connection<S> {
                 Ok(written) => {
                     self.output.advance(written);
                     self.blocked_since = None;
-                    has_written = true;
+                    sent += written;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     match self.stream.poll_write_ready(cx) {
                         Poll::Ready(ready) => ready?,
                         Poll::Pending => {
                             self.blocked_since.get_or_insert_with(Instant::now);
-                            return Ok(has_written);
+                            return Ok(sent);
                         }
                     }
                 }
                 Err(error) => return Err(error),
             }
         }
+        Ok(sent)
     }
 
     /// Moves frames from the codec to the output, and tells the streams how far they are.
@@ -428,8 +550,7 @@ impl<S: Service> Connection<S> {
             self.close(id, bytes, true);
         }
         if let Err(error) = taken {
-            self.report(&error.to_string());
-            self.is_over = true;
+            self.fail(&error.to_string());
         }
     }
 
@@ -454,7 +575,7 @@ impl<S: Service> Connection<S> {
     fn set_phase(&self) {
         let is_idle = self.answering.shared.lock().codec.open_streams() == 0;
         self.stream.set_phase(match is_idle {
-            true if self.requests > 0 => Phase::Idle,
+            true if self.requests > 0 => Phase::Quiet,
             true => Phase::Reading,
             false => Phase::Busy,
         });
@@ -476,6 +597,7 @@ impl<S: Service> Connection<S> {
         if is_blocked.is_some_and(|since| now >= since + self.send_timeout) {
             // It takes nothing at all: no frame reaches it either.
             self.is_over = true;
+            self.ended = Ended::ByClient;
             self.output = Output::new();
             self.answering
                 .shared
@@ -490,6 +612,17 @@ impl<S: Service> Connection<S> {
         };
         for id in stalled {
             self.close(id, 0, false);
+        }
+        if self
+            .partial_since
+            .is_some_and(|since| now >= since + self.head_timeout)
+        {
+            self.partial_since = None;
+            self.report("client timed out");
+            let mut state = self.answering.shared.lock();
+            state.codec.abort(ErrorCode::PROTOCOL_ERROR);
+            self.is_over = true;
+            return Poll::Ready(());
         }
         let is_quiet = self.answering.shared.lock().codec.open_streams() == 0;
         if is_quiet && now >= self.quiet_since + self.idle {
@@ -509,6 +642,9 @@ impl<S: Service> Connection<S> {
         if let Some(since) = state.codec.stalled_since() {
             until = until.min(Instant::from_std(since) + self.send_timeout);
         }
+        if let Some(since) = self.partial_since {
+            until = until.min(since + self.head_timeout);
+        }
         if let Some(since) = self.blocked_since {
             until = until.min(since + self.send_timeout);
         }
@@ -518,6 +654,14 @@ impl<S: Service> Connection<S> {
             until = until.min(at + SHUTDOWN_PAUSE);
         }
         until
+    }
+
+    /// The client broke the rules of the connection: a GOAWAY frame says so.
+    fn fail(&mut self, reason: &str) {
+        self.report(reason);
+        self.is_over = true;
+        // Whoever floods is not listened to for long.
+        self.linger.time = self.linger.time.min(FAILED_LINGER);
     }
 
     fn report(&self, reason: &str) {

@@ -11,9 +11,7 @@ use tokio::time::Instant;
 use super::fields;
 use super::shared::{Shared, gone};
 use crate::base::spool::Spool;
-use crate::transport::outbound::{
-    Body, ConnectionOption, Leaves, NextBytes, Pace, SendError, SentHead,
-};
+use crate::transport::outbound::{Body, Leaves, NextBytes, Pace, SendError, SentHead};
 use crate::transport::service::Exchange;
 
 /// Gives the whole response to the codec: how many bytes its body had.
@@ -39,20 +37,19 @@ async fn send_whole<X: Exchange>(
 ) -> Result<u64, SendError> {
     let status = exchange.opening().status;
     let rules = exchange.rules();
-    let length = exchange
-        .content_length()
-        .or(matches!(exchange.body(), Body::Empty).then_some(0));
     let has_none = matches!(status, 204 | 304);
-    exchange.note_head(SentHead {
-        length: length.filter(|_| !has_none),
-        is_chunked: false,
-        connection: ConnectionOption::Nothing,
-        keep_alive_seconds: None,
-    });
+    let is_empty = matches!(exchange.body(), Body::Empty) && !exchange.wants_head_alone();
+    let length = match has_none {
+        true => None,
+        false => exchange.content_length().or(is_empty.then_some(0)),
+    };
+    exchange.note_head(sent_head(length));
     if has_none || exchange.wants_head_alone() {
-        // A body that nobody wants is dropped; one that is being stored goes on arriving
-        // without this reader.
+        // A body that nobody wants is dropped; one that is being stored goes on
+        // arriving without this reader.
         *exchange.body() = Body::Empty;
+        send_at_hand(exchange, shared, id, length)?;
+        return Ok(0);
     }
     exchange.body().read_small_file();
     let is_paced = rules.may_be_paced;

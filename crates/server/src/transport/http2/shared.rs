@@ -152,9 +152,10 @@ impl<X> State<X> {
         wake(&mut self.writer);
     }
 
-    /// Who is polled by `cx` writes.
-    pub fn set_writer(&mut self, cx: &Context<'_>) {
+    /// Who is polled by `cx` writes. Says whether there is something to write already.
+    pub fn set_writer(&mut self, cx: &Context<'_>) -> bool {
         self.writer = Some(cx.waker().clone());
+        self.codec.has_output()
     }
 
     /// The writing task is awake.
