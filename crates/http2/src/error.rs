@@ -87,8 +87,6 @@ impl fmt::Debug for ErrorCode {
 pub enum ConnectionError {
     /// The bytes at the start are not the preface (§3.4).
     InvalidPreface,
-    /// The frame after the preface is not SETTINGS (§3.4).
-    MissingSettings(FrameKind),
     /// A frame longer than SETTINGS_MAX_FRAME_SIZE (§4.2).
     FrameTooLarge(FrameKind, u32),
     /// A frame with a length that its type cannot have (§4.2).
@@ -149,7 +147,6 @@ impl fmt::Display for ConnectionError {
         use ConnectionError::*;
         match self {
             InvalidPreface => f.write_str("client sent invalid HTTP/2 preface"),
-            MissingSettings(kind) => write!(f, "client sent {kind} frame before SETTINGS"),
             FrameTooLarge(kind, length) => {
                 write!(
                     f,

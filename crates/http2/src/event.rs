@@ -28,6 +28,8 @@ pub enum Event<'a> {
         stream: StreamId,
         /// Its head, in terms of HTTP/1.
         head: RequestView<'a>,
+        /// Length of the field block that it came in.
+        block_bytes: usize,
         /// The scheme that the client named. It proves nothing.
         scheme: &'a [u8],
         /// How long its body will be, if the client said so.

@@ -101,6 +101,8 @@ pub(crate) struct Stream {
     pub(crate) body_left: Option<u64>,
     pub(crate) body: BodyQueue,
     pub(crate) tail: Tail,
+    /// The most bytes of body in one DATA frame.
+    pub(crate) chunk_bytes: usize,
     /// Bytes of frames for this stream so far.
     pub(crate) sent_bytes: u64,
     /// When it last had nothing to send, or sent something.

@@ -1,5 +1,5 @@
 //! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted
-//! client, a fake PHP, a fake HTTP server and a fake name server, processes, waiting with a
+//! client for each version of HTTP, a fake PHP, a fake HTTP server and a fake name server, processes, waiting with a
 //! bound, and golden files.
 
 pub mod client;
@@ -7,6 +7,7 @@ pub mod fake_dns;
 pub mod fake_http;
 pub mod fake_php;
 pub mod golden;
+pub mod http2;
 pub mod origin;
 pub mod process;
 pub mod running;

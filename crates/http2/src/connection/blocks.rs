@@ -100,7 +100,7 @@ impl Connection {
             BlockUse::NewRequest => {
                 self.last_stream = id;
                 let request = read_request(&mut self.decoder, bytes, limits, head)?;
-                self.open(id, block.end_stream, request)
+                self.open(block, bytes.len(), request)
             }
             BlockUse::Trailers => {
                 let trailers = read_trailers(&mut self.decoder, bytes, limits, head)?;
@@ -148,10 +148,11 @@ impl Connection {
 
     fn open<'a>(
         &mut self,
-        id: StreamId,
-        end_stream: bool,
+        block: &OpenBlock,
+        block_bytes: usize,
         request: Result<RequestFacts, RequestError>,
     ) -> Result<Option<Step<'a>>, FrameError> {
+        let (id, end_stream) = (block.stream, block.end_stream);
         let updated = self.take_priority(id);
         let facts = request.as_ref().copied().unwrap_or_default();
         let mut stream = Stream {
@@ -166,6 +167,7 @@ impl Connection {
             body_left: facts.content_length,
             body: BodyQueue::default(),
             tail: Tail::Unknown,
+            chunk_bytes: self.settings.chunk_bytes.max(1),
             sent_bytes: 0,
             progress_at: self.now,
         };
@@ -189,6 +191,7 @@ impl Connection {
             Some(error) => Step::BadRequest(id, error),
             None => Step::Request {
                 stream: id,
+                block_bytes,
                 content_length: facts.content_length,
                 end_stream,
             },

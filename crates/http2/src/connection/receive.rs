@@ -54,6 +54,7 @@ impl Connection {
                 self.on_settings_ack();
                 Ok(None)
             }
+            // The header alone was enough to refuse it.
             Frame::PushPromise => Err(ConnectionError::PushPromise.into()),
             Frame::Ping { payload, ack } => Ok(self.on_ping(payload, ack).map(|()| None)?),
             Frame::GoAway { code, .. } => {

@@ -175,7 +175,7 @@ impl Connection {
 
     /// Sends one DATA frame of a stream that can send, and its end if that is next.
     fn send_data(&mut self, id: StreamId, out: &mut Output) -> Result<(), ConnectionError> {
-        let max_bytes = self.max_frame_bytes().min(self.settings.chunk_bytes.max(1));
+        let max_bytes = self.max_frame_bytes();
         let Some(stream) = self.streams.get_mut(&id) else {
             return Ok(());
         };
@@ -183,18 +183,24 @@ impl Connection {
             .send_window
             .available()
             .min(self.send_window.available());
-        let piece = stream.body.take(window.min(max_bytes));
-        let len = piece.len();
+        let most = max_bytes.min(stream.chunk_bytes);
+        let len = stream.body.len().min(window).min(most);
         stream.send_window.take(len);
         self.send_window.take(len);
         stream.progress_at = self.now;
         self.progress_at = self.now;
         stream.sent_bytes += (HEADER_BYTES + len) as u64;
-        let is_last = stream.body.is_empty();
+        let is_last = len == stream.body.len();
         let end_stream = is_last && stream.tail == Tail::End;
         let window_ended = window < TINY_PIECE_BYTES && !is_last;
         out.write(|frames| write_data_header(frames, id, len, end_stream));
-        out.push_body(piece);
+        let mut left = len;
+        while left > 0 {
+            // A frame may have several pieces, each of which is some bytes.
+            let piece = stream.body.take(left);
+            left -= piece.len();
+            out.push_body(piece);
+        }
         stream.is_scheduled = stream.can_send();
         if stream.is_scheduled {
             self.scheduler.add(id, stream.priority);

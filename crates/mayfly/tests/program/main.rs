@@ -18,6 +18,7 @@ mod daemon;
 mod error_page;
 mod geo;
 mod http1;
+mod http2;
 mod huge_pages;
 mod limit_except;
 mod limit_rate;

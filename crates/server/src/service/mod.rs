@@ -64,7 +64,6 @@ impl Terms for RequestTerms {
         http2::Settings {
             max_concurrent_streams: server.http2.max_concurrent_streams,
             stream_window_bytes: server.http2.body_preread_bytes,
-            chunk_bytes: server.http2.chunk_bytes,
             head: http2::HeadLimits {
                 max_field_bytes: field_bytes,
                 max_list_bytes: field_bytes.saturating_mul(server.head.large_buffers),

@@ -16,7 +16,6 @@ const MIN_RECEIVE_BUFFER_BYTES: u64 = 32;
 
 impl Lowering<'_> {
     pub fn http2(&mut self, level: &Level<'_>) -> Http2Settings {
-        let chunk_bytes = self.size(level, "http2_chunk_size", 8 << 10);
         let preread = self.size(level, "http2_body_preread_size", 64 << 10);
         if preread > MAX_WINDOW_BYTES
             && let Some(node) = level.find("http2_body_preread_size")
@@ -27,9 +26,13 @@ impl Lowering<'_> {
         Http2Settings {
             enabled: self.flag(level, "http2", false),
             max_concurrent_streams: to_u32(self.number(level, "http2_max_concurrent_streams", 128)),
-            chunk_bytes: to_usize(chunk_bytes.clamp(1, MAX_FRAME_BYTES)),
             body_preread_bytes: to_u32(preread.min(MAX_WINDOW_BYTES)),
         }
+    }
+
+    pub fn http2_chunk(&mut self, level: &Level<'_>) -> usize {
+        let bytes = self.size(level, "http2_chunk_size", 8 << 10);
+        to_usize(bytes.clamp(1, MAX_FRAME_BYTES))
     }
 
     pub fn http2_receive_buffer(&mut self, http: &Level<'_>) -> usize {

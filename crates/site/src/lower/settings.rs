@@ -163,6 +163,7 @@ impl Lowering<'_> {
             ),
             lingering_time: self.duration(level, "lingering_time", seconds(30)),
             lingering_timeout: self.duration(level, "lingering_timeout", seconds(5)),
+            http2_chunk_bytes: self.http2_chunk(level),
             reset_timedout: self.flag(level, "reset_timedout_connection", false),
             chunked_transfer_encoding: self.flag(level, "chunked_transfer_encoding", true),
         }

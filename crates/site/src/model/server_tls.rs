@@ -191,8 +191,6 @@ pub struct Http2Settings {
     pub enabled: bool,
     /// `http2_max_concurrent_streams`
     pub max_concurrent_streams: u32,
-    /// `http2_chunk_size`: the most that one DATA frame carries.
-    pub chunk_bytes: usize,
     /// `http2_body_preread_size`: a stream's window before somebody reads the body.
     pub body_preread_bytes: u32,
 }

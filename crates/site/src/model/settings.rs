@@ -216,6 +216,8 @@ pub struct ConnectionSettings {
     pub lingering_close: LingeringClose,
     pub lingering_time: Duration,
     pub lingering_timeout: Duration,
+    /// `http2_chunk_size`: the most that one DATA frame carries.
+    pub http2_chunk_bytes: usize,
     pub reset_timedout: bool,
     pub chunked_transfer_encoding: bool,
 }

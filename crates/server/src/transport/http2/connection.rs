@@ -67,6 +67,7 @@ pub async fn serve<S: Service>(
         head: HeadBuffer::new(),
         output: Output::new(),
         requests: 0,
+        request_bytes: 0,
         quiet_since: clock::recent_instant(),
         partial_since: None,
         blocked_since: None,
@@ -130,6 +131,8 @@ struct Connection<S: Service> {
     head: HeadBuffer,
     output: Output,
     requests: u64,
+    /// Bytes of the field block of the request that begins.
+    request_bytes: u64,
     /// How long the connection may be without a request.
     idle: Duration,
     /// How long a frame, or a head in several of them, may take to be whole.
@@ -309,7 +312,8 @@ impl<S: Service> Connection<S> {
         self.partial_since = match is_in_head {
             // Whatever comes of it does not prolong it.
             true => self.partial_since.or(Some(Instant::now())),
-            false => (!input.is_empty()).then(Instant::now),
+            // A body has its own time (`client_body_timeout`).
+            false => (!input.is_empty() && input.get(3) != Some(&0)).then(Instant::now),
         };
         if input.is_empty() {
             // Between two reads no memory is held.
@@ -324,6 +328,7 @@ impl<S: Service> Connection<S> {
             Event::Request {
                 stream,
                 head,
+                block_bytes,
                 content_length,
                 end_stream,
                 ..
@@ -333,9 +338,11 @@ impl<S: Service> Connection<S> {
                     (false, Some(length)) => BodyLength::Known(length),
                     (false, None) => BodyLength::Unknown,
                 };
+                self.request_bytes = block_bytes as u64;
                 self.begin(stream, http2::to_owned_head(head), length);
             }
             Event::BadRequest { stream, error } => {
+                self.request_bytes = 0;
                 if !self.break_off(stream) {
                     let refusal = Refusal::new(error.status(), &error);
                     self.begin_refused(stream, refusal);
@@ -350,21 +357,20 @@ impl<S: Service> Connection<S> {
             Event::Reset {
                 stream, sent_bytes, ..
             } => self.close(stream, sent_bytes, false),
-            Event::GoAway { .. } => {}
+            // It opens no further stream: the connection ends behind those that are open.
+            Event::GoAway { .. } => self.answering.shared.lock().codec.finish_shutdown(),
         }
     }
 
-    /// Ends a stream whose request turned out malformed while it is answered (RFC 9113
-    /// §8.1.1); false where no request was begun.
+    /// The body of a request turned out malformed. Whoever reads it answers with an error,
+    /// behind which the codec resets the stream (RFC 9113 §8.1.1). False where no request was
+    /// begun.
     fn break_off(&mut self, id: StreamId) -> bool {
         let mut state = self.answering.shared.lock();
         let Some(stream) = state.streams.get_mut(&id) else {
             return false;
         };
         stream.break_body();
-        state.codec.reset(id, ErrorCode::PROTOCOL_ERROR);
-        drop(state);
-        self.close(id, 0, false);
         true
     }
 
@@ -448,14 +454,13 @@ impl<S: Service> Connection<S> {
             self.shut_down();
             return None;
         };
-        let bytes = head.bytes.len() as u64;
         let received = Received {
             head,
             connection: self.facts.clone(),
             started_at: clock::recent(),
             nth_on_connection: self.requests,
             is_pipelined: false,
-            bytes,
+            bytes: self.request_bytes,
         };
         Some((terms, received))
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_semantics::Fields;
+use http_semantics::{Fields, status};
 use http2::{ErrorCode, FieldBlock, StreamId};
 use tokio::time::Instant;
 
@@ -82,9 +82,11 @@ fn send_at_hand<X: Exchange>(
         .filter(|chunk| !chunk.is_empty())
         .cloned()
         .collect();
-    let status = exchange.opening().status;
+    let status = status::shown(exchange.opening().status);
+    let chunk_bytes = exchange.settings().connection.http2_chunk_bytes;
     let is_body_less = chunks.is_empty();
     let mut state = shared.lock();
+    state.codec.set_chunk_bytes(id, chunk_bytes);
     fields::with_block(&*exchange, &sent, |block| {
         state
             .codec
@@ -183,8 +185,10 @@ fn send_head<X: Exchange>(
     length: Option<u64>,
     leaves: Leaves,
 ) -> Result<(), SendError> {
-    let status = exchange.opening().status;
+    let status = status::shown(exchange.opening().status);
+    let chunk_bytes = exchange.settings().connection.http2_chunk_bytes;
     let mut state = shared.lock();
+    state.codec.set_chunk_bytes(id, chunk_bytes);
     fields::with_block(exchange, &sent_head(length), |block| {
         state.codec.send_response(id, status, &[block], false)
     })

@@ -1,13 +1,13 @@
 //! What the tasks of one connection have in common: the codec, and what each stream waits for.
 
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http2::{ErrorCode, FieldBlock, StreamId};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -46,8 +46,7 @@ pub struct Stream<X> {
 
 /// A request's body, as far as it has come and was not taken.
 struct Incoming {
-    pieces: VecDeque<Bytes>,
-    bytes: usize,
+    bytes: BytesMut,
     is_whole: bool,
     /// Of the rest, where the head told.
     remaining: Option<u64>,
@@ -80,8 +79,7 @@ impl<X> Stream<X> {
     pub fn new(content_length: Option<u64>, is_whole: bool) -> Stream<X> {
         Stream {
             incoming: Incoming {
-                pieces: VecDeque::new(),
-                bytes: 0,
+                bytes: BytesMut::new(),
                 is_whole,
                 remaining: match is_whole {
                     true => Some(0),
@@ -100,11 +98,8 @@ impl<X> Stream<X> {
     /// Takes in what came of the body.
     pub fn receive(&mut self, data: &[u8], end_stream: bool) {
         let incoming = &mut self.incoming;
-        if !data.is_empty() {
-            incoming.pieces.push_back(Bytes::copy_from_slice(data));
-            incoming.bytes += data.len();
-            self.received += data.len() as u64;
-        }
+        incoming.bytes.extend_from_slice(data);
+        self.received += data.len() as u64;
         incoming.is_whole |= end_stream;
         wake(&mut self.reader);
     }
@@ -280,8 +275,9 @@ impl<X: Send + 'static> IncomingBody for StreamBody<X> {
             return Poll::Ready(Err(BodyError::Gone(gone())));
         };
         let incoming = &mut stream.incoming;
-        if let Some(bytes) = incoming.pieces.pop_front() {
-            incoming.bytes -= bytes.len();
+        if !incoming.bytes.is_empty() {
+            // All of it: small frames make no small pieces.
+            let bytes = std::mem::take(&mut incoming.bytes).freeze();
             if let Some(remaining) = &mut incoming.remaining {
                 *remaining = remaining.saturating_sub(bytes.len() as u64);
             }
@@ -304,23 +300,23 @@ impl<X: Send + 'static> IncomingBody for StreamBody<X> {
 
     fn is_done(&self) -> bool {
         self.with(true, |stream| {
-            stream.incoming.is_whole && stream.incoming.pieces.is_empty()
+            stream.incoming.is_whole && stream.incoming.bytes.is_empty()
         })
     }
 
     fn has_arrived(&self) -> bool {
-        self.with(false, |stream| !stream.incoming.pieces.is_empty())
+        self.with(false, |stream| !stream.incoming.bytes.is_empty())
     }
 
     fn is_at_hand(&self, most: u64) -> bool {
         self.with(false, |stream| {
-            stream.incoming.is_whole && stream.incoming.bytes as u64 <= most
+            stream.incoming.is_whole && stream.incoming.bytes.len() as u64 <= most
         })
     }
 
     fn remaining(&self) -> Option<u64> {
         self.with(Some(0), |stream| match stream.incoming.is_whole {
-            true => Some(stream.incoming.bytes as u64),
+            true => Some(stream.incoming.bytes.len() as u64),
             false => stream.incoming.remaining,
         })
     }

@@ -1,0 +1,47 @@
+//! HTTP/2 with prior knowledge, on a port that also speaks HTTP/1.
+
+mod ending;
+mod requests;
+mod smuggling;
+mod streams;
+mod through_cache;
+mod uploads;
+
+use testkit::http2::{FrameClient, Http2Client};
+use testkit::running::Running;
+
+/// A server with one virtual server that has these directives and speaks HTTP/2.
+async fn site(directives: &str) -> Running {
+    site_with("", directives).await
+}
+
+/// The same with more in the http block.
+async fn site_with(http: &str, directives: &str) -> Running {
+    crate::site_with(http, &format!("http2 on;\n{directives}")).await
+}
+
+async fn client(server: &Running) -> Http2Client {
+    Http2Client::connect(&server.path("http")).await
+}
+
+async fn frames(server: &Running) -> FrameClient {
+    FrameClient::connect(&server.path("http")).await
+}
+
+/// The pseudo-fields of a request, for [`testkit::http2::headers`].
+const GET: [(&str, &str); 4] = [
+    (":method", "GET"),
+    (":scheme", "http"),
+    (":authority", "site.test"),
+    (":path", "/"),
+];
+
+const POST: [(&str, &str); 4] = [(":method", "POST"), GET[1], GET[2], GET[3]];
+
+/// These pseudo-fields and then these fields.
+fn with<'a>(
+    pseudo: &[(&'a str, &'a str)],
+    fields: &[(&'a str, &'a str)],
+) -> Vec<(&'a str, &'a str)> {
+    [pseudo, fields].concat()
+}

@@ -1,0 +1,311 @@
+//! What HTTP/2 can say and HTTP/1 and FastCGI would misread never reaches an upstream: what it
+//! received is looked at, byte by byte.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use testkit::fake_http::{self, FakeHttp};
+use testkit::fake_php::{self, FakePhp};
+use testkit::http2::{ErrorCode, data, headers};
+use testkit::running::Running;
+
+use super::{GET, POST, frames, site, with};
+
+/// Two upstreams behind one site, and what they were asked.
+struct Behind {
+    server: Running,
+    http: FakeHttp,
+    php: FakePhp,
+    heads: Arc<Mutex<Vec<fake_http::Request>>>,
+    params: Arc<Mutex<Vec<fake_php::Request>>>,
+}
+
+/// Requests below `/http`, `/http-stream`, `/php` and `/php-stream` go to an upstream, whole or
+/// while they arrive.
+async fn behind() -> Behind {
+    let (heads, params) = (Arc::default(), Arc::default());
+    let seen: Arc<Mutex<Vec<fake_http::Request>>> = Arc::clone(&heads);
+    let http = FakeHttp::start(move |request| {
+        seen.lock().push(request.clone());
+        fake_http::Script::page("", "page")
+    })
+    .await;
+    let seen: Arc<Mutex<Vec<fake_php::Request>>> = Arc::clone(&params);
+    let php = FakePhp::tcp(move |request| {
+        seen.lock().push(request.clone());
+        fake_php::Script::page("", "page")
+    })
+    .await;
+    let (url, address) = (http.url(), php.address());
+    let fastcgi = format!(
+        "fastcgi_pass {address}; fastcgi_param REQUEST_METHOD $request_method;\n\
+         fastcgi_param REQUEST_URI $request_uri; fastcgi_param CONTENT_LENGTH $content_length;"
+    );
+    let server = site(&format!(
+        "location /http {{ proxy_http_version 1.1; proxy_pass {url}; }}\n\
+         location /http-stream {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass {url}; }}\n\
+         location /php {{ {fastcgi} }}\n\
+         location /php-stream {{ fastcgi_request_buffering off; {fastcgi} }}"
+    ))
+    .await;
+    Behind {
+        server,
+        http,
+        php,
+        heads,
+        params,
+    }
+}
+
+const PLACES: [&str; 4] = ["/http", "/http-stream", "/php", "/php-stream"];
+
+impl Behind {
+    /// Sends a request by itself; the status of its answer, or `None` where it was reset.
+    async fn ask(&self, fields: &[(&str, &str)], body: Option<&[u8]>) -> Option<u16> {
+        let mut client = frames(&self.server).await;
+        client.send(headers(1, fields, body.is_none())).await;
+        if let Some(body) = body {
+            client.send(data(1, body, true)).await;
+        }
+        let outcome = client.outcome(1).await;
+        outcome.reply.map(|reply| reply.status)
+    }
+
+    fn requests(&self) -> usize {
+        self.http.requests() + self.php.requests()
+    }
+}
+
+#[tokio::test]
+async fn malformed_fields_go_nowhere() {
+    let behind = behind().await;
+    let bad: &[(&str, &str)] = &[
+        ("x-a", "b\r\nx-smuggled: 1"),
+        ("x-a", "b\nx-smuggled: 1"),
+        ("x-a", "b\rc"),
+        ("x-a", "b\0c"),
+        ("x-a", " b"),
+        ("x-a", "b\t"),
+        ("x-a\r\nx-smuggled", "1"),
+        ("x-a: b\r\nx-smuggled", "1"),
+        ("x a", "1"),
+        ("x-a:", "1"),
+        ("", "1"),
+        ("X-Upper", "1"),
+        ("Content-Length", "4"),
+        ("transfer-encoding", "chunked"),
+        ("Transfer-Encoding", "chunked"),
+        ("connection", "close"),
+        ("connection", "x-a"),
+        ("keep-alive", "timeout=5"),
+        ("proxy-connection", "keep-alive"),
+        ("upgrade", "h2c"),
+        ("te", "chunked"),
+        ("te", "trailers, chunked"),
+        ("content-length", "+4"),
+        ("content-length", "4, 4"),
+        ("content-length", "0x4"),
+        ("content-length", "-4"),
+        ("content-length", ""),
+        ("content-length", "99999999999999999999999"),
+        (":path", "/late"),
+        (":unknown", "1"),
+    ];
+    for place in PLACES {
+        let mut pseudo = POST;
+        pseudo[3].1 = place;
+        for field in bad {
+            let status = behind.ask(&with(&pseudo, &[*field]), Some(b"body")).await;
+            assert_eq!(status, Some(400), "{place} {field:?}");
+        }
+    }
+    assert_eq!(behind.requests(), 0);
+}
+
+#[tokio::test]
+async fn malformed_pseudo_fields_go_nowhere() {
+    let behind = behind().await;
+    let bad: &[(usize, (&str, &str))] = &[
+        (3, (":path", "/http HTTP/1.1\r\nx-smuggled: 1\r\n\r\n")),
+        (3, (":path", "/http /php")),
+        (3, (":path", "/http\tb")),
+        (3, (":path", "http")),
+        (3, (":path", "http://other.test/http")),
+        (3, (":path", "")),
+        (3, (":path", "*")),
+        (3, (":path", "/http\0")),
+        (2, (":authority", "site.test\r\nx-smuggled: 1")),
+        (2, (":authority", "site.test/http")),
+        (2, (":authority", "a b")),
+        (0, (":method", "GET / HTTP/1.1\r\nx: y\r\n\r\nGET")),
+        (0, (":method", "GET ")),
+        (0, (":method", "")),
+        (0, (":method", "get")),
+        (1, (":scheme", "http\r\nx: y")),
+        (1, (":scheme", "")),
+    ];
+    for (at, field) in bad {
+        let mut pseudo = GET;
+        pseudo[3].1 = "/http";
+        pseudo[*at] = *field;
+        let status = behind.ask(&pseudo, None).await;
+        assert_eq!(status, Some(400), "{field:?}");
+        let mut twice = with(&GET, &[]);
+        twice.insert(*at, GET[*at]);
+        assert_eq!(behind.ask(&twice, None).await, Some(400), "twice {field:?}");
+    }
+    assert_eq!(behind.requests(), 0);
+}
+
+#[tokio::test]
+async fn two_lengths_go_nowhere() {
+    let behind = behind().await;
+    for place in PLACES {
+        let mut pseudo = POST;
+        pseudo[3].1 = place;
+        for lengths in [["4", "4"], ["4", "5"]] {
+            let fields = lengths.map(|length| ("content-length", length));
+            let status = behind.ask(&with(&pseudo, &fields), Some(b"body")).await;
+            assert_eq!(status, Some(400), "{place} {lengths:?}");
+        }
+    }
+    assert_eq!(behind.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_length_that_the_body_does_not_have_never_makes_a_whole_request() {
+    let behind = behind().await;
+    for place in PLACES {
+        let mut pseudo = POST;
+        pseudo[3].1 = place;
+        for length in ["3", "5", "0"] {
+            let fields = with(&pseudo, &[("content-length", length)]);
+            let status = behind.ask(&fields, Some(b"body")).await;
+            assert_ne!(status, Some(200), "{place} {length}");
+        }
+        let fields = with(&pseudo, &[("content-length", "4")]);
+        assert_eq!(behind.ask(&fields, None).await, Some(400), "{place} none");
+    }
+    // None of them was taken for one: those that stream were cut off.
+    assert_eq!(behind.heads.lock().len(), 0);
+    assert_eq!(behind.params.lock().len(), 0);
+}
+
+#[tokio::test]
+async fn a_body_is_framed_anew_for_each_upstream() {
+    let behind = behind().await;
+    let body = b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    for place in PLACES {
+        let mut pseudo = POST;
+        pseudo[3].1 = place;
+        let length = body.len().to_string();
+        for fields in [
+            with(&pseudo, &[]),
+            with(&pseudo, &[("content-length", &length)]),
+        ] {
+            let status = behind.ask(&fields, Some(body)).await;
+            assert_eq!(status, Some(200), "{place} {fields:?}");
+        }
+    }
+    let heads = behind.heads.lock();
+    assert_eq!(heads.len(), 4);
+    for request in heads.iter() {
+        assert_eq!(&request.body[..], body, "{}", request.head);
+        let framings = ["content-length", "transfer-encoding"];
+        let said = framings.iter().filter(|name| !request.field(name).is_empty());
+        assert_eq!(said.count(), 1, "{}", request.head);
+        assert!(request.head.starts_with("POST /http"), "{}", request.head);
+        assert!(request.head.contains(" HTTP/1.1\r\n"), "{}", request.head);
+    }
+    let params = behind.params.lock();
+    assert_eq!(params.len(), 4);
+    for request in params.iter() {
+        assert_eq!(&request.body[..], body);
+        let length = request.param("CONTENT_LENGTH");
+        assert!(length.is_empty() || length == body.len().to_string(), "{length}");
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_gets_the_fields_and_no_more() {
+    let behind = behind().await;
+    let mut pseudo = GET;
+    pseudo[3].1 = "/http?a=b%0d%0ac";
+    let fields = with(
+        &pseudo,
+        &[
+            ("host", "site.test"),
+            ("te", "trailers"),
+            ("cookie", "a=1"),
+            ("cookie", "b=2"),
+            ("x_underscore", "1"),
+            ("content_length", "7"),
+            ("x-a", "b: c"),
+        ],
+    );
+    assert_eq!(behind.ask(&fields, None).await, Some(200));
+    pseudo[3].1 = "/php";
+    let fields = with(&pseudo, &fields[4..]);
+    assert_eq!(behind.ask(&fields, None).await, Some(200));
+    let heads = behind.heads.lock();
+    let head = &heads[0].head;
+    assert!(head.starts_with("GET /http?a=b%0d%0ac HTTP/1.1\r\n"), "{head}");
+    assert_eq!(heads[0].field("cookie"), "a=1; b=2");
+    assert_eq!(heads[0].field("x-a"), "b: c");
+    let lower = head.to_ascii_lowercase();
+    assert_eq!(lower.matches("\r\nhost:").count(), 1, "{head}");
+    for absent in ["\r\nte:", "underscore", "content_length", "\r\n:"] {
+        assert!(!lower.contains(absent), "{absent:?} {head}");
+    }
+    let params = behind.params.lock();
+    assert_eq!(params[0].param("HTTP_COOKIE"), "a=1; b=2");
+    assert_eq!(params[0].param("CONTENT_LENGTH"), "");
+    assert_eq!(params[0].param("HTTP_CONTENT_LENGTH"), "");
+    assert_eq!(params[0].param("HTTP_TRANSFER_ENCODING"), "");
+}
+
+#[tokio::test]
+async fn what_follows_a_body_as_trailers_is_no_field_of_the_request() {
+    let behind = behind().await;
+    for place in PLACES {
+        let mut pseudo = POST;
+        pseudo[3].1 = place;
+        let mut client = frames(&behind.server).await;
+        client.send(headers(1, &pseudo, false)).await;
+        client.send(data(1, b"body", false)).await;
+        client.send(headers(1, &[("x-smuggled", "1"), ("content-length", "9")], true)).await;
+        let outcome = client.outcome(1).await;
+        assert_eq!(outcome.reply.expect("a response").status, 200, "{place}");
+    }
+    for request in behind.heads.lock().iter() {
+        assert_eq!(&request.body[..], b"body");
+        assert!(!request.head.contains("smuggled"), "{}", request.head);
+    }
+    for request in behind.params.lock().iter() {
+        assert_eq!(&request.body[..], b"body");
+        assert_eq!(request.param("HTTP_X_SMUGGLED"), "");
+    }
+    assert_eq!(behind.requests(), 4);
+}
+
+#[tokio::test]
+async fn malformed_trailers_end_the_request() {
+    let behind = behind().await;
+    for (trailers, end) in [
+        (&[("x-a", "b\r\nc: d")][..], true),
+        (&[(":path", "/http")], true),
+        (&[("x-a", "b")], false),
+    ] {
+        let mut pseudo = POST;
+        pseudo[3].1 = "/http";
+        let mut client = frames(&behind.server).await;
+        client.send(headers(1, &pseudo, false)).await;
+        client.send(data(1, b"body", false)).await;
+        client.send(headers(1, trailers, end)).await;
+        let outcome = client.outcome(1).await;
+        let status = outcome.reply.map(|reply| reply.status);
+        let is_refused = status == Some(400) || outcome.error == Some(ErrorCode::PROTOCOL_ERROR);
+        assert!(is_refused, "{trailers:?}: {status:?} {:?}", outcome.error);
+    }
+    assert_eq!(behind.requests(), 0);
+}
