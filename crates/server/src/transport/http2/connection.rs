@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use http_semantics::RequestHead;
+use http_semantics::{RequestHead, Span, Version};
 use http2::{ErrorCode, Event, HeadBuffer, Notice, Output, StreamId};
 use parking_lot::Mutex;
 use site::{ConnectionSettings, LingeringClose};
@@ -54,6 +54,7 @@ pub async fn serve<S: Service>(
         head_timeout: terms.head().timeout,
         send_timeout: terms.head().timeout,
         linger: Linger::default(),
+        resets_timed_out: false,
         max_streams: terms.http2().max_concurrent_streams as usize,
         stopping: Some(Box::pin(service.stopping())),
         answering: Answering {
@@ -90,6 +91,8 @@ enum Ended {
     /// The client may still be sending: a reset would take from it what it has not read.
     ByUs,
     ByClient,
+    /// It takes nothing: no frame reaches it either.
+    ByTime,
 }
 
 /// How long what a client still sends is read when the connection is over.
@@ -139,6 +142,8 @@ struct Connection<S: Service> {
     head_timeout: Duration,
     send_timeout: Duration,
     linger: Linger,
+    /// `reset_timedout_connection`
+    resets_timed_out: bool,
     /// How many requests may be worked on.
     max_streams: usize,
     /// Resolves with the graceful stop; `None` once it has.
@@ -253,6 +258,9 @@ impl<S: Service> Connection<S> {
 
     /// Is all done that there was to do?
     fn is_finished(&self) -> bool {
+        if self.ended == Ended::ByTime {
+            return true;
+        }
         if !self.output.is_empty() {
             return false;
         }
@@ -426,7 +434,9 @@ impl<S: Service> Connection<S> {
 
     /// What was to be a request is answered with an error.
     fn begin_refused(&mut self, id: StreamId, refusal: Box<Refusal>) {
-        let head = RequestHead::of("", "", std::iter::empty::<(&str, &str)>());
+        let mut head = RequestHead::of("", "", std::iter::empty::<(&str, &str)>());
+        head.line.version = Version::Http2;
+        head.line.line = Span::default();
         let Some((terms, received)) = self.received(id, head) else {
             return;
         };
@@ -470,6 +480,7 @@ impl<S: Service> Connection<S> {
         self.idle = settings.keepalive_timeout;
         self.send_timeout = settings.send_timeout;
         self.linger = Linger::of(settings);
+        self.resets_timed_out = settings.reset_timedout;
         let age = received
             .exchange
             .now()
@@ -600,15 +611,11 @@ impl<S: Service> Connection<S> {
         }
         let is_blocked = self.blocked_since;
         if is_blocked.is_some_and(|since| now >= since + self.send_timeout) {
-            // It takes nothing at all: no frame reaches it either.
             self.is_over = true;
-            self.ended = Ended::ByClient;
-            self.output = Output::new();
-            self.answering
-                .shared
-                .lock()
-                .codec
-                .abort(ErrorCode::NO_ERROR);
+            self.ended = Ended::ByTime;
+            if self.resets_timed_out {
+                self.stream.reset_on_close();
+            }
             return Poll::Ready(());
         }
         let stalled = {
@@ -629,7 +636,7 @@ impl<S: Service> Connection<S> {
             self.is_over = true;
             return Poll::Ready(());
         }
-        let is_quiet = self.answering.shared.lock().codec.open_streams() == 0;
+        let is_quiet = !self.is_over && self.answering.shared.lock().codec.open_streams() == 0;
         if is_quiet && now >= self.quiet_since + self.idle {
             self.answering.shared.lock().codec.finish_shutdown();
             self.is_over = true;
@@ -641,7 +648,7 @@ impl<S: Service> Connection<S> {
     fn next_deadline(&self) -> Instant {
         let state = self.answering.shared.lock();
         let mut until = match state.codec.open_streams() {
-            0 => self.quiet_since + self.idle,
+            0 if !self.is_over => self.quiet_since + self.idle,
             _ => clock::recent_instant() + self.send_timeout,
         };
         if let Some(since) = state.codec.stalled_since() {
