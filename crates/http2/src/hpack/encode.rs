@@ -11,6 +11,8 @@ use super::{huffman, integer, static_table};
 
 /// Literal without indexing, name by index (RFC 7541 §6.2.2).
 const WITHOUT_INDEXING: u8 = 0x00;
+/// Literal never indexed (§6.2.3): whoever passes it on keeps it out of tables, too.
+const NEVER_INDEXED: u8 = 0x10;
 
 /// Appends `:status`.
 #[inline]
@@ -41,10 +43,15 @@ pub(crate) fn put_no_table(out: &mut Vec<u8>) {
 
 /// Appends a field. The name must be in lower case.
 pub(crate) fn put_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let pattern = match name {
+        // Cookies are secrets, and short ones could be guessed from a table.
+        b"set-cookie" => NEVER_INDEXED,
+        _ => WITHOUT_INDEXING,
+    };
     match static_table::index_of(name) {
-        Some(index) => integer::write(out, WITHOUT_INDEXING, 4, index),
+        Some(index) => integer::write(out, pattern, 4, index),
         None => {
-            out.push(WITHOUT_INDEXING);
+            out.push(pattern);
             put_string(out, name);
         }
     }

@@ -26,8 +26,8 @@ fn a_response_has_the_fields_of_all_blocks() {
         client.sent_text(),
         [
             "1 HEADERS :status=200, content-type=text/html, set-cookie=a=b, age=7, x-cache=HIT",
-            "1 DATA \"<p>\"",
-            "1 DATA \"</p>\" end",
+            // Pieces that are there together share a frame.
+            "1 DATA \"<p></p>\" end",
         ]
     );
     assert_eq!(client.connection.open_streams(), 0);
@@ -168,14 +168,8 @@ fn a_body_can_come_while_the_response_goes() {
             .connection
             .send_body(id(1), vec![b'0' + nth].into(), is_last)
             .unwrap();
+        let sent = client.sent_text();
+        let end = if is_last { " end" } else { "" };
+        assert_eq!(sent.last(), Some(&format!("1 DATA \"{nth}\"{end}")));
     }
-    assert_eq!(
-        client.sent_text(),
-        [
-            "1 HEADERS :status=200",
-            "1 DATA \"0\"",
-            "1 DATA \"1\"",
-            "1 DATA \"2\" end"
-        ]
-    );
 }

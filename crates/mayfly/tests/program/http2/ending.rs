@@ -113,7 +113,10 @@ async fn a_head_that_never_ends_has_its_time_beside_other_streams() {
     // Without END_HEADERS.
     unended[4] &= !4;
     client.send(unended).await;
-    assert_eq!(client.outcome(1).await.error, Some(ErrorCode::PROTOCOL_ERROR));
+    assert_eq!(
+        client.outcome(1).await.error,
+        Some(ErrorCode::PROTOCOL_ERROR)
+    );
 }
 
 #[tokio::test]
@@ -144,7 +147,9 @@ async fn a_client_that_opens_no_more_streams_is_left_behind_its_last() {
     let server = site("location / { return 200 page; }").await;
     let mut client = frames(&server).await;
     client.send(headers(1, &GET, true)).await;
-    client.send([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).await;
+    client
+        .send([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+        .await;
     let reply = client.outcome(1).await.reply.expect("a response");
     assert_eq!(reply.text(), "page");
     while client.receive().await.is_some() {}
@@ -198,5 +203,8 @@ async fn a_stream_whose_window_stays_shut_is_reset_and_the_others_go_on() {
     let mut head = GET;
     head[0].1 = "HEAD";
     client.send(headers(3, &head, true)).await;
-    assert_eq!(client.outcome(3).await.reply.expect("a response").status, 200);
+    assert_eq!(
+        client.outcome(3).await.reply.expect("a response").status,
+        200
+    );
 }

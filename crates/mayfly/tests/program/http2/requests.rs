@@ -50,7 +50,10 @@ async fn fields_added_behind_the_body_are_trailers() {
     let server = site("add_trailer X-Behind $uri; location / { try_files /page =404; }").await;
     server.write("page", "page");
     let page = client(&server).await.get("/a").await;
-    assert_eq!((page.text().as_str(), page.field("x-behind")), ("page", "/page"));
+    assert_eq!(
+        (page.text().as_str(), page.field("x-behind")),
+        ("page", "/page")
+    );
 }
 
 #[tokio::test]
@@ -68,7 +71,10 @@ async fn a_rate_holds_for_one_stream_and_not_for_another() {
     let quick = begun.elapsed();
     assert_eq!(slow.reply().await.expect("whole").body.len(), 3000);
     let took = begun.elapsed();
-    assert!(took.as_millis() >= 500 && quick < took, "{quick:?} {took:?}");
+    assert!(
+        took.as_millis() >= 500 && quick < took,
+        "{quick:?} {took:?}"
+    );
 }
 
 #[tokio::test]
@@ -107,12 +113,31 @@ async fn there_is_one_host_and_a_head_that_names_two_is_malformed() {
     let without = [GET[0], GET[1], GET[3]];
     for (name, fields, wanted) in [
         ("authority", GET.to_vec(), Some("site.test")),
-        ("host", with(&without, &[("host", "site.test")]), Some("site.test")),
-        ("both", with(&GET, &[("host", "site.test")]), Some("site.test")),
+        (
+            "host",
+            with(&without, &[("host", "site.test")]),
+            Some("site.test"),
+        ),
+        (
+            "both",
+            with(&GET, &[("host", "site.test")]),
+            Some("site.test"),
+        ),
         ("differ", with(&GET, &[("host", "other.test")]), None),
         ("none", without.to_vec(), None),
-        ("twice", with(&without, &[("host", "a.test"), ("host", "a.test")]), None),
-        ("user", with(&[GET[0], GET[1], GET[3], (":authority", "a@site.test")], &[]), None),
+        (
+            "twice",
+            with(&without, &[("host", "a.test"), ("host", "a.test")]),
+            None,
+        ),
+        (
+            "user",
+            with(
+                &[GET[0], GET[1], GET[3], (":authority", "a@site.test")],
+                &[],
+            ),
+            None,
+        ),
     ] {
         let mut client = frames(&server).await;
         client.send(headers(1, &fields, true)).await;
@@ -130,7 +155,9 @@ async fn a_head_beyond_the_limits_is_answered_as_a_bad_request() {
     let server = site("large_client_header_buffers 2 64; location / { return 200; }").await;
     let mut client = frames(&server).await;
     let long = "x".repeat(100);
-    client.send(headers(1, &with(&GET, &[("x-long", &long)]), true)).await;
+    client
+        .send(headers(1, &with(&GET, &[("x-long", &long)]), true))
+        .await;
     let outcome = client.outcome(1).await;
     assert_eq!(outcome.reply.expect("a response").status, 400);
     client.send(headers(3, &GET, true)).await;
@@ -165,7 +192,8 @@ async fn neither_a_websocket_nor_a_tunnel_is_opened() {
 #[tokio::test]
 async fn an_upstream_that_switches_protocols_gets_nowhere() {
     let origin = FakeHttp::start(|_| {
-        Script::new().raw("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\nsmuggled")
+        Script::new()
+            .raw("HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: a\r\n\r\nsmuggled")
     })
     .await;
     let server = site(&format!("location / {{ proxy_pass {}; }}", origin.url())).await;
@@ -176,7 +204,6 @@ async fn an_upstream_that_switches_protocols_gets_nowhere() {
         Err(error) => assert!(error.is_reset(), "{error}"),
     }
 }
-
 
 #[tokio::test]
 async fn early_hints_come_before_the_response() {
@@ -226,7 +253,10 @@ async fn includes_and_slices_are_put_together() {
         origin.url()
     ))
     .await;
-    server.write("page.html", "<!--#include virtual=\"/part\" -->-<!--#echo var=\"server_protocol\" -->");
+    server.write(
+        "page.html",
+        "<!--#include virtual=\"/part\" -->-<!--#echo var=\"server_protocol\" -->",
+    );
     let mut client = client(&server).await;
     assert_eq!(client.get("/").await.text(), "part-HTTP/2.0");
     assert_eq!(client.get("/slices").await.text(), "0123456789");
@@ -239,13 +269,18 @@ async fn every_request_has_one_line_in_the_log_that_counts_its_bytes() {
     let block = headers(1, &GET, true);
     client.send(&block).await;
     client.outcome(1).await;
-    client.send(headers(3, &with(&POST, &[("connection", "close")]), true)).await;
+    client
+        .send(headers(3, &with(&POST, &[("connection", "close")]), true))
+        .await;
     client.outcome(3).await;
     client.send(headers(5, &POST, false)).await;
     client.send(data(5, b"body", true)).await;
     client.outcome(5).await;
     drop(client);
-    until("three lines", || server.read("access.log").lines().count() == 3).await;
+    until("three lines", || {
+        server.read("access.log").lines().count() == 3
+    })
+    .await;
     let log = server.read("access.log");
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(
@@ -270,6 +305,9 @@ async fn a_client_that_breaks_the_protocol_is_told_how() {
     let mut client = frames(&server).await;
     // A stream of the server's.
     client.send(headers(2, &GET, true)).await;
-    assert_eq!(client.outcome(2).await.error, Some(ErrorCode::PROTOCOL_ERROR));
+    assert_eq!(
+        client.outcome(2).await.error,
+        Some(ErrorCode::PROTOCOL_ERROR)
+    );
     assert!(client.receive().await.is_none(), "it is closed");
 }

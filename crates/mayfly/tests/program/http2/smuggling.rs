@@ -198,7 +198,9 @@ async fn a_body_beside_a_length_of_zero_is_lost() {
         let mut pseudo = POST;
         pseudo[3].1 = place;
         let fields = with(&pseudo, &[("content-length", "0")]);
-        behind.ask(&fields, Some(b"GET /smuggled HTTP/1.1\r\n\r\n")).await;
+        behind
+            .ask(&fields, Some(b"GET /smuggled HTTP/1.1\r\n\r\n"))
+            .await;
     }
     for request in behind.heads.lock().iter() {
         assert!(request.target.starts_with("/http"), "{}", request.target);
@@ -230,7 +232,9 @@ async fn a_body_is_framed_anew_for_each_upstream() {
     for request in heads.iter() {
         assert_eq!(&request.body[..], body, "{}", request.head);
         let framings = ["content-length", "transfer-encoding"];
-        let said = framings.iter().filter(|name| !request.field(name).is_empty());
+        let said = framings
+            .iter()
+            .filter(|name| !request.field(name).is_empty());
         assert_eq!(said.count(), 1, "{}", request.head);
         assert!(request.head.starts_with("POST /http"), "{}", request.head);
         assert!(request.head.contains(" HTTP/1.1\r\n"), "{}", request.head);
@@ -240,7 +244,10 @@ async fn a_body_is_framed_anew_for_each_upstream() {
     for request in params.iter() {
         assert_eq!(&request.body[..], body);
         let length = request.param("CONTENT_LENGTH");
-        assert!(length.is_empty() || length == body.len().to_string(), "{length}");
+        assert!(
+            length.is_empty() || length == body.len().to_string(),
+            "{length}"
+        );
     }
 }
 
@@ -267,7 +274,10 @@ async fn an_upstream_gets_the_fields_and_no_more() {
     assert_eq!(behind.ask(&fields, None).await, Some(200));
     let heads = behind.heads.lock();
     let head = &heads[0].head;
-    assert!(head.starts_with("GET /http?a=b%0d%0ac HTTP/1.1\r\n"), "{head}");
+    assert!(
+        head.starts_with("GET /http?a=b%0d%0ac HTTP/1.1\r\n"),
+        "{head}"
+    );
     assert_eq!(heads[0].field("cookie"), "a=1; b=2");
     assert_eq!(heads[0].field("x-a"), "b: c");
     let lower = head.to_ascii_lowercase();
@@ -291,7 +301,13 @@ async fn what_follows_a_body_as_trailers_is_no_field_of_the_request() {
         let mut client = frames(&behind.server).await;
         client.send(headers(1, &pseudo, false)).await;
         client.send(data(1, b"body", false)).await;
-        client.send(headers(1, &[("x-smuggled", "1"), ("content-length", "9")], true)).await;
+        client
+            .send(headers(
+                1,
+                &[("x-smuggled", "1"), ("content-length", "9")],
+                true,
+            ))
+            .await;
         let outcome = client.outcome(1).await;
         assert_eq!(outcome.reply.expect("a response").status, 200, "{place}");
     }

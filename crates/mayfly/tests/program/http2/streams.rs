@@ -75,24 +75,41 @@ async fn a_stream_can_be_taken_back_at_any_time() {
     client.send(reset(3)).await;
     // In the middle of a body that arrives.
     client.send(headers(5, &at("/half"), true)).await;
-    while client.receive().await.is_some_and(|frame| frame.payload != b"half") {}
+    while client
+        .receive()
+        .await
+        .is_some_and(|frame| frame.payload != b"half")
+    {}
     client.send(reset(5)).await;
     // In the middle of one that waits for the windows.
     client.send(headers(7, &at("/large"), true)).await;
-    while client.receive().await.is_some_and(|frame| frame.stream != 7) {}
+    while client
+        .receive()
+        .await
+        .is_some_and(|frame| frame.stream != 7)
+    {}
     client.send(reset(7)).await;
     client.send(window_update(0, 1 << 24)).await;
     // The connection goes on, and every request is logged once.
     client.send(headers(9, &at("/page"), true)).await;
     let reply = client.outcome(9).await.reply.expect("a response");
     assert_eq!(reply.text(), "page");
-    until("five lines", || server.read("access.log").lines().count() >= 5).await;
+    until("five lines", || {
+        server.read("access.log").lines().count() >= 5
+    })
+    .await;
     let log = server.read("access.log");
     let mut lines: Vec<&str> = log.lines().collect();
     lines.sort_unstable();
     assert_eq!(
         lines,
-        ["/early 499", "/half 200", "/large 200", "/page 200", "/waiting 499"]
+        [
+            "/early 499",
+            "/half 200",
+            "/large 200",
+            "/page 200",
+            "/waiting 499"
+        ]
     );
 }
 
@@ -111,11 +128,17 @@ async fn requests_that_go_on_after_a_reset_count_as_open() {
     for nth in 0..8 {
         let stream = 2 * nth + 1;
         client.send(headers(stream, &GET, true)).await;
-        until("it is at the origin", || origin.requests() as u32 == nth + 1).await;
+        until("it is at the origin", || {
+            origin.requests() as u32 == nth + 1
+        })
+        .await;
         client.send(reset(stream)).await;
     }
     client.send(headers(17, &GET, true)).await;
-    assert_eq!(client.outcome(17).await.error, Some(ErrorCode::REFUSED_STREAM));
+    assert_eq!(
+        client.outcome(17).await.error,
+        Some(ErrorCode::REFUSED_STREAM)
+    );
     assert_eq!(origin.requests(), 8);
     gate.add_permits(100);
     // Once they are done there is room again.
@@ -145,10 +168,17 @@ async fn more_streams_than_announced_are_refused() {
     for stream in [1, 3, 5] {
         client.send(headers(stream, &GET, true)).await;
     }
-    assert_eq!(client.outcome(5).await.error, Some(ErrorCode::REFUSED_STREAM));
+    assert_eq!(
+        client.outcome(5).await.error,
+        Some(ErrorCode::REFUSED_STREAM)
+    );
     gate.add_permits(2);
     for _ in 0..2 {
-        while client.receive().await.is_some_and(|frame| !frame.ends_stream()) {}
+        while client
+            .receive()
+            .await
+            .is_some_and(|frame| !frame.ends_stream())
+        {}
     }
     assert_eq!(origin.requests(), 2);
 }
@@ -179,6 +209,10 @@ async fn memory_is_bounded_for_a_client_that_never_reads() {
     assert!(grown < 48 << 20, "{} MB", grown >> 20);
     // Nothing is lost meanwhile.
     for _ in 0..100 {
-        while client.receive().await.is_some_and(|frame| !frame.ends_stream()) {}
+        while client
+            .receive()
+            .await
+            .is_some_and(|frame| !frame.ends_stream())
+        {}
     }
 }

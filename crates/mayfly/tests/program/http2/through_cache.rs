@@ -18,7 +18,10 @@ async fn cached(php: &FakePhp) -> Running {
 #[tokio::test]
 async fn a_stored_response_is_given_to_both_versions() {
     let php = FakePhp::tcp(|_| {
-        Script::page("Content-Type: text/plain\r\nX-From: php\r\nKeep-Alive: timeout=5\r\n", "page")
+        Script::page(
+            "Content-Type: text/plain\r\nX-From: php\r\nKeep-Alive: timeout=5\r\n",
+            "page",
+        )
     })
     .await;
     let server = cached(&php).await;
@@ -34,7 +37,9 @@ async fn a_stored_response_is_given_to_both_versions() {
     assert_eq!(client.get("/b").await.x_cache(), "HIT");
     let head = client.ask("HEAD", "/b", &[], None).await;
     assert_eq!((head.x_cache(), head.field("content-length")), ("HIT", "4"));
-    let part = client.ask("GET", "/b", &[("range", "bytes=1-2")], None).await;
+    let part = client
+        .ask("GET", "/b", &[("range", "bytes=1-2")], None)
+        .await;
     assert_eq!((part.status, part.text().as_str()), (206, "ag"));
     assert_eq!(php.requests(), 2);
 }
@@ -44,7 +49,9 @@ async fn requests_for_one_page_are_collapsed_and_outlive_the_stream_that_leads()
     let gate = Arc::new(Semaphore::new(0));
     let held = gate.clone();
     let php = FakePhp::tcp(move |_| {
-        Script::new().wait_for(&held).stdout("Content-Type: text/plain\r\n\r\npage")
+        Script::new()
+            .wait_for(&held)
+            .stdout("Content-Type: text/plain\r\n\r\npage")
     })
     .await;
     let server = cached(&php).await;
@@ -70,9 +77,15 @@ async fn requests_for_one_page_are_collapsed_and_outlive_the_stream_that_leads()
 async fn a_large_stored_response_is_whole_on_many_streams() {
     let page: String = (0..40_000).map(|nth| format!("{nth:05} ")).collect();
     let body = page.clone();
-    let php = FakePhp::tcp(move |_| Script::new().stdout("\r\n").stdout(&body[..60_000])
-        .stdout(&body[60_000..120_000]).stdout(&body[120_000..180_000]).stdout(&body[180_000..]))
-        .await;
+    let php = FakePhp::tcp(move |_| {
+        Script::new()
+            .stdout("\r\n")
+            .stdout(&body[..60_000])
+            .stdout(&body[60_000..120_000])
+            .stdout(&body[120_000..180_000])
+            .stdout(&body[180_000..])
+    })
+    .await;
     let server = cached(&php).await;
     let mut client = client(&server).await;
     assert_eq!(client.get("/").await.text(), page);

@@ -18,7 +18,10 @@ pub fn peak_memory(server: &Running) -> u64 {
             let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             let line = text.lines().find(|line| line.starts_with("VmHWM:"));
             let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
-            kilobytes.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) << 10
+            kilobytes
+                .and_then(|text| text.parse::<u64>().ok())
+                .unwrap_or(0)
+                << 10
         })
         .max()
         .unwrap_or(0)
@@ -103,9 +106,15 @@ async fn a_length_that_the_body_does_not_have_is_an_error() {
         client.send(headers(1, &fields, false)).await;
         client.send(data(1, b"body", end)).await;
         let outcome = client.outcome(1).await;
-        assert_eq!(outcome.reply.expect("a response").status, 400, "{length} {end}");
+        assert_eq!(
+            outcome.reply.expect("a response").status,
+            400,
+            "{length} {end}"
+        );
         // Behind the answer the stream is reset.
-        let reset = client.receive_kind(testkit::http2::FrameKind::ResetStream).await;
+        let reset = client
+            .receive_kind(testkit::http2::FrameKind::ResetStream)
+            .await;
         assert_eq!(reset.code(), Some(ErrorCode::PROTOCOL_ERROR));
     }
     assert_eq!(origin.requests(), 0);
@@ -114,10 +123,7 @@ async fn a_length_that_the_body_does_not_have_is_an_error() {
 #[tokio::test]
 async fn a_hundred_megabytes_go_up_and_down_in_bounded_memory() {
     const BYTES: usize = 100 << 20;
-    let origin = FakeHttp::start(|request| {
-        Script::page("", request.body.len().to_string())
-    })
-    .await;
+    let origin = FakeHttp::start(|request| Script::page("", request.body.len().to_string())).await;
     let server = site(&format!(
         "client_max_body_size 0;\n\
          location / {{ proxy_http_version 1.1; proxy_request_buffering off; proxy_pass {}; }}\n\
