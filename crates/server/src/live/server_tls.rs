@@ -130,6 +130,21 @@ pub fn build(site: &Site, resumption: &TlsResumption) -> Result<Vec<ServerTlsInF
     servers.map(|tls| server(tls, resumption)).collect()
 }
 
+/// What is wrong with the files of `ssl_*`, for a test of a configuration that is not to be
+/// served: one message for each cause.
+pub fn problems(site: &Site) -> Vec<String> {
+    let resumption = TlsResumption::renew(site, None);
+    let servers = site.http.server_tls.iter();
+    let failed = servers.filter_map(|tls| server(tls, &resumption).err());
+    let mut problems: Vec<String> = Vec::new();
+    for problem in failed.map(|error| error.to_string()) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
 fn server(tls: &ServerTls, resumption: &TlsResumption) -> Result<ServerTlsInForce, BuildError> {
     let settings = settings(tls)?;
     let server = TlsServer::new(&settings, resumption.of(tls)?)
