@@ -3,7 +3,7 @@
 //! bytes is the matter of a codec (`http1`); what the fields say is that of the other
 //! files here.
 //!
-//! Asking for a field is on the path of every cache hit: it allocates nothing, and a
+//! Looking up a field is on the path of every cache hit: it allocates nothing, and a
 //! field that is not there is hardly looked for (`presence.rs`).
 
 use std::borrow::Cow;
@@ -23,6 +23,8 @@ pub enum Version {
     Http10,
     /// HTTP/1.1, and any later 1.x.
     Http11,
+    /// HTTP/2.
+    Http2,
 }
 
 impl Version {
@@ -32,6 +34,7 @@ impl Version {
             Version::Http09 => "HTTP/0.9",
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2.0",
         }
     }
 }

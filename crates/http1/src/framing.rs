@@ -5,9 +5,9 @@
 //! Stricter than the RFC demands in one point, like nginx: a repeated
 //! Content-Length is refused even when the values agree.
 
-use http_semantics::{Presence, RequestView, Version, same_name};
+use http_semantics::{Excerpt, Presence, RequestView, Version, same_name};
 
-use crate::error::{Excerpt, RequestError, ResponseError};
+use crate::error::{RequestError, ResponseError};
 use crate::response::ResponseHead;
 
 /// The length of a request's body.
@@ -184,7 +184,7 @@ pub fn wants_keep_alive<'a>(head: impl Into<RequestView<'a>>) -> bool {
     match head.version() {
         Version::Http09 => false,
         Version::Http10 => says(b"keep-alive") && !says(b"close"),
-        Version::Http11 => !says(b"close"),
+        Version::Http11 | Version::Http2 => !says(b"close"),
     }
 }
 

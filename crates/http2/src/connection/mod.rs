@@ -442,6 +442,11 @@ impl Connection {
         }
     }
 
+    /// Whether the client was told which stream is the last.
+    pub fn is_shutdown_final(&self) -> bool {
+        self.shutdown == Shutdown::Final
+    }
+
     /// Whether the connection was shut down and no stream is left. Once the output is
     /// written, it can be closed.
     pub fn is_finished(&self) -> bool {

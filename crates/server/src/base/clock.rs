@@ -243,7 +243,7 @@ fn with_texts_of<R>(second: u64, read: impl FnOnce(&Texts) -> R) -> R {
                 second,
                 date_line: format!(
                     "Date: {}\r\n",
-                    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second))
+                    String::from_utf8_lossy(&http_semantics::date::format(seconds))
                 ),
                 log_time: local.strftime("%d/%b/%Y:%H:%M:%S %z").to_string(),
                 iso8601: local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
@@ -259,6 +259,14 @@ pub fn put_date_line(now_ms: u64, out: &mut Vec<u8>) {
     with_texts(now_ms, |texts| {
         out.extend_from_slice(texts.date_line.as_bytes())
     });
+}
+
+/// Hands the value of `Date` to `read` (RFC 9110 §5.6.7).
+pub fn with_date<R>(now_ms: u64, read: impl FnOnce(&str) -> R) -> R {
+    with_texts(now_ms, |texts| {
+        let line = texts.date_line.strip_prefix("Date:").unwrap_or_default();
+        read(line.trim())
+    })
 }
 
 /// Appends `$time_local`: `20/Nov/2026:18:38:56 +0000`.

@@ -16,8 +16,8 @@ pub enum RequestBody {
     Unread,
     Memory(Bytes),
     Spooled(Arc<Spooled>),
-    /// Handed on to the upstream while it arrives.
-    Streamed,
+    /// Handed on to the upstream while it arrives; so many bytes, where that is known.
+    Streamed(Option<u64>),
 }
 
 /// A body in a temporary file, which goes when the last user does: the system sees to that
@@ -91,7 +91,7 @@ impl RequestBody {
         match self {
             RequestBody::Memory(bytes) => RequestBody::Memory(bytes.clone()),
             RequestBody::Spooled(spooled) => RequestBody::Spooled(spooled.clone()),
-            RequestBody::None | RequestBody::Unread | RequestBody::Streamed => RequestBody::None,
+            RequestBody::None | RequestBody::Unread | RequestBody::Streamed(_) => RequestBody::None,
         }
     }
 
@@ -120,7 +120,8 @@ impl RequestBody {
             RequestBody::None => Some(0),
             RequestBody::Memory(bytes) => Some(bytes.len() as u64),
             RequestBody::Spooled(spooled) => Some(spooled.length),
-            RequestBody::Unread | RequestBody::Streamed => None,
+            RequestBody::Streamed(length) => *length,
+            RequestBody::Unread => None,
         }
     }
 }

@@ -10,7 +10,6 @@ mod rewriting;
 use bytes::Bytes;
 use http_client::BodyFraming;
 use http_semantics::{Version, escape, same_name};
-use http1::Framing;
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
@@ -346,11 +345,8 @@ fn framing(request: &Request, exchange: &Exchange) -> BodyFraming {
         RequestBody::Memory(_) | RequestBody::Spooled(_) => {
             BodyFraming::Length(request.body.length().unwrap_or(0))
         }
-        RequestBody::Streamed => match http1::body_framing(&request.head) {
-            Ok(Framing::Length(length)) => BodyFraming::Length(length),
-            Ok(Framing::Chunked) => BodyFraming::Chunked,
-            Ok(Framing::None) | Err(_) => BodyFraming::None,
-        },
+        RequestBody::Streamed(Some(length)) => BodyFraming::Length(*length),
+        RequestBody::Streamed(None) => BodyFraming::Chunked,
         RequestBody::None | RequestBody::Unread => BodyFraming::None,
     }
 }

@@ -46,6 +46,8 @@ fn stand_in(configuration: &Arc<ActiveConfiguration>, answer: &Answer) -> Option
         scheme: "http",
         accepted_at: 0,
         proxy: None,
+        tls: None,
+        lacks_tls: false,
     };
     let now = crate::base::clock::now();
     let mut request = Request::new(

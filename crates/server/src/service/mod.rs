@@ -1,21 +1,26 @@
-//! Answers what transports receive: finds the server, runs the pipeline, writes the logs.
+//! Answers what transports receive: takes the request (`receive`), runs the pipeline, writes the
+//! logs (`end`).
 
+mod end;
 mod listener;
+mod receive;
+mod tls;
 mod validate;
+
+use std::sync::Arc;
 
 use http_semantics::RequestView;
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
 use tokio::task::JoinHandle;
 
-use crate::base::clock;
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::request::Request;
-use crate::log::{access_log, error_log};
+use crate::log::error_log;
 use crate::pipeline;
-use crate::transport::body::RequestBody;
+use crate::transport::ConnectionOpening;
 use crate::transport::client::ClientSide;
-use crate::transport::facts::ConnectionFacts;
+use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::outbound::SendError;
 use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 use crate::worker::Shared;
@@ -29,15 +34,46 @@ pub struct RequestTerms {
     server: ServerId,
 }
 
+impl RequestTerms {
+    fn speaks_http2(&self) -> bool {
+        let http = &self.configuration.site.http;
+        let listener = &http.listeners[self.listener.0];
+        listener.options.http2 || http.servers[self.server.0].http2.enabled
+    }
+}
+
 impl Terms for RequestTerms {
     #[inline]
     fn head(&self) -> &HeadSettings {
         &self.configuration.site.http.servers[self.server.0].head
     }
 
-    fn expects_proxy_header(&self) -> bool {
+    fn connection_opening(&self) -> ConnectionOpening {
         let listener = &self.configuration.site.http.listeners[self.listener.0];
-        listener.options.proxy_protocol
+        ConnectionOpening {
+            proxy_header: listener.options.proxy_protocol,
+            tls: listener.options.ssl,
+            http2: self.speaks_http2(),
+        }
+    }
+
+    fn http2(&self) -> http2::Settings {
+        let server = &self.configuration.site.http.servers[self.server.0];
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        let field_bytes = bytes(server.head.large_buffer_bytes);
+        http2::Settings {
+            max_concurrent_streams: server.http2.max_concurrent_streams,
+            stream_window_bytes: server.http2.body_preread_bytes,
+            chunk_bytes: server.http2.chunk_bytes,
+            head: http2::HeadLimits {
+                max_field_bytes: field_bytes,
+                max_list_bytes: field_bytes.saturating_mul(server.head.large_buffers),
+                max_fields: server.head.max_fields,
+                ignore_invalid_fields: server.head.ignore_invalid,
+                underscores: server.head.underscores,
+            },
+            ..http2::Settings::default()
+        }
     }
 }
 
@@ -60,6 +96,14 @@ impl Service for Shared {
             configuration,
             listener,
         })
+    }
+
+    fn tls(&self, terms: &RequestTerms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>> {
+        tls::choose(terms, name)
+    }
+
+    fn judge_client(&self, terms: &RequestTerms, facts: &mut TlsFacts) {
+        tls::judge(terms, facts);
     }
 
     #[inline]
@@ -93,36 +137,15 @@ impl Service for Shared {
         received: Received,
         body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
     ) -> (Box<Request>, Result<BodyLength, Box<Refusal>>) {
-        terms.configuration.live.stats.requests.add_one();
-        let listener = terms.listener;
-        let mut request = begin(terms, received);
-        let body = validate::validate(listener, &mut request, &mut memory.host, body_of);
-        if matches!(body, Ok(BodyLength::Known(_) | BodyLength::Unknown)) {
-            request.body = RequestBody::Unread;
-        }
-        (request, body)
+        receive::receive(terms, memory, received, body_of)
     }
 
     fn receive_unreadable(&self, terms: RequestTerms, received: Received) -> Box<Request> {
-        terms.configuration.live.stats.requests.add_one();
-        let mut request = begin_unreadable(terms, received);
-        if request.path.is_empty() {
-            request.path.extend_from_slice(b"/");
-        }
-        request
+        receive::receive_unreadable(terms, received)
     }
 
     fn abandoned(&self, terms: RequestTerms, received: Received, reason: &str, status: u16) {
-        let mut request = begin_unreadable(terms, received);
-        request.status = status;
-        error_log::request(
-            &request,
-            LogLevel::Info,
-            format_args!("{reason} while reading client request headers"),
-        );
-        if request.received_bytes > 0 {
-            access_log::log(&mut request);
-        }
+        receive::abandoned(terms, received, reason, status);
     }
 
     #[inline]
@@ -157,63 +180,6 @@ impl Service for Shared {
         memory: &mut Memory,
         ending: &Result<Ending, SendError>,
     ) -> Option<JoinHandle<()>> {
-        if let Err(error) = ending {
-            log_send_error(request, error);
-        }
-        if let Some(extra) = request.extras.given() {
-            extra.limit_guards.clear();
-        }
-        access_log::log(request);
-        if !matches!(ending, Ok(Ending::KeepAlive)) {
-            // Whoever sees the connection end finds the line in the log.
-            access_log::flush_thread();
-        }
-        memory.host = request.host.hand_on();
-        let extra = request.extras.given();
-        let refresh = extra.and_then(|extra| extra.refresh.take());
-        refresh.filter(|_| matches!(ending, Ok(Ending::Close)))
-    }
-}
-
-/// The request that was received, with the connection's part of it.
-#[inline]
-fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
-    let now = clock::recent();
-    let Received {
-        head, connection, ..
-    } = received;
-    let mut request = Request::new(terms.configuration, connection, head, terms.server, now);
-    request.started_at = received.started_at;
-    request.nth_on_connection = received.nth_on_connection;
-    request.received_bytes = received.bytes;
-    request.pipelined = received.is_pipelined;
-    request
-}
-
-/// What stands for a request whose head is none.
-fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
-    let mut request = begin(terms, received);
-    if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {
-        request.path.extend_from_slice(&target.path);
-        let query = target.query.unwrap_or_default();
-        request.args.extend_from_slice(query);
-    }
-    request
-}
-
-fn log_send_error(request: &Request, error: &SendError) {
-    match error {
-        SendError::Client(error) => error_log::request(
-            request,
-            LogLevel::Info,
-            format_args!("client closed connection while sending response ({error})"),
-        ),
-        SendError::TimedOut => error_log::request(
-            request,
-            LogLevel::Info,
-            format_args!("client timed out (110: Connection timed out) while sending response"),
-        ),
-        // The upstream's side has said why.
-        SendError::Truncated => {}
+        end::end(request, memory, ending)
     }
 }

@@ -3,6 +3,7 @@
 use http_semantics::{RequestView, Target, TargetError, TargetForm};
 use site::ListenerId;
 
+use super::tls;
 use crate::access::real_ip as access;
 use crate::exchange::host_name::HostName;
 use crate::exchange::request::Request;
@@ -74,6 +75,9 @@ pub fn validate(
         route::capture_server_name(request, &configuration.site.http.listeners[listener.0]);
     }
     access::apply_real_ip(request);
+    if request.connection.tls.is_some() || request.connection.lacks_tls {
+        tls::check(request, listener)?;
+    }
     Ok(body)
 }
 

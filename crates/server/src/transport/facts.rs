@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use rustls::pki_types::CertificateDer;
+use rustls::{NamedGroup, ProtocolVersion, SupportedCipherSuite};
+use tls_server::ClientVerdict;
 
 /// What is known of the connection that a request came on.
 #[derive(Debug)]
@@ -19,6 +22,28 @@ pub struct ConnectionFacts {
     /// Unix milliseconds.
     pub accepted_at: u64,
     pub proxy: Option<ProxyAddresses>,
+    /// `None`: nothing is encrypted.
+    pub tls: Option<Box<TlsFacts>>,
+    /// The listener expects TLS, and the client speaks without it.
+    pub lacks_tls: bool,
+}
+
+/// What a TLS handshake came to.
+#[derive(Debug)]
+pub struct TlsFacts {
+    pub protocol: Option<ProtocolVersion>,
+    pub cipher: Option<SupportedCipherSuite>,
+    /// Of the key exchange.
+    pub group: Option<NamedGroup>,
+    /// The name that the client asked for (RFC 6066 §3).
+    pub server_name: Option<String>,
+    /// The protocol that was agreed on (RFC 7301).
+    pub alpn: Option<Vec<u8>>,
+    pub is_resumed: bool,
+    /// What the client showed, its own certificate first.
+    pub client_certificates: Vec<CertificateDer<'static>>,
+    /// What that is worth to the server.
+    pub verdict: ClientVerdict,
 }
 
 /// The end of a connection that is ours.
@@ -48,6 +73,8 @@ impl ConnectionFacts {
             scheme: "http",
             accepted_at,
             proxy: None,
+            tls: None,
+            lacks_tls: false,
         }
     }
 

@@ -7,9 +7,15 @@ pub mod client;
 pub mod connections;
 pub mod facts;
 pub mod gathered;
+mod handshake;
 pub mod http1;
+pub mod http2;
+mod opening;
 pub mod outbound;
 pub mod proxy_protocol;
 pub mod service;
 pub mod stream;
+mod tls;
 pub mod tunnel;
+
+pub use opening::{ConnectionOpening, spawn};

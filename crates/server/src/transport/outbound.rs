@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{Known, MemoryFile, StoredFields, StoredResponse};
@@ -170,6 +171,22 @@ impl SentHead {
 pub struct Pace {
     pub bytes_per_second: u64,
     pub free: u64,
+}
+
+impl Pace {
+    /// How many bytes may have been sent after this time. As nginx counts: the second that has
+    /// begun may be used.
+    pub fn earned(&self, elapsed: Duration) -> u64 {
+        let earned = u128::from(self.bytes_per_second) * (elapsed.as_millis() + 1000) / 1000;
+        u64::try_from(earned + u128::from(self.free)).unwrap_or(u64::MAX)
+    }
+
+    /// How long to wait until so many bytes may have been sent, if not yet.
+    pub fn time_for(&self, bytes: u64, elapsed: Duration) -> Duration {
+        let missing = u128::from(bytes.saturating_sub(self.earned(elapsed)));
+        let wait = missing * 1000 / u128::from(self.bytes_per_second.max(1)) + 1;
+        Duration::from_millis(u64::try_from(wait).unwrap_or(1000))
+    }
 }
 
 /// Where the bytes of a body are. `X` is the exchange that it belongs to.

@@ -2,6 +2,7 @@
 //! (<https://www.haproxy.org/download/1.8/doc/proxy-protocol.txt>).
 
 use std::future::poll_fn;
+use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ use crate::transport::stream::ClientStream;
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Longest version 1 line, by the specification.
 const MAX_LINE_BYTES: usize = 107;
+/// Shortest one: `PROXY UNKNOWN` and its line end.
+const MIN_LINE_BYTES: usize = 15;
 /// Version 2 headers beyond this carry more TLVs than anybody sends.
 const MAX_BINARY_BYTES: usize = 4096;
 
@@ -28,7 +31,8 @@ enum Parsed {
     },
 }
 
-/// Reads the header; what came behind it is left in `buffer`. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
+/// Reads the header; what came behind it is left in `buffer`, or in the socket where
+/// `nothing_more` may be read, as ahead of a TLS handshake. `None`: the proxy speaks for itself (LOCAL, UNKNOWN).
 ///
 /// # Errors
 /// A sentence for the log.
@@ -36,6 +40,7 @@ pub async fn read(
     stream: &ClientStream,
     buffer: &mut BytesMut,
     timeout: Duration,
+    nothing_more: bool,
 ) -> Result<Option<ProxyAddresses>, String> {
     let reading = async {
         loop {
@@ -48,8 +53,14 @@ pub async fn read(
                     return Ok(addresses);
                 }
                 Parsed::Partial => {
-                    buffer.reserve(MAX_BINARY_BYTES);
-                    match poll_fn(|cx| stream.poll_read(cx, buffer)).await {
+                    let read = match nothing_more {
+                        true => read_some(stream, buffer).await,
+                        false => {
+                            buffer.reserve(MAX_BINARY_BYTES);
+                            poll_fn(|cx| stream.poll_read(cx, buffer)).await
+                        }
+                    };
+                    match read {
                         Ok(0) => return Err("client closed connection".to_owned()),
                         Ok(_) => {}
                         Err(error) => return Err(error.to_string()),
@@ -61,6 +72,31 @@ pub async fn read(
     tokio::time::timeout(timeout, reading)
         .await
         .unwrap_or_else(|_| Err("client timed out".to_owned()))
+}
+
+/// Reads no more than the header certainly has.
+async fn read_some(stream: &ClientStream, buffer: &mut BytesMut) -> io::Result<usize> {
+    let mut piece = [0; MAX_BINARY_BYTES];
+    let wanted = missing(buffer).clamp(1, piece.len());
+    let piece = &mut piece[..wanted];
+    let read = poll_fn(|cx| stream.poll_socket(cx, |socket| socket.read(piece))).await?;
+    buffer.extend_from_slice(piece.get(..read).unwrap_or_default());
+    Ok(read)
+}
+
+/// How many bytes at least are missing of a header that begins so.
+fn missing(bytes: &[u8]) -> usize {
+    let is_binary = bytes.starts_with(&SIGNATURE);
+    match bytes.get(14..16) {
+        Some(length) if is_binary => {
+            let length = length
+                .iter()
+                .fold(0, |sum, &byte| sum << 8 | usize::from(byte));
+            (16 + length).saturating_sub(bytes.len())
+        }
+        _ if is_binary => 16usize.saturating_sub(bytes.len()),
+        _ => MIN_LINE_BYTES.saturating_sub(bytes.len()),
+    }
 }
 
 fn parse(bytes: &[u8]) -> Result<Parsed, String> {

@@ -19,7 +19,8 @@ use tokio::task::JoinHandle;
 
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::client::ClientSide;
-use crate::transport::facts::ConnectionFacts;
+use crate::transport::facts::{ConnectionFacts, TlsFacts};
+use crate::transport::opening::ConnectionOpening;
 use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
 
 /// Answers requests.
@@ -39,6 +40,12 @@ pub trait Service: Send + Sync + 'static {
     /// listener away.
     fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
     -> Option<Self::Terms>;
+
+    /// The rules for a client that asks for this name; `None` where its handshake is refused.
+    fn tls(&self, terms: &Self::Terms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>>;
+
+    /// The handshake is over: is the client's certificate worth anything?
+    fn judge_client(&self, terms: &Self::Terms, facts: &mut TlsFacts);
 
     /// Is the server about to end, so that no connection is kept?
     fn is_stopping(&self) -> bool;
@@ -95,11 +102,14 @@ pub trait Service: Send + Sync + 'static {
 }
 
 /// What holds for a request before its server is known.
-pub trait Terms: Send {
+pub trait Terms: Send + Sync {
     fn head(&self) -> &HeadSettings;
 
-    /// Does each connection begin with a header of the PROXY protocol?
-    fn expects_proxy_header(&self) -> bool;
+    /// What each connection begins with.
+    fn connection_opening(&self) -> ConnectionOpening;
+
+    /// How HTTP/2 is spoken.
+    fn http2(&self) -> http2::Settings;
 }
 
 /// A request as it was received.

@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
 
@@ -18,6 +19,7 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::transport::gathered::Gathered;
+use crate::transport::tls::{self, Session};
 
 /// What [`ClientStream::poll_receive`] takes at once: any usual head.
 pub const RECEIVE_BYTES: usize = 8 * 1024;
@@ -74,6 +76,8 @@ pub struct ClientStream {
     /// Goes ahead of whatever is written next.
     gathered: Mutex<Gathered>,
     has_gathered: AtomicBool,
+    /// Once the handshake is over, on a connection that has one.
+    tls: OnceLock<Mutex<Session>>,
 }
 
 impl From<TcpStream> for ClientStream {
@@ -95,7 +99,19 @@ impl ClientStream {
             phase: AtomicU8::new(Phase::Busy as u8),
             gathered: Mutex::default(),
             has_gathered: AtomicBool::new(false),
+            tls: OnceLock::new(),
         }
+    }
+
+    /// From now on what is read was decrypted, and what is written is encrypted.
+    pub fn encrypt(&self, session: Session) {
+        let _ = self.tls.set(Mutex::new(session));
+    }
+
+    /// Are bytes encrypted on their way, so that the kernel cannot take them from a file?
+    #[inline]
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.get().is_some()
     }
 
     /// Takes leave of this thread's tokio runtime.
@@ -120,6 +136,9 @@ impl ClientStream {
         cx: &mut Context<'_>,
         buffer: &mut BytesMut,
     ) -> Poll<io::Result<usize>> {
+        if let Some(session) = self.tls.get() {
+            return self.poll_decrypt(cx, session, buffer);
+        }
         loop {
             ready!(self.poll_read_ready(cx))?;
             let room = buffer.capacity() - buffer.len();
@@ -151,6 +170,9 @@ impl ClientStream {
         buffer: &mut BytesMut,
         mut is_woken: bool,
     ) -> Poll<io::Result<usize>> {
+        if let Some(session) = self.tls.get() {
+            return self.poll_decrypt(cx, session, buffer);
+        }
         loop {
             if !std::mem::take(&mut is_woken) {
                 ready!(self.poll_read_ready(cx))?;
@@ -180,6 +202,30 @@ impl ClientStream {
         }
     }
 
+    /// Reads and decrypts. Decrypted bytes may be there without the socket being readable.
+    fn poll_decrypt(
+        &self,
+        cx: &mut Context<'_>,
+        session: &Mutex<Session>,
+        buffer: &mut BytesMut,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match session.lock().take_decrypted(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+            ready!(self.poll_read_ready(cx))?;
+            let received = self.try_io(Interest::READABLE, |socket| session.lock().receive(socket));
+            match received {
+                // As for a short read without TLS.
+                Ok(true) => self.forget_readable(),
+                Ok(false) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
     /// A system call on the socket, made directly: libc's would first look
     /// whether its thread is being cancelled, which none ever is.
     fn try_io<R>(
@@ -191,6 +237,42 @@ impl ClientStream {
             Socket::Tcp(stream) => stream.try_io(interest, || call(stream.as_fd())),
             Socket::Unix(stream) => stream.try_io(interest, || call(stream.as_fd())),
         }
+    }
+
+    /// Reads or writes on the socket itself, below any encryption.
+    ///
+    /// # Errors
+    /// Those of `call`; `WouldBlock` where the socket is not ready.
+    pub fn with_socket<R>(
+        &self,
+        call: impl FnOnce(&mut tls::Socket<'_>) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.try_io(Interest::READABLE | Interest::WRITABLE, |socket| {
+            call(&mut tls::Socket::new(socket))
+        })
+    }
+
+    /// Reads from the socket itself, once there is something to read.
+    pub fn poll_socket<R>(
+        &self,
+        cx: &mut Context<'_>,
+        mut call: impl FnMut(&mut tls::Socket<'_>) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            ready!(self.poll_read_ready(cx))?;
+            let read = self.try_io(Interest::READABLE, |socket| {
+                call(&mut tls::Socket::new(socket))
+            });
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    /// The bytes that came first, without taking them: as many as are there, and fit.
+    pub async fn peek_first(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_socket(cx, |socket| socket.peek(bytes))).await
     }
 
     fn forget_readable(&self) {
@@ -216,7 +298,7 @@ impl ClientStream {
     /// As [`ClientStream::try_write_vectored`] with one piece, which the kernel
     /// takes with less ado.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self.has_gathered() {
+        match self.has_gathered() || self.is_encrypted() {
             true => self.try_write_vectored(&[IoSlice::new(bytes)]),
             false => self.send(bytes, SendFlags::empty()),
         }
@@ -224,7 +306,7 @@ impl ClientStream {
 
     /// As [`ClientStream::try_write_ahead_of_file`] with one piece.
     pub fn try_write_head_of_file(&self, bytes: &[u8]) -> io::Result<usize> {
-        match self.has_gathered() {
+        match self.has_gathered() || self.is_encrypted() {
             true => self.try_write_ahead_of_file(&[IoSlice::new(bytes)]),
             false => self.send(bytes, SendFlags::MORE),
         }
@@ -255,9 +337,14 @@ impl ClientStream {
     }
 
     /// Sends up to `length` bytes of `file` from `offset` without copying them
-    /// through this process; `WouldBlock` when the socket takes nothing.
+    /// through this process; `WouldBlock` when the socket takes nothing. Not on a connection
+    /// that [`ClientStream::is_encrypted`].
     pub fn try_sendfile(&self, file: impl AsFd, offset: u64, length: usize) -> io::Result<usize> {
         self.try_flush()?;
+        if self.is_encrypted() {
+            // Its bytes would leave as they are.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let send = |socket: std::os::fd::BorrowedFd<'_>| {
             let mut offset = offset;
             rustix::fs::sendfile(socket, &file, Some(&mut offset), length).map_err(io::Error::from)
@@ -307,8 +394,24 @@ impl ClientStream {
         write: impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
     ) -> io::Result<usize> {
         match self.has_gathered() {
-            false => self.try_io(Interest::WRITABLE, |socket| write(socket, slices)),
+            false => self.try_io(Interest::WRITABLE, |socket| {
+                self.write_through(socket, slices, &write)
+            }),
             true => self.write_with_gathered(slices, write),
+        }
+    }
+
+    /// Writes as `write` does, or what TLS makes of the bytes.
+    #[inline]
+    fn write_through(
+        &self,
+        socket: BorrowedFd<'_>,
+        slices: &[IoSlice<'_>],
+        write: &impl Fn(BorrowedFd<'_>, &[IoSlice<'_>]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        match self.tls.get() {
+            None => write(socket, slices),
+            Some(session) => session.lock().write(socket, slices),
         }
     }
 
@@ -326,7 +429,9 @@ impl ClientStream {
             *place = IoSlice::new(slice);
             used += 1;
         }
-        let written = self.try_io(Interest::WRITABLE, |socket| write(socket, &all[..used]));
+        let written = self.try_io(Interest::WRITABLE, |socket| {
+            self.write_through(socket, &all[..used], &write)
+        });
         let beyond = match &written {
             Ok(written) => gathered.advance(*written),
             Err(_) => 0,
@@ -409,10 +514,26 @@ impl ClientStream {
 
     /// Tells the client that nothing more will come.
     pub fn shutdown_write(&self) {
+        self.close_tls();
         let _ = match &self.socket {
             Socket::Tcp(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Write),
             Socket::Unix(stream) => rustix::net::shutdown(stream, rustix::net::Shutdown::Write),
         };
+    }
+
+    /// The connection closes: what was gathered leaves, and TLS is ended.
+    pub fn end(&self) {
+        let _ = self.try_flush();
+        self.close_tls();
+    }
+
+    fn close_tls(&self) {
+        if let Some(session) = self.tls.get() {
+            let _ = self.try_io(Interest::WRITABLE, |socket| {
+                session.lock().close(socket);
+                Ok(())
+            });
+        }
     }
 
     /// Makes closing send a reset: `reset_timedout_connection`, status 444 after a timeout.

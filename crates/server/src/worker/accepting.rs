@@ -18,8 +18,8 @@ use super::loads::{Accepted, ConnectionSlot};
 use super::shared::{Listening, Shared};
 use crate::base::clock;
 use crate::log::error_log;
+use crate::transport;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
-use crate::transport::http1;
 use crate::transport::stream::ClientStream;
 
 /// How long accepting pauses when the process has no more file descriptors: at first so long
@@ -184,7 +184,7 @@ fn begin(
     let registration = shared.register(&stream, slot);
     let facts = ConnectionFacts::new(peer, local, clock::now());
     let shared = shared.clone();
-    tokio::spawn(http1::serve(shared, stream, facts, address, registration));
+    transport::spawn(shared, stream, facts, address, registration);
 }
 
 /// A connection that broke before it was accepted is nothing; running out of

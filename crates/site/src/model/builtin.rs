@@ -61,7 +61,7 @@ builtins! {
     GzipRatio "gzip_ratio" "compression ratio of the response, if it was compressed with gzip";
     Host "host" "host of the request target, else of the Host field, else the server's name";
     Hostname "hostname" "name of this machine";
-    Http2 "http2" "empty: no connection is HTTP/2 yet";
+    Http2 "http2" "`h2` for HTTP/2 over TLS, `h2c` without TLS, else empty";
     Http3 "http3" "empty: no connection is HTTP/3 yet";
     Https "https" "`on` over TLS, else empty";
     InvalidReferer "invalid_referer" "empty if the Referer is one of `valid_referers`, else `1`";

@@ -71,6 +71,8 @@ impl Tree {
             scheme: "http",
             accepted_at: 0,
             proxy: None,
+            tls: None,
+            lacks_tls: false,
         };
         let target = line.split_once(' ').unwrap().1.to_owned();
         let mut request = Request::new(

@@ -34,7 +34,7 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
         Ok(spec) => spec,
         Err(status) => return Handled::Status(status),
     };
-    if matches!(request.body, RequestBody::Streamed) {
+    if matches!(request.body, RequestBody::Streamed(_)) {
         spec.streaming = client
             .lend_input()
             .map(|input| Box::new(input) as StreamedBody);

@@ -43,7 +43,9 @@ pub async fn take_body(
     let needs_length = pass
         .proxy()
         .is_some_and(|proxy| proxy.version == ProxyVersion::Http10)
-        && request.head.field("content-length").is_none();
+        && client
+            .input()
+            .is_some_and(|input| input.remaining().is_none());
     if !pass.exchange.request_buffering
         && !needs_length
         && !request.is_subrequest()
@@ -52,7 +54,8 @@ pub async fn take_body(
     {
         let settings = request.settings_held();
         client.begin_body(&settings.body).await;
-        request.body = RequestBody::Streamed;
+        let length = client.input().and_then(|input| input.remaining());
+        request.body = RequestBody::Streamed(length);
         return Ok(());
     }
     request_body::read(request, client).await

@@ -89,6 +89,8 @@ impl Site {
             scheme: "http",
             accepted_at: 0,
             proxy: None,
+            tls: None,
+            lacks_tls: false,
         };
         let handle = ConfigurationHandle::new(self.configuration.clone());
         let server = site::ServerId(0);

@@ -14,6 +14,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
 use shared_request::{Bypass, Class, Received, cookies};
 use site::{CacheRules, SharedRules};
@@ -196,6 +197,8 @@ fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
         scheme: connection.scheme,
         accepted_at: connection.accepted_at,
         proxy: None,
+        tls: None,
+        lacks_tls: false,
     })
 }
 
@@ -207,8 +210,10 @@ pub fn without_what_does_not_count(request: &Request, rules: &CacheRules) -> Opt
     head.push(b' ');
     let removed = &rules.ignored_arguments;
     shared_request::arguments::put_target(request.received_target(), removed, &mut head);
+    // Written as HTTP/1 has it, whatever the request came by.
+    let version = request.head.version().min(Version::Http11);
     head.extend_from_slice(b" ");
-    head.extend_from_slice(request.head.version().as_str().as_bytes());
+    head.extend_from_slice(version.as_str().as_bytes());
     head.extend_from_slice(b"\r\n");
     let mut cookies_are_sent = false;
     for (name, value) in request.head.fields() {

@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use http_semantics::Version;
 use site::Builtin as B;
 
 use crate::base::clock;
@@ -27,8 +28,8 @@ pub const VARIABLES: Variables = &[
             put_seconds(clock::now().saturating_sub(accepted_at), out)
         }),
     ),
-    // No connection is of these yet.
-    (B::Http2, Of(|_, _| true)),
+    (B::Http2, Of(put_http2)),
+    // No connection is of this one yet.
     (B::Http3, Of(|_, _| true)),
     (
         B::Https,
@@ -89,4 +90,15 @@ fn put_server_port(request: &mut Request, out: &mut Vec<u8>) -> bool {
         Some(port) => put_number(port, out),
         None => true,
     }
+}
+
+/// `h2` where TLS agreed on HTTP/2, `h2c` where it is spoken without, else nothing.
+fn put_http2(request: &mut Request, out: &mut Vec<u8>) -> bool {
+    let name: &[u8] = match (request.head.version(), &request.connection.tls) {
+        (Version::Http2, Some(_)) => b"h2",
+        (Version::Http2, None) => b"h2c",
+        _ => b"",
+    };
+    out.extend_from_slice(name);
+    true
 }

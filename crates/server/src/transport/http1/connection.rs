@@ -14,9 +14,10 @@ use std::time::Duration;
 use bytes::BytesMut;
 use http_semantics::{RequestHead, RequestView, Version};
 use http1::{Framing, RequestError};
-use site::{LingeringClose, ListenAddress, Settings};
+use site::{LingeringClose, Settings};
 use tokio::time::Instant;
 
+use super::informational::Http1Client;
 use super::input::Input;
 use super::keep_alive::{self, Usage};
 use super::reading::{self, Awaited, HeadRead};
@@ -32,27 +33,28 @@ use crate::transport::service::{
     Answer, BodyLength, Ending, Exchange, Received, Refusal, Service, Terms,
 };
 use crate::transport::stream::ClientStream;
-use crate::transport::{proxy_protocol, tunnel};
+use crate::transport::tunnel;
 
 /// How long the close of a connection waits for what its last request has begun; the
 /// response is out by then.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Serves a connection, which came by the socket of `address`, until it ends. `guard` lives
-/// as long. What happens before the first wait happens here, so that the future, which is
+/// Serves a connection, of which `buffer` was read already, until it ends. `guard` lives as
+/// long. What happens before the first wait happens here, so that the future, which is
 /// most of what an idle connection holds, is made of the connection alone.
 pub fn serve<S: Service>(
     service: Arc<S>,
     stream: Arc<ClientStream>,
     facts: ConnectionFacts,
-    address: ListenAddress,
+    memory: S::Memory,
+    buffer: BytesMut,
     guard: impl Send + 'static,
 ) -> impl Future<Output = ()> + Send {
     let mut connection = Connection {
-        client: ClientSide::new(stream.clone()),
-        memory: service.memory(address),
+        client: ClientSide::new(Arc::new(Http1Client(stream.clone()))),
+        memory,
         service,
-        input: Some(Box::new(Input::new(stream.clone()))),
+        input: Some(Box::new(Input::new(stream.clone(), buffer))),
         stream,
         facts: Arc::new(facts),
         requests: 0,
@@ -72,8 +74,7 @@ pub fn serve<S: Service>(
             polled
         })
         .await;
-        // What is left is what was gathered ahead of a request that was none.
-        let _ = stream.try_flush();
+        stream.end();
         drop(guard);
     }
 }
@@ -105,27 +106,7 @@ impl<S: Service> Connection<S> {
         let Some(terms) = self.service.terms(&self.facts, &mut self.memory) else {
             return;
         };
-        let timeout = terms.head().timeout;
-        self.idle = timeout;
-        if terms.expects_proxy_header() {
-            let Some(input) = &mut self.input else {
-                return;
-            };
-            let header = proxy_protocol::read(&self.stream, &mut input.buffer, timeout);
-            match Box::pin(header).await {
-                Ok(proxy) => {
-                    if let Some(facts) = Arc::get_mut(&mut self.facts) {
-                        facts.proxy = proxy;
-                    }
-                }
-                Err(reason) => {
-                    let reason = format!("{reason} while reading PROXY protocol");
-                    return self
-                        .service
-                        .report_broken_connection(&terms, &self.facts, &reason);
-                }
-            }
-        }
+        self.idle = terms.head().timeout;
         drop(terms);
         loop {
             match self.next_request().await {

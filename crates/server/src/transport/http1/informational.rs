@@ -1,5 +1,6 @@
 //! What an HTTP/1 client is told ahead of a response: 100 and 103 (RFC 9110 §15.2, RFC 8297).
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -8,15 +9,18 @@ use http1::HeadWriter;
 use crate::transport::client::{Client, Informing};
 use crate::transport::stream::ClientStream;
 
-impl Client for ClientStream {
+/// The client at the other end of a connection that speaks HTTP/1.
+pub struct Http1Client(pub Arc<ClientStream>);
+
+impl Client for Http1Client {
     fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<bool> {
-        self.poll_closed(cx)
+        self.0.poll_closed(cx)
     }
 
     fn inform<'a>(&'a self, status: u16, fields: &'a [(Bytes, Bytes)]) -> Informing<'a> {
         Box::pin(async move {
             let head = write(status, fields);
-            self.write_all(&head).await?;
+            self.0.write_all(&head).await?;
             Ok(head.len() as u64)
         })
     }

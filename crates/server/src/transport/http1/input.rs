@@ -34,10 +34,11 @@ pub struct Input {
 }
 
 impl Input {
-    pub fn new(stream: Arc<ClientStream>) -> Input {
+    /// `buffer` was read already.
+    pub fn new(stream: Arc<ClientStream>, buffer: BytesMut) -> Input {
         Input {
             stream,
-            buffer: BytesMut::new(),
+            buffer,
             rest: Rest::Done,
             wire_bytes: 0,
         }

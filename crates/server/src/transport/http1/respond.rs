@@ -53,7 +53,7 @@ pub fn send<'a, X: Exchange>(
             false => {
                 let is_followed = is_followed && ending == Ending::KeepAlive;
                 let body = exchange.body();
-                let file = match rules.sendfile {
+                let file = match rules.sendfile && !stream.is_encrypted() {
                     true => body.memory_file(),
                     false => None,
                 };

@@ -180,7 +180,7 @@ impl<'a> Sender<'a> {
             head_written: 0,
             sent: 0,
             turn_began: 0,
-            sendfile: settings.files.sendfile,
+            sendfile: settings.files.sendfile && !stream.is_encrypted(),
             precedes_file: false,
             joined: 0,
         }
@@ -347,19 +347,14 @@ impl<'a> Sender<'a> {
         };
         let body_sent = self.sent - self.head_written as u64;
         loop {
-            let elapsed = started.elapsed().as_millis();
-            // As nginx counts: the second that has begun may be used.
-            let earned =
-                u128::from(pace.bytes_per_second) * (elapsed + 1000) / 1000 + u128::from(pace.free);
-            let allowed = earned.saturating_sub(u128::from(body_sent));
+            let elapsed = started.elapsed();
+            let allowed = pace.earned(elapsed).saturating_sub(body_sent);
             if allowed > 0 {
                 return usize::try_from(allowed)
                     .unwrap_or(usize::MAX)
                     .min(wanted.max(1));
             }
-            let missing = u128::from(body_sent).saturating_sub(earned) + 1;
-            let wait = missing * 1000 / u128::from(pace.bytes_per_second) + 1;
-            tokio::time::sleep(Duration::from_millis(u64::try_from(wait).unwrap_or(1000))).await;
+            tokio::time::sleep(pace.time_for(body_sent + 1, elapsed)).await;
         }
     }
 

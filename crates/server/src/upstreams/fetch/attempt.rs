@@ -47,7 +47,7 @@ pub(super) async fn attempt(
         let body = match streaming {
             None => OutgoingBody::replay(&spec.body),
             Some(streamed) => {
-                spec.body = RequestBody::Streamed;
+                spec.body = RequestBody::Streamed(spec.body.length());
                 OutgoingBody::Streamed(streamed)
             }
         };

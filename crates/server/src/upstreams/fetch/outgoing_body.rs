@@ -32,7 +32,7 @@ impl OutgoingBody {
                 spooled: spooled.clone(),
                 offset: 0,
             },
-            RequestBody::None | RequestBody::Unread | RequestBody::Streamed => {
+            RequestBody::None | RequestBody::Unread | RequestBody::Streamed(_) => {
                 OutgoingBody::Memory(Bytes::new())
             }
         }

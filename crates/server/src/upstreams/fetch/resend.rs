@@ -15,7 +15,7 @@ pub(super) struct Resend {
 impl Resend {
     pub fn allowed_by(spec: &FetchSpec) -> Resend {
         // A body that is still arriving cannot be sent twice.
-        let has_body = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed);
+        let has_body = spec.streaming.is_none() && !matches!(spec.body, RequestBody::Streamed(_));
         let named = spec.context.pass.exchange.next_upstream.error;
         Resend {
             is_allowed: named && has_body && spec.may_repeat(),

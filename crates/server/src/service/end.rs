@@ -1,0 +1,51 @@
+//! What is done when a response has been sent, or could not be: the log line, and what waits for it.
+
+use site::LogLevel;
+use tokio::task::JoinHandle;
+
+use super::Memory;
+use crate::exchange::request::Request;
+use crate::log::{access_log, error_log};
+use crate::transport::outbound::SendError;
+use crate::transport::service::Ending;
+
+/// Gives a refresh that the connection waits for before it closes.
+#[inline]
+pub fn end(
+    request: &mut Request,
+    memory: &mut Memory,
+    ending: &Result<Ending, SendError>,
+) -> Option<JoinHandle<()>> {
+    if let Err(error) = ending {
+        log_send_error(request, error);
+    }
+    if let Some(extra) = request.extras.given() {
+        extra.limit_guards.clear();
+    }
+    access_log::log(request);
+    if !matches!(ending, Ok(Ending::KeepAlive)) {
+        // Whoever sees the connection end finds the line in the log.
+        access_log::flush_thread();
+    }
+    memory.host = request.host.hand_on();
+    let extra = request.extras.given();
+    let refresh = extra.and_then(|extra| extra.refresh.take());
+    refresh.filter(|_| matches!(ending, Ok(Ending::Close)))
+}
+
+fn log_send_error(request: &Request, error: &SendError) {
+    match error {
+        SendError::Client(error) => error_log::request(
+            request,
+            LogLevel::Info,
+            format_args!("client closed connection while sending response ({error})"),
+        ),
+        SendError::TimedOut => error_log::request(
+            request,
+            LogLevel::Info,
+            format_args!("client timed out (110: Connection timed out) while sending response"),
+        ),
+        // The upstream's side has said why.
+        SendError::Truncated => {}
+    }
+}

@@ -1,0 +1,79 @@
+//! What a transport has received becomes a request: whole, refused or unreadable.
+
+use http_semantics::RequestView;
+use site::LogLevel;
+
+use super::{Memory, RequestTerms, validate};
+use crate::base::clock;
+use crate::exchange::request::Request;
+use crate::log::{access_log, error_log};
+use crate::transport::body::RequestBody;
+use crate::transport::service::{BodyLength, Received, Refusal};
+
+/// A request whose host, target and length are beyond doubt, or why it is refused.
+#[inline]
+pub fn receive(
+    terms: RequestTerms,
+    memory: &mut Memory,
+    received: Received,
+    body_of: impl FnOnce(RequestView<'_>, bool) -> Result<BodyLength, Box<Refusal>>,
+) -> (Box<Request>, Result<BodyLength, Box<Refusal>>) {
+    terms.configuration.live.stats.requests.add_one();
+    let listener = terms.listener;
+    let mut request = begin(terms, received);
+    let body = validate::validate(listener, &mut request, &mut memory.host, body_of);
+    if matches!(body, Ok(BodyLength::Known(_) | BodyLength::Unknown)) {
+        request.body = RequestBody::Unread;
+    }
+    (request, body)
+}
+
+/// What stands for a request whose head could not be parsed: it is answered with an error.
+pub fn receive_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
+    terms.configuration.live.stats.requests.add_one();
+    let mut request = begin_unreadable(terms, received);
+    if request.path.is_empty() {
+        request.path.extend_from_slice(b"/");
+    }
+    request
+}
+
+/// Logs a request whose head never came whole: nobody is there to be answered.
+pub fn abandoned(terms: RequestTerms, received: Received, reason: &str, status: u16) {
+    let mut request = begin_unreadable(terms, received);
+    request.status = status;
+    error_log::request(
+        &request,
+        LogLevel::Info,
+        format_args!("{reason} while reading client request headers"),
+    );
+    if request.received_bytes > 0 {
+        access_log::log(&mut request);
+    }
+}
+
+/// The request that was received, with the connection's part of it.
+#[inline]
+fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
+    let now = clock::recent();
+    let Received {
+        head, connection, ..
+    } = received;
+    let mut request = Request::new(terms.configuration, connection, head, terms.server, now);
+    request.started_at = received.started_at;
+    request.nth_on_connection = received.nth_on_connection;
+    request.received_bytes = received.bytes;
+    request.pipelined = received.is_pipelined;
+    request
+}
+
+/// What stands for a request whose head is none.
+fn begin_unreadable(terms: RequestTerms, received: Received) -> Box<Request> {
+    let mut request = begin(terms, received);
+    if let Ok(target) = http_semantics::Target::parse(request.head.target(), true) {
+        request.path.extend_from_slice(&target.path);
+        let query = target.query.unwrap_or_default();
+        request.args.extend_from_slice(query);
+    }
+    request
+}

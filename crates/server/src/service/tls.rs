@@ -1,0 +1,100 @@
+//! Which server's TLS holds for a connection, and whether a request may use it.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use site::{ListenerId, ServerId, ServerTlsId};
+use tls_server::Refusal as ClientRefusal;
+
+use super::RequestTerms;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::request::Request;
+use crate::route;
+use crate::transport::facts::TlsFacts;
+use crate::transport::service::Refusal;
+
+/// The rules for a client that asks for this name; `None` where its handshake is refused.
+pub fn choose(terms: &RequestTerms, name: Option<&str>) -> Option<Arc<ServerConfig>> {
+    let configuration = &terms.configuration;
+    let http = &configuration.site.http;
+    let server = server_of(configuration, terms.listener, name);
+    let listener = &http.listeners[terms.listener.0];
+    let with_http2 = listener.options.http2 || http.servers[server.0].http2.enabled;
+    let tls = &configuration.server_tls[tls_of(configuration, terms.listener, server)?.0];
+    (!tls.rejects_handshake()).then(|| tls.config(with_http2).clone())
+}
+
+/// Notes what the client's certificate is worth to the server that it asked for.
+pub fn judge(terms: &RequestTerms, facts: &mut TlsFacts) {
+    let configuration = &terms.configuration;
+    let server = server_of(configuration, terms.listener, facts.server_name.as_deref());
+    if let Some(id) = tls_of(configuration, terms.listener, server) {
+        let chain = &facts.client_certificates[..];
+        let chain = (!chain.is_empty()).then_some(chain);
+        facts.verdict = configuration.server_tls[id.0].verdict(chain);
+    }
+}
+
+/// May the request, whose server is known, come over this connection? As nginx sees it.
+///
+/// # Errors
+/// 421 where the server verifies clients, and the handshake was another server's; 495 and 496
+/// where the client's certificate is bad or not there.
+pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>> {
+    if request.connection.lacks_tls {
+        let reason = "client sent plain HTTP request to HTTPS port";
+        return Err(Refusal::new(497, reason));
+    }
+    let Some(facts) = &request.connection.tls else {
+        return Ok(());
+    };
+    let configuration = &request.configuration;
+    let server = request.server_id();
+    let Some(id) = tls_of(configuration, listener, server) else {
+        return Ok(());
+    };
+    let tls = &configuration.server_tls[id.0];
+    if !tls.asks_clients() {
+        return Ok(());
+    }
+    let asked = facts.server_name.as_deref();
+    if asked.is_some() && server_of(configuration, listener, asked) != server {
+        let reason = "client attempted to request the server name different from the one that \
+                      was negotiated";
+        return Err(Refusal::new(421, reason));
+    }
+    match tls.refusal(&facts.verdict) {
+        None => Ok(()),
+        Some(ClientRefusal::BadCertificate) => {
+            let reason = format!("client SSL certificate verify error: {}", facts.verdict);
+            Err(Refusal::new(495, reason))
+        }
+        Some(ClientRefusal::NoCertificate) => {
+            let reason = "client sent no required SSL certificate";
+            Err(Refusal::new(496, reason))
+        }
+    }
+}
+
+fn server_of(
+    configuration: &ActiveConfiguration,
+    listener: ListenerId,
+    name: Option<&str>,
+) -> ServerId {
+    let listener = &configuration.site.http.listeners[listener.0];
+    match name {
+        Some(name) => route::server_for(listener, name.to_ascii_lowercase().as_bytes()),
+        None => listener.default_server,
+    }
+}
+
+/// The TLS of a server, or that of the default server of its address.
+fn tls_of(
+    configuration: &ActiveConfiguration,
+    listener: ListenerId,
+    server: ServerId,
+) -> Option<ServerTlsId> {
+    let http = &configuration.site.http;
+    let default = http.listeners[listener.0].default_server;
+    http.servers[server.0].tls.or(http.servers[default.0].tls)
+}
