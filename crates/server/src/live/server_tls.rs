@@ -17,6 +17,7 @@ use tls_server::{
 };
 
 use crate::live::build_error::BuildError;
+use crate::live::tls_files::TlsFiles;
 
 /// The TLS of a server, ready for handshakes.
 pub struct ServerTlsInForce {
@@ -103,11 +104,11 @@ impl TlsResumption {
         Some(cache.clone())
     }
 
-    fn of(&self, tls: &ServerTls) -> Result<Resumption, BuildError> {
+    fn of(&self, tls: &ServerTls, from: &TlsFiles) -> Result<Resumption, BuildError> {
         let tickets = match (tls.tickets, tls.ticket_key_files.is_empty()) {
             (false, _) => None,
             (true, true) => self.ticket_keys.get(&tls.session_timeout).cloned(),
-            (true, false) => Some(Arc::new(read_ticket_keys(tls)?)),
+            (true, false) => Some(Arc::new(read_ticket_keys(tls, from)?)),
         };
         let cache = match &tls.session_cache {
             TlsSessionCache::None => None,
@@ -125,17 +126,22 @@ impl TlsResumption {
 /// # Errors
 ///
 /// nginx's message about the first file that cannot be used.
-pub fn build(site: &Site, resumption: &TlsResumption) -> Result<Vec<ServerTlsInForce>, BuildError> {
+pub fn build(
+    site: &Site,
+    files: &TlsFiles,
+    resumption: &TlsResumption,
+) -> Result<Vec<ServerTlsInForce>, BuildError> {
     let servers = site.http.server_tls.iter();
-    servers.map(|tls| server(tls, resumption)).collect()
+    servers.map(|tls| server(tls, files, resumption)).collect()
 }
 
 /// What is wrong with the files of `ssl_*`, for a test of a configuration that is not to be
 /// served: one message for each cause.
 pub fn problems(site: &Site) -> Vec<String> {
+    let files = TlsFiles::default();
     let resumption = TlsResumption::renew(site, None);
     let servers = site.http.server_tls.iter();
-    let failed = servers.filter_map(|tls| server(tls, &resumption).err());
+    let failed = servers.filter_map(|tls| server(tls, &files, &resumption).err());
     let mut problems: Vec<String> = Vec::new();
     for problem in failed.map(|error| error.to_string()) {
         if !problems.contains(&problem) {
@@ -145,9 +151,13 @@ pub fn problems(site: &Site) -> Vec<String> {
     problems
 }
 
-fn server(tls: &ServerTls, resumption: &TlsResumption) -> Result<ServerTlsInForce, BuildError> {
-    let settings = settings(tls)?;
-    let server = TlsServer::new(&settings, resumption.of(tls)?)
+fn server(
+    tls: &ServerTls,
+    files: &TlsFiles,
+    resumption: &TlsResumption,
+) -> Result<ServerTlsInForce, BuildError> {
+    let settings = settings(tls, files)?;
+    let server = TlsServer::new(&settings, resumption.of(tls, files)?)
         .map_err(|error: SettingsError| BuildError::Tls(error.to_string()))?;
     Ok(ServerTlsInForce {
         server,
@@ -155,16 +165,16 @@ fn server(tls: &ServerTls, resumption: &TlsResumption) -> Result<ServerTlsInForc
     })
 }
 
-fn settings(tls: &ServerTls) -> Result<Settings, BuildError> {
+fn settings(tls: &ServerTls, from: &TlsFiles) -> Result<Settings, BuildError> {
     let mut identities = Vec::with_capacity(tls.certificates.len());
     for files in &tls.certificates {
         identities.push(Identity {
-            chain: read(&files.chain, "cannot load certificate")?,
-            key: read(&files.key, "cannot load certificate key")?,
+            chain: read(from, &files.chain, "cannot load certificate")?,
+            key: read(from, &files.key, "cannot load certificate key")?,
         });
     }
     let passwords = match &tls.password_file {
-        Some(file) => read(file, "cannot open file")?.pem,
+        Some(file) => read(from, file, "cannot open file")?.pem,
         None => Vec::new(),
     };
     Ok(Settings {
@@ -183,17 +193,21 @@ fn settings(tls: &ServerTls) -> Result<Settings, BuildError> {
             .iter()
             .map(|group| group.iana_number())
             .collect(),
-        clients: tls.clients.as_ref().map(clients).transpose()?,
+        clients: tls
+            .clients
+            .as_ref()
+            .map(|it| clients(it, from))
+            .transpose()?,
         session_timeout: tls.session_timeout,
         record_bytes: tls.record_bytes,
         early_data: tls.early_data,
     })
 }
 
-fn clients(clients: &ClientVerification) -> Result<Clients, BuildError> {
+fn clients(clients: &ClientVerification, from: &TlsFiles) -> Result<Clients, BuildError> {
     let authorities = |file: &Option<std::path::PathBuf>| {
         let file = file.as_deref();
-        file.map(|file| read(file, "cannot load trusted certificates"))
+        file.map(|file| read(from, file, "cannot load trusted certificates"))
             .transpose()
     };
     Ok(Clients {
@@ -208,16 +222,16 @@ fn clients(clients: &ClientVerification) -> Result<Clients, BuildError> {
         other_authorities: authorities(&clients.other_authorities)?,
         depth: clients.depth,
         crl: match &clients.crl {
-            Some(file) => Some(read(file, "cannot load certificate revocation list")?),
+            Some(file) => Some(read(from, file, "cannot load certificate revocation list")?),
             None => None,
         },
     })
 }
 
-fn read_ticket_keys(tls: &ServerTls) -> Result<TicketKeys, BuildError> {
+fn read_ticket_keys(tls: &ServerTls, from: &TlsFiles) -> Result<TicketKeys, BuildError> {
     let mut files = Vec::with_capacity(tls.ticket_key_files.len());
     for path in &tls.ticket_key_files {
-        let file = read(path, "cannot open file")?;
+        let file = read(from, path, "cannot open file")?;
         TicketKeys::of_files([file.pem.as_slice()])
             .map_err(|error| BuildError::Tls(format!("\"{}\" {error}", file.name)))?;
         files.push(file.pem);
@@ -227,9 +241,9 @@ fn read_ticket_keys(tls: &ServerTls) -> Result<TicketKeys, BuildError> {
 }
 
 /// The bytes of a file; `failure` begins the message if there are none.
-fn read(path: &Path, failure: &str) -> Result<PemFile, BuildError> {
+fn read(from: &TlsFiles, path: &Path, failure: &str) -> Result<PemFile, BuildError> {
     let name = path.display().to_string();
-    match std::fs::read(path) {
+    match from.bytes(path) {
         Ok(pem) => Ok(PemFile { name, pem }),
         Err(error) => Err(BuildError::Tls(format!("{failure} \"{name}\": {error}"))),
     }

@@ -52,7 +52,7 @@ impl Site {
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
         let resources = Resources {
             log_sinks: LogSinks::default(),
-            pools: Default::default(),
+            ..Resources::default()
         };
         let site = reading.site.unwrap();
         Site {
