@@ -248,3 +248,86 @@ fn read(from: &TlsFiles, path: &Path, failure: &str) -> Result<PemFile, BuildErr
         Err(error) => Err(BuildError::Tls(format!("{failure} \"{name}\": {error}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(servers: &str) -> Site {
+        let text = format!("http {{ ssl_certificate c; ssl_certificate_key k; {servers} }}");
+        let loader: nginx_conf::MemoryLoader =
+            [("/m.conf", text.into_bytes())].into_iter().collect();
+        let reading = site::read(Path::new("/m.conf"), Path::new("/"), None, None, &loader);
+        reading.site.expect("a configuration without mistakes")
+    }
+
+    /// Whether a reload keeps the ticket keys and the sessions of the first server.
+    fn kept(before: &str, after: &str) -> (bool, bool) {
+        let (before, after) = (site(before), site(after));
+        let of = |site: &Site, resumption: &TlsResumption| {
+            let tls = &site.http.server_tls[0];
+            resumption.of(tls, &TlsFiles::default()).unwrap()
+        };
+        let first = TlsResumption::renew(&before, None);
+        let second = TlsResumption::renew(&after, Some(&first));
+        let (first, second) = (of(&before, &first), of(&after, &second));
+        (
+            Arc::ptr_eq(&first.tickets.unwrap(), &second.tickets.unwrap()),
+            Arc::ptr_eq(&first.cache.unwrap(), &second.cache.unwrap()),
+        )
+    }
+
+    #[test]
+    fn a_reload_keeps_ticket_keys_and_sessions_of_the_same_settings() {
+        let shared = "ssl_session_cache shared:a:1m;";
+        let builtin = "ssl_session_cache builtin;";
+        for (before, after, expected) in [
+            (shared.to_owned(), shared.to_owned(), (true, true)),
+            (builtin.to_owned(), builtin.to_owned(), (true, true)),
+            (
+                shared.to_owned(),
+                format!("{shared} ssl_prefer_server_ciphers on;"),
+                (true, true),
+            ),
+            (
+                shared.to_owned(),
+                "ssl_session_cache shared:a:2m;".to_owned(),
+                (true, false),
+            ),
+            (
+                shared.to_owned(),
+                format!("{shared} ssl_session_timeout 1h;"),
+                (false, true),
+            ),
+        ] {
+            let server = |lines: &str| format!("server {{ listen 443 ssl; {lines} }}");
+            let found = kept(&server(&before), &server(&after));
+            assert_eq!(found, expected, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn servers_that_name_a_cache_share_it() {
+        let site = site(
+            "ssl_session_cache shared:a:1m;\n\
+             server { listen 443 ssl; }\n\
+             server { listen 443 ssl; server_name b; ssl_protocols TLSv1.3; }\n\
+             server { listen 443 ssl; server_name c; ssl_session_cache shared:b:1m; }",
+        );
+        let resumption = TlsResumption::renew(&site, None);
+        let caches: Vec<_> = site
+            .http
+            .server_tls
+            .iter()
+            .map(|tls| {
+                resumption
+                    .of(tls, &TlsFiles::default())
+                    .unwrap()
+                    .cache
+                    .unwrap()
+            })
+            .collect();
+        assert!(Arc::ptr_eq(&caches[0], &caches[1]));
+        assert!(!Arc::ptr_eq(&caches[0], &caches[2]));
+    }
+}
