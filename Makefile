@@ -13,7 +13,7 @@ help:
 	@echo "make test    every test: crates, demo, scripts, WordPress and DokuWiki in a browser"
 	@echo "make bench   Mayfly beside its peers, and its promises; QUICK=1 takes three minutes"
 	@echo "make instructions   what a hit costs, counted by callgrind"
-	@echo "make lint    formatting, clippy, documentation, licences; warnings are errors"
+	@echo "make lint    formatting, clippy, documents, imports, licences; warnings are errors"
 	@echo "make fuzz    each fuzz target for FUZZ_SECONDS=20"
 	@echo "make doc     the documentation of all crates"
 
@@ -44,6 +44,7 @@ instructions:
 lint:
 	@scripts/setup.sh build lint
 	@scripts/deny.sh
+	@scripts/checks/run.py documents imports words manifests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features fuzz/targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked

@@ -156,9 +156,9 @@ class Run:
 
     def _ask(self, one, *more):
         wanted = self.scenario
-        patience = 2 if self.chosen.quick else 10
+        wait = 2 if self.chosen.quick else 10
         options = [
-            "--connections", str(wanted.connections), "--seconds", str(self.seconds), "--patience", str(patience),
+            "--connections", str(wanted.connections), "--seconds", str(self.seconds), "--wait", str(wait),
             "--idle", str(wanted.idle), "--method", wanted.method, "--status", str(wanted.status),
             "--bytes", str(one.body_bytes), *more,
         ]
@@ -171,7 +171,7 @@ class Run:
         if wanted.is_cold:
             self.phases += 1
             options += ["--keys", f"sequence:{self.phases * COLD_PAGES}"]
-        limit = self.seconds + patience + 60
+        limit = self.seconds + wait + 60
         return load.bench_load(self.chosen.load, one.server, one.target, self.chosen.client_core, options, limit)
 
 

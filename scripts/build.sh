@@ -73,7 +73,7 @@ echo "Building, to count (1 of 3)"
 build "-Cprofile-generate=$counts" "$work/counting" --package mayfly
 # Who asks is not to be counted.
 "$cargo" build --release --locked --package bench-tools
-echo "Asking (2 of 3)"
+echo "Sending requests (2 of 3)"
 tools=$target/release
 if ! bench/train.py --binary "$work/counting/$host/release/mayfly" --load "$tools/bench-load" --floor "$tools/bench-floor"; then
     echo "Not guided by a profile: the asking failed. Built plainly; it works all the same."

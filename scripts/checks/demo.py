@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LIFETIME_SECONDS = 1
 # nginx counts whole seconds and Mayfly refreshes in the background: both may show
 # a copy a little after its time.
-PATIENCE_SECONDS = 2
+LATE_SECONDS = 2
 
 
 class Browser:
@@ -167,7 +167,7 @@ class Demo:
         mine = author.get("/news/3").text
         assert text not in mine, "the comment was not escaped"
         assert shown in mine, "the author did not see it at once"
-        deadline = time.monotonic() + LIFETIME_SECONDS + PATIENCE_SECONDS
+        deadline = time.monotonic() + LIFETIME_SECONDS + LATE_SECONDS
         while shown not in other.get("/news/3").text:
             assert time.monotonic() < deadline, "others did not see it"
             time.sleep(0.1)

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: the demo site, the scripts, the measurements.
+"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, the demo site.
 
-Each check is a function whose name is the promise. The last line of the output
-reads "N passed, N failed". Works with nginx as the binary, too, which is how the
-checks themselves are checked; what only Mayfly promises is left out then.
+    scripts/checks/run.py [--binary FILE] [PART...]
+
+Without a part, all of them; `make lint` runs those that only read the source. Each check
+is a function whose name is the promise. The last line of the output reads "N passed,
+N failed". Works with nginx as the binary, too, which is how the checks themselves are
+checked; what only Mayfly promises is left out then.
 """
 
 import argparse
@@ -16,16 +19,27 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
 import demo
+import documents
+import imports
+import manifests
 import measurements
 import scripts
+import words
+
+PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, demo)}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--binary", default=os.path.join(ROOT, "target/release/mayfly"))
-    binary = os.path.abspath(parser.parse_args().binary)
+    chosen = parser.parse_args()
+    binary = os.path.abspath(chosen.binary)
+    unknown = set(chosen.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     passed = failed = 0
-    for module in (scripts, measurements, demo):
+    for module in [PARTS[name] for name in chosen.parts or PARTS]:
         print(f"\n{module.__name__}: {module.__doc__.splitlines()[0]}", flush=True)
         for promise, check in module.checks(binary):
             try:

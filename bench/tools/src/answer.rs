@@ -114,11 +114,11 @@ impl Reader {
         *bytes = &bytes[end - before..];
         self.line.truncate(end);
         let head = std::mem::take(&mut self.line);
-        self.understand(&head)
+        self.parse_head(&head)
     }
 
     /// True when the head is all there is.
-    fn understand(&mut self, head: &[u8]) -> Result<bool, Broken> {
+    fn parse_head(&mut self, head: &[u8]) -> Result<bool, Broken> {
         let head = std::str::from_utf8(head).map_err(|_| Broken)?;
         let mut lines = head.split("\r\n");
         let status = lines

@@ -227,7 +227,6 @@ impl Claim {
     /// Keeps what was made. True: it is counted in the zone's budget and stays with the response.
     /// False: the response has left the zone, and only those who wait for the form get it; or
     /// there is no room for it, and nobody does.
-    #[allow(clippy::must_use_candidate, reason = "what to do is the same")]
     pub fn attach(self, body: Body) -> bool {
         let bytes = body.size_bytes() + FORM_BYTES;
         if let Some(slot) = body.file_slot() {

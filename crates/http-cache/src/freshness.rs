@@ -12,7 +12,7 @@ use crate::fields::{Field, first, values};
 use crate::no_store::NoStore;
 use crate::policy::{Policy, StatusSet, ValidRule};
 use crate::time::Millis;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Seconds above this are cut to it (RFC 9111 §1.2.2).
 const MAX_DELTA_SECS: u64 = 1 << 31;
@@ -488,12 +488,8 @@ fn digits(text: &[u8]) -> Option<u64> {
 
 /// A date in any of the three formats (RFC 9110 §5.6.7).
 fn date(value: &[u8]) -> Option<Millis> {
-    let text = std::str::from_utf8(value).ok()?.trim();
-    let time = httpdate::parse_http_date(text).ok()?;
-    let since = time
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    Some(Millis::default().plus(since))
+    let seconds = u64::try_from(http_semantics::date::parse(value)?).ok()?;
+    Some(Millis::default().plus(Duration::from_secs(seconds)))
 }
 
 /// Fuzz entry: reading arbitrary values never panics, and reading is stable.

@@ -57,4 +57,4 @@ pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{Found, NotFresh, NotFreshKind, Stats, Swept, Zone, ZoneConfig};
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::Millis;
-pub use vary::{VaryKey, VaryRules, VarySpec};
+pub use vary::{VaryKey, VarySpec};

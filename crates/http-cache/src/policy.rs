@@ -1,8 +1,6 @@
 //! What the operator wants stored: methods, lifetimes by status, response fields that are ignored.
 //! Plain data, made once per location; the decision itself is in `storability.rs` and `freshness.rs`.
 
-use crate::vary::VaryRules;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Methods whose responses may be stored.
@@ -58,8 +56,6 @@ pub struct Policy {
     pub stale_while_revalidate: Duration,
     /// `stale-if-error` for responses that do not say.
     pub stale_if_error: Duration,
-    /// How `Vary` is read.
-    pub vary: Arc<VaryRules>,
 }
 
 impl Default for Policy {
@@ -81,7 +77,6 @@ impl Default for Policy {
             max_response_bytes: u64::MAX,
             stale_while_revalidate: Duration::ZERO,
             stale_if_error: Duration::ZERO,
-            vary: Arc::default(),
         }
     }
 }

@@ -100,12 +100,7 @@ pub fn decide(
     let vary = if policy.ignore.vary {
         None
     } else {
-        VaryKey::of(
-            values(response.fields, "vary"),
-            request.fields,
-            &policy.vary,
-        )?
-        .map(Arc::new)
+        VaryKey::of(values(response.fields, "vary"), request.fields)?.map(Arc::new)
     };
     storable(found, response, policy, vary, request.uses, now)
 }

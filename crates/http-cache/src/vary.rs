@@ -2,9 +2,9 @@
 //!
 //! A response's `Vary` names request fields; their values, normalised, are the secondary key. The
 //! normalisation decides how many copies there are, so it is thorough where it is safe:
-//! `Accept-Encoding` is reduced to the set of codings the client takes, and `Cookie` loses the
-//! cookies that the operator calls ignorable (analytics) before it is compared. Values are kept
-//! whole and compared whole, never as hashes.
+//! `Accept-Encoding` is reduced to the set of codings the client takes, and `Cookie` to its cookies
+//! in the order sent. Which cookies and arguments of a request count is decided before it comes
+//! here. Values are kept whole and compared whole, never as hashes.
 
 use crate::fields::RequestFields;
 use crate::no_store::NoStore;
@@ -18,19 +18,11 @@ const MAX_NAMES: usize = 16;
 /// Bound on the values kept per variant; a client chooses them, so they must not fill the memory.
 const MAX_VALUES_BYTES: usize = 8 * 1024;
 
-/// How `Vary` is read. Shared by all locations that agree.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VaryRules {
-    /// Names of cookies that do not count, each with at most one trailing `*`: `_ga*`.
-    pub ignore_cookies: Vec<String>,
-}
-
 /// What a response varies on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VarySpec {
     /// Lower case, sorted, each once.
     names: Vec<String>,
-    rules: Arc<VaryRules>,
 }
 
 /// What a response varies on, and the values for which it was made.
@@ -38,37 +30,6 @@ pub struct VarySpec {
 pub struct VaryKey {
     spec: Arc<VarySpec>,
     values: Box<[u8]>,
-}
-
-impl VaryRules {
-    /// Whether a cookie of this name does not count.
-    #[must_use]
-    pub fn ignores_cookie(&self, name: &[u8]) -> bool {
-        self.ignore_cookies
-            .iter()
-            .any(|pattern| match pattern.strip_suffix('*') {
-                Some(prefix) => name.starts_with(prefix.as_bytes()),
-                None => name == pattern.as_bytes(),
-            })
-    }
-
-    /// Appends the cookies that count to `out`, as `a=1; b=2`, in the order sent.
-    pub fn counted_cookies(&self, value: &[u8], out: &mut Vec<u8>) {
-        for cookie in value.split(|&b| b == b';').map(<[u8]>::trim_ascii) {
-            let name = cookie
-                .split(|&b| b == b'=')
-                .next()
-                .unwrap_or_default()
-                .trim_ascii();
-            if cookie.is_empty() || self.ignores_cookie(name) {
-                continue;
-            }
-            if !out.is_empty() {
-                out.extend_from_slice(b"; ");
-            }
-            out.extend_from_slice(cookie);
-        }
-    }
 }
 
 impl VaryKey {
@@ -80,7 +41,6 @@ impl VaryKey {
     pub fn of<'a>(
         vary: impl Iterator<Item = &'a [u8]>,
         request: &dyn RequestFields,
-        rules: &Arc<VaryRules>,
     ) -> Result<Option<VaryKey>, NoStore> {
         let mut names: Vec<String> = Vec::new();
         for name in vary
@@ -105,10 +65,7 @@ impl VaryKey {
             return Ok(None);
         }
         names.sort_unstable();
-        let spec = VarySpec {
-            names,
-            rules: Arc::clone(rules),
-        };
+        let spec = VarySpec { names };
         let mut values = Vec::new();
         spec.values(request, &mut values);
         if values.len() + spec.names.iter().map(String::len).sum::<usize>() > MAX_VALUES_BYTES {
@@ -182,7 +139,7 @@ impl VarySpec {
             out.extend_from_slice(&[0; 5]);
             let present = match name.as_str() {
                 "accept-encoding" => accept_encoding(request, out),
-                "cookie" => cookie(request, &self.rules, out),
+                "cookie" => cookie(request, out),
                 other => plain(other, request, out),
             };
             let len = u32::try_from(out.len() - start - 5).unwrap_or(u32::MAX);
@@ -218,14 +175,21 @@ fn plain(name: &str, request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
     present
 }
 
-fn cookie(request: &dyn RequestFields, rules: &VaryRules, out: &mut Vec<u8>) -> bool {
-    let mut counted = Vec::new();
+/// The cookies of all lines in the order sent, as `a=1; b=2`. None at all are the same as no field.
+fn cookie(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
     request.each_value("cookie", &mut |value| {
-        rules.counted_cookies(value, &mut counted)
+        for cookie in value.split(|&b| b == b';').map(<[u8]>::trim_ascii) {
+            if cookie.is_empty() {
+                continue;
+            }
+            if out.len() > start {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(cookie);
+        }
     });
-    out.extend_from_slice(&counted);
-    // A Cookie field with nothing that counts is the same as none.
-    !counted.is_empty()
+    out.len() > start
 }
 
 /// Codings that differ for an upstream that compresses, in the order of their bits.
@@ -290,10 +254,8 @@ mod tests {
     use super::*;
     use crate::testing::fields;
 
-    fn same(vary: &str, ignore: &[&str], a: &[&str], b: &[&str]) -> bool {
-        let ignore_cookies = ignore.iter().map(ToString::to_string).collect();
-        let rules = Arc::new(VaryRules { ignore_cookies });
-        let made_for = VaryKey::of([vary.as_bytes()].into_iter(), &fields(a), &rules);
+    fn same(vary: &str, a: &[&str], b: &[&str]) -> bool {
+        let made_for = VaryKey::of([vary.as_bytes()].into_iter(), &fields(a));
         made_for
             .expect("no refusal")
             .expect("varies")
@@ -302,10 +264,9 @@ mod tests {
 
     #[test]
     fn requests_that_differ_only_in_form_select_the_same_variant() {
-        let ga = &["_ga*", "_fbp"][..];
         /// Name, `Vary`, two requests, and whether they select the same variant.
         type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str], bool);
-        let cases: [Case<'_>; 18] = [
+        let cases: [Case<'_>; 17] = [
             ("same", "Accept", &["Accept: a"], &["accept: a"], true),
             (
                 "other value",
@@ -386,26 +347,14 @@ mod tests {
                 true,
             ),
             (
-                "analytics cookie",
+                "cookies in another form",
                 "Cookie",
-                &["Cookie: _ga=1; _ga_X=2; lang=de"],
-                &["Cookie: lang=de; _fbp=3"],
+                &["Cookie: s=1;lang=de;"],
+                &["Cookie: s=1", "Cookie: lang=de"],
                 true,
             ),
-            (
-                "only analytics is none",
-                "Cookie",
-                &["Cookie: _ga=1"],
-                &[],
-                true,
-            ),
-            (
-                "session",
-                "Cookie",
-                &["Cookie: s=1; _ga=1"],
-                &["Cookie: _ga=1"],
-                false,
-            ),
+            ("no cookies is none", "Cookie", &["Cookie: ; "], &[], true),
+            ("session", "Cookie", &["Cookie: s=1"], &[], false),
             (
                 "other session",
                 "Cookie",
@@ -413,26 +362,17 @@ mod tests {
                 &["Cookie: s=2"],
                 false,
             ),
-            (
-                "name that only begins like one",
-                "Cookie",
-                &["Cookie: _fbpx=1"],
-                &[],
-                false,
-            ),
         ];
         for (name, vary, a, b, expected) in cases {
-            assert_eq!(same(vary, ga, a, b), expected, "{name}");
-            assert_eq!(same(vary, ga, b, a), expected, "{name}, turned round");
+            assert_eq!(same(vary, a, b), expected, "{name}");
+            assert_eq!(same(vary, b, a), expected, "{name}, turned round");
         }
     }
 
     #[test]
     fn star_and_too_much_are_refused() {
-        let rules = Arc::default();
         let of = |vary: &str, request: &[&str]| {
-            VaryKey::of([vary.as_bytes()].into_iter(), &fields(request), &rules)
-                .map(|k| k.is_some())
+            VaryKey::of([vary.as_bytes()].into_iter(), &fields(request)).map(|k| k.is_some())
         };
         let many: Vec<String> = (0..17).map(|i| format!("f{i}")).collect();
         let long = format!("Accept: {}", "x".repeat(9000));

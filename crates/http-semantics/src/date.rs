@@ -1,5 +1,6 @@
 //! HTTP dates (RFC 9110 §5.6.7) as seconds since 1970: written as IMF-fixdate,
-//! read in all three formats.
+//! read in all three formats. The calendar of everybody who writes a date that is no local time:
+//! local times are the server's clock's, by jiff, which has the zones.
 
 use std::time::{Duration, UNIX_EPOCH};
 

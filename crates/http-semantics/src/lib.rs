@@ -1,6 +1,6 @@
 //! What the parts of HTTP messages mean (RFC 9110), whatever version carries them: the
 //! target and the host, fields and their names, conditions, ranges, cookies, content
-//! codings, dates, status codes, escaping.
+//! codings, dates, status codes, escaping, excerpts for messages.
 //!
 //! Everything here is a function from values to values. Nothing knows how a message is
 //! framed or parsed: that is the matter of a codec, such as `http1`. Nothing opens a
@@ -12,6 +12,7 @@ pub mod conditional;
 pub mod cookie;
 pub mod date;
 pub mod escape;
+mod excerpt;
 mod field_name;
 mod fields;
 mod host;
@@ -22,6 +23,7 @@ mod span;
 pub mod status;
 mod target;
 
+pub use excerpt::Excerpt;
 pub use field_name::{is_spelt, same_name};
 pub use fields::Fields;
 pub use host::{Host, parse_host};

@@ -3,7 +3,7 @@
 //! bytes is the matter of a codec (`http1`); what the fields say is that of the other
 //! files here.
 //!
-//! Asking for a field is on the path of every cache hit: it allocates nothing, and a
+//! Looking up a field is on the path of every cache hit: it allocates nothing, and a
 //! field that is not there is hardly looked for (`presence.rs`).
 
 use std::borrow::Cow;

@@ -5,9 +5,9 @@
 //! Stricter than the RFC demands in one point, like nginx: a repeated
 //! Content-Length is refused even when the values agree.
 
-use http_semantics::{Presence, RequestView, Version, same_name};
+use http_semantics::{Excerpt, Presence, RequestView, Version, same_name};
 
-use crate::error::{Excerpt, RequestError, ResponseError};
+use crate::error::{RequestError, ResponseError};
 use crate::response::ResponseHead;
 
 /// The length of a request's body.

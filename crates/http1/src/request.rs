@@ -10,9 +10,9 @@
 
 use byte_scan as scan;
 use bytes::Bytes;
-use http_semantics::{FieldSpan, RequestHead, RequestLine, Version};
+use http_semantics::{Excerpt, FieldSpan, RequestHead, RequestLine, Version};
 
-use crate::error::{Excerpt, RequestError};
+use crate::error::RequestError;
 use crate::field_line::{self, Line, NameKind};
 use crate::limits::{BufferUse, HeadLimits};
 use crate::request_line::{self, is_method_byte};

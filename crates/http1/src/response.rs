@@ -5,9 +5,9 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use http_semantics::{Fields, Version};
+use http_semantics::{Excerpt, Fields, Version};
 
-use crate::error::{Excerpt, ResponseError};
+use crate::error::ResponseError;
 use crate::field_line::{self, FieldLine, Line};
 
 /// A response head.

@@ -5,8 +5,10 @@
 //! A block is decoded to its end even when the request is refused early, so that the
 //! peer's table stays right.
 
-use http_semantics::{FieldSpan, Host, Presence, RequestHead, RequestLine, RequestView, Span};
-use http_semantics::{Version, parse_host};
+use http_semantics::{
+    Excerpt, FieldSpan, Host, Presence, RequestHead, RequestLine, RequestView, Span, Version,
+    parse_host,
+};
 
 use crate::bounds::{BLOCK_TO_LIST, MIN_BLOCK_BYTES};
 use crate::error::ConnectionError;
@@ -14,7 +16,7 @@ use crate::event::TrailerView;
 use crate::field_block::is_connection_specific;
 use crate::hpack::{BlockReader, DecodedField, Decoder, FIELD_OVERHEAD_BYTES};
 use crate::priority::Priority;
-use crate::request_error::{Excerpt, RequestError};
+use crate::request_error::RequestError;
 use crate::settings::HeadLimits;
 
 /// Memory for one head at a time, used again and again.

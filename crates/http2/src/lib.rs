@@ -103,5 +103,5 @@ pub use head::{HeadBuffer, to_owned_head};
 pub use output::Output;
 pub use preface::{PREFACE, Preface, read_preface};
 pub use priority::Priority;
-pub use request_error::{Excerpt, RequestError};
+pub use request_error::RequestError;
 pub use settings::{HeadLimits, Settings};

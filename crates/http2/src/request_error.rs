@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use http_semantics::Excerpt;
+
 /// An offence in a request. `Display` is the log sentence, in nginx's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
@@ -109,36 +111,3 @@ impl fmt::Display for RequestError {
 }
 
 impl std::error::Error for RequestError {}
-
-/// A short piece of what was sent, for the log. Shown with control characters, quotes and
-/// bytes above 0x7E escaped, so that a client cannot write log lines.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Excerpt(Box<[u8]>);
-
-/// Enough to recognise a name; log lines stay short.
-const EXCERPT_BYTES: usize = 64;
-
-impl Excerpt {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
-        let end = bytes.len().min(EXCERPT_BYTES);
-        Excerpt(bytes.get(..end).unwrap_or_default().into())
-    }
-}
-
-impl fmt::Display for Excerpt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for &byte in &self.0 {
-            match byte {
-                b'"' | b'\\' | 0..=0x1f | 0x7f.. => write!(f, "\\x{byte:02X}")?,
-                _ => write!(f, "{}", byte as char)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Excerpt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{self}\"")
-    }
-}

@@ -1,10 +1,12 @@
-//! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted client, a fake PHP, a fake
-//! HTTP server and a fake name server, processes, and waiting with a bound.
+//! Helpers for tests only: a running server (with a configuration, or by `serve`), a scripted
+//! client, a fake PHP, a fake HTTP server and a fake name server, processes, waiting with a
+//! bound, and golden files.
 
 pub mod client;
 pub mod fake_dns;
 pub mod fake_http;
 pub mod fake_php;
+pub mod golden;
 pub mod origin;
 pub mod process;
 pub mod running;

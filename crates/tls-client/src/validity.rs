@@ -6,6 +6,8 @@
 //! here. The bytes are the operator's, from `proxy_ssl_trusted_certificate`;
 //! nothing that a peer sent comes here.
 
+use jiff::civil::{DateTime, date};
+
 /// Seconds since 1970, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Validity {
@@ -76,7 +78,7 @@ fn seconds(tag: u8, text: &[u8]) -> Option<u64> {
     let number = |digits: &[u8]| {
         digits
             .iter()
-            .fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+            .fold(0, |number, digit| number * 10 + i16::from(digit - b'0'))
     };
     let (year, rest) = match tag {
         UTC_TIME => {
@@ -90,31 +92,24 @@ fn seconds(tag: u8, text: &[u8]) -> Option<u64> {
         }
         _ => return None,
     };
-    let [month, day, hour, minute, second] = *rest
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .map(|pair| number(pair))
-        .collect::<Vec<_>>()
-    else {
+    let (pairs, []) = rest.as_chunks::<2>() else {
         return None;
     };
-    if rest.len() != 10 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    let &[month, day, hour, minute, second] = pairs else {
         return None;
-    }
-    let days = days_before(year, month)? + day - 1;
-    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
-}
-
-/// Days from 1970 to the first of a month.
-fn days_before(year: u64, month: u64) -> Option<u64> {
-    const BEFORE_MONTH: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    let leap_days = |year: u64| year / 4 - year / 100 + year / 400;
-    let before = year.checked_sub(1)?;
-    let since_1970 = year.checked_sub(1970)? * 365 + leap_days(before) - leap_days(1969);
-    let is_leap = leap_days(year) != leap_days(before);
-    let of_month = BEFORE_MONTH.get(usize::try_from(month.checked_sub(1)?).ok()?)?;
-    Some(since_1970 + of_month + u64::from(is_leap && month > 2))
+    };
+    let pair = |digits: [u8; 2]| i8::try_from(number(&digits)).ok();
+    let time = DateTime::new(
+        year,
+        pair(month)?,
+        pair(day)?,
+        pair(hour)?,
+        pair(minute)?,
+        pair(second)?,
+        0,
+    );
+    let since_1970 = time.ok()?.duration_since(date(1970, 1, 1).into());
+    u64::try_from(since_1970.as_secs()).ok()
 }
 
 #[cfg(test)]
@@ -133,6 +128,9 @@ mod tests {
             (UTC_TIME, "7001010000Z", None),
             (UTC_TIME, "700101000000", None),
             (UTC_TIME, "701301000000Z", None),
+            (UTC_TIME, "700230000000Z", None),
+            (UTC_TIME, "700101240000Z", None),
+            (UTC_TIME, "7001010000000Z", None),
             (GENERALIZED_TIME, "19690101000000Z", None),
             (4, "700101000000Z", None),
         ] {

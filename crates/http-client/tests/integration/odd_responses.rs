@@ -4,7 +4,7 @@ use crate::scripted_upstream::{CUTS, answer};
 
 #[tokio::test]
 async fn odd_but_harmless_responses_are_complete() {
-    // Name, method, response, status, body, reusable, words about a surplus.
+    // Name, method, response, status, body, reusable, words about excess data.
     type Case = (
         &'static str,
         &'static str,
@@ -225,18 +225,18 @@ async fn odd_but_harmless_responses_are_complete() {
             more,
         ),
     ];
-    for &(name, method, wire, status, body, is_reusable, surplus) in cases {
+    for &(name, method, wire, status, body, is_reusable, excess) in cases {
         for cut in CUTS {
             let (seen, error) = answer(method, wire.as_bytes(), cut).await;
             assert!(seen.is_complete, "{name} by {cut}: {error:?}");
             let seen_status = seen.head.as_ref().map(|head| head.status);
             assert_eq!(seen_status, Some(status), "{name} by {cut}");
             assert_eq!(seen.body, body.as_bytes(), "{name} by {cut}");
-            if surplus.is_empty() || cut > wire.len() {
+            if excess.is_empty() || cut > wire.len() {
                 assert_eq!(seen.is_reusable, is_reusable, "{name} by {cut}");
                 assert_eq!(
                     seen.excess_data.as_deref().unwrap_or(""),
-                    surplus,
+                    excess,
                     "{name} by {cut}"
                 );
             }

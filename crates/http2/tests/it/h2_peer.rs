@@ -1,5 +1,5 @@
 //! The `h2` crate as second opinion: its client drives our server side over a pipe in
-//! memory, and understands what we write as we understand what it writes.
+//! memory, and reads what we write as we read what it writes.
 
 use std::collections::HashMap;
 use std::time::Instant;

@@ -254,6 +254,8 @@ fn join(root: &str, path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use Kind::*;
+
     use super::*;
 
     /// Paths, `..` taken out, with contents.
@@ -293,132 +295,133 @@ mod tests {
         }
     }
 
+    /// Name, files, and what they make of the folder: the kind and the document root.
+    const KINDS: &[(&str, &[&str], Kind, &str)] = &[
+        ("nothing", &[], Static, ""),
+        ("pages", &["index.html", "a.css"], Static, ""),
+        (
+            "built pages",
+            &["package.json", "public/index.html"],
+            Static,
+            "public",
+        ),
+        (
+            "wordpress",
+            &["index.php", "wp-load.php", "wp-includes/version.php"],
+            WordPress,
+            "",
+        ),
+        (
+            "wordpress by composer",
+            &[
+                "composer.json",
+                "web/index.php",
+                "web/wp-config.php",
+                "web/wp/wp-load.php",
+            ],
+            WordPress,
+            "web",
+        ),
+        (
+            "mediawiki",
+            &["index.php", "load.php", "includes/WebStart.php"],
+            MediaWiki,
+            "",
+        ),
+        (
+            "dokuwiki",
+            &["index.php", "doku.php", "inc/init.php"],
+            DokuWiki,
+            "",
+        ),
+        ("drupal", &["index.php", "core/lib/Drupal.php"], Drupal, ""),
+        (
+            "drupal project",
+            &["composer.json", "web/index.php", "web/core/lib/Drupal.php"],
+            Drupal,
+            "web",
+        ),
+        (
+            "drupal 7",
+            &["index.php", "includes/bootstrap.inc", "misc/drupal.js"],
+            Drupal,
+            "",
+        ),
+        (
+            "laravel",
+            &["artisan", "public/index.php"],
+            Laravel,
+            "public",
+        ),
+        (
+            "laravel's public",
+            &["../artisan", "index.php"],
+            Laravel,
+            "",
+        ),
+        (
+            "symfony",
+            &["config/bundles.php", "public/index.php"],
+            Symfony,
+            "public",
+        ),
+        (
+            "symfony's public",
+            &["../config/bundles.php", "index.php"],
+            Symfony,
+            "",
+        ),
+        (
+            "symfony without bundles",
+            &["src/Kernel.php", "public/index.php"],
+            Symfony,
+            "public",
+        ),
+        (
+            "symfony with its console",
+            &["bin/console", "public/index.php"],
+            Symfony,
+            "public",
+        ),
+        (
+            "wordpress below",
+            &["blog/wp-load.php", "blog/wp-includes/version.php"],
+            PlainPhp,
+            "",
+        ),
+        (
+            "front controller in public",
+            &["composer.json", "public/index.php"],
+            FrontController,
+            "public",
+        ),
+        (
+            "front controller",
+            &["index.php", "style.css"],
+            FrontController,
+            "",
+        ),
+        ("scripts", &["index.php", "about.php"], PlainPhp, ""),
+        ("scripts without index", &["about.php"], PlainPhp, ""),
+        (
+            "own index before a subfolder's",
+            &["index.php", "about.php", "www/index.php"],
+            PlainPhp,
+            "",
+        ),
+        (
+            "half a wordpress",
+            &["wp-load.php", "index.html"],
+            PlainPhp,
+            "",
+        ),
+    ];
+
     #[test]
     fn kind_and_document_root_are_told_by_files() {
-        use Kind::*;
-        let cases: [(&str, &[&str], Kind, &str); 23] = [
-            ("nothing", &[], Static, ""),
-            ("pages", &["index.html", "a.css"], Static, ""),
-            (
-                "built pages",
-                &["package.json", "public/index.html"],
-                Static,
-                "public",
-            ),
-            (
-                "wordpress",
-                &["index.php", "wp-load.php", "wp-includes/version.php"],
-                WordPress,
-                "",
-            ),
-            (
-                "wordpress by composer",
-                &[
-                    "composer.json",
-                    "web/index.php",
-                    "web/wp-config.php",
-                    "web/wp/wp-load.php",
-                ],
-                WordPress,
-                "web",
-            ),
-            (
-                "mediawiki",
-                &["index.php", "load.php", "includes/WebStart.php"],
-                MediaWiki,
-                "",
-            ),
-            (
-                "dokuwiki",
-                &["index.php", "doku.php", "inc/init.php"],
-                DokuWiki,
-                "",
-            ),
-            ("drupal", &["index.php", "core/lib/Drupal.php"], Drupal, ""),
-            (
-                "drupal project",
-                &["composer.json", "web/index.php", "web/core/lib/Drupal.php"],
-                Drupal,
-                "web",
-            ),
-            (
-                "drupal 7",
-                &["index.php", "includes/bootstrap.inc", "misc/drupal.js"],
-                Drupal,
-                "",
-            ),
-            (
-                "laravel",
-                &["artisan", "public/index.php"],
-                Laravel,
-                "public",
-            ),
-            (
-                "laravel's public",
-                &["../artisan", "index.php"],
-                Laravel,
-                "",
-            ),
-            (
-                "symfony",
-                &["config/bundles.php", "public/index.php"],
-                Symfony,
-                "public",
-            ),
-            (
-                "symfony's public",
-                &["../config/bundles.php", "index.php"],
-                Symfony,
-                "",
-            ),
-            (
-                "symfony without bundles",
-                &["src/Kernel.php", "public/index.php"],
-                Symfony,
-                "public",
-            ),
-            (
-                "symfony with its console",
-                &["bin/console", "public/index.php"],
-                Symfony,
-                "public",
-            ),
-            (
-                "wordpress below",
-                &["blog/wp-load.php", "blog/wp-includes/version.php"],
-                PlainPhp,
-                "",
-            ),
-            (
-                "front controller in public",
-                &["composer.json", "public/index.php"],
-                FrontController,
-                "public",
-            ),
-            (
-                "front controller",
-                &["index.php", "style.css"],
-                FrontController,
-                "",
-            ),
-            ("scripts", &["index.php", "about.php"], PlainPhp, ""),
-            ("scripts without index", &["about.php"], PlainPhp, ""),
-            (
-                "own index before a subfolder's",
-                &["index.php", "about.php", "www/index.php"],
-                PlainPhp,
-                "",
-            ),
-            (
-                "half a wordpress",
-                &["wp-load.php", "index.html"],
-                PlainPhp,
-                "",
-            ),
-        ];
-        for (name, paths, kind, root) in cases {
+        for (name, paths, kind, root) in KINDS {
             let found = detect(&Listing(paths.iter().map(|path| (*path, "")).collect()));
-            assert_eq!((found.kind, found.document_root), (kind, root), "{name}");
+            assert_eq!((found.kind, found.document_root), (*kind, *root), "{name}");
         }
     }
 

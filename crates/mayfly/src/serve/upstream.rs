@@ -176,10 +176,7 @@ mod tests {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("src/serve/golden")
             .join(name);
-        if std::env::var_os("MAYFLY_REWRITE_GOLDEN").is_some() {
-            std::fs::write(&path, &text).unwrap();
-        }
-        assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}");
+        testkit::golden::assert_file(&path, &text);
     }
 
     #[test]

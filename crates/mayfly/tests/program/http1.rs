@@ -1,6 +1,7 @@
 //! HTTP/1 as well-behaved and hostile clients speak it: connections, heads, bodies and their limits.
 //! Also `stub_status`, `add_before_body`, `add_after_body` and trailers.
 
+use testkit::client::Client;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::running::Running;
 
@@ -272,35 +273,29 @@ async fn broken_chunks_are_refused_and_never_reach_php_as_whole() {
     assert_eq!(php.requests(), 0);
 }
 
+/// Sends a POST with these framing fields and body; what PHP has measured of it.
+async fn measured(client: &mut Client, fields: &str, body: &str) -> String {
+    let head = format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+    client.send(format!("{head}{body}")).await;
+    client.receive(false).await.expect("a response").text()
+}
+
+/// Sends a body that is far beyond client_body_buffer_size, so that it goes through a file.
+async fn measured_large(client: &mut Client) -> String {
+    let large = "x".repeat(300_000);
+    measured(client, "Content-Length: 300000\r\n", &large).await
+}
+
 #[tokio::test]
 async fn bodies_reach_php_whole_however_they_were_sent() {
     let (_php, server) = measuring().await;
     let mut client = server.connect().await;
-    client
-        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
-        .await;
-    assert_eq!(
-        client.receive(false).await.expect("a response").text(),
-        "5 of 5"
-    );
-    client
-        .send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0a\r\n0123456789\r\n0\r\nT: x\r\n\r\n")
-        .await;
-    assert_eq!(
-        client.receive(false).await.expect("a response").text(),
-        "13 of 13"
-    );
-    // Far beyond client_body_buffer_size: it goes through a file.
-    let large = "x".repeat(300_000);
-    client
-        .send(format!(
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}"
-        ))
-        .await;
-    assert_eq!(
-        client.receive(false).await.expect("a response").text(),
-        "300000 of 300000"
-    );
+    let seen = measured(&mut client, "Content-Length: 5\r\n", "hello").await;
+    assert_eq!(seen, "5 of 5");
+    let chunks = "3;x=y\r\nabc\r\n0a\r\n0123456789\r\n0\r\nT: x\r\n\r\n";
+    let seen = measured(&mut client, "Transfer-Encoding: chunked\r\n", chunks).await;
+    assert_eq!(seen, "13 of 13");
+    assert_eq!(measured_large(&mut client).await, "300000 of 300000");
 }
 
 #[tokio::test]
@@ -308,16 +303,7 @@ async fn a_large_body_is_served_although_its_folder_cannot_be_made() {
     // A file is in the way, also of root.
     let (_php, server) = measuring_with("client_body_temp_path %%/error.log/body;").await;
     let mut client = server.connect().await;
-    let large = "x".repeat(300_000);
-    client
-        .send(format!(
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n{large}"
-        ))
-        .await;
-    assert_eq!(
-        client.receive(false).await.expect("a response").text(),
-        "300000 of 300000"
-    );
+    assert_eq!(measured_large(&mut client).await, "300000 of 300000");
 }
 
 #[tokio::test]

@@ -5,37 +5,14 @@
 //! A line `=== PATH` in the upper part begins another file, for `include`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nginx_conf::{Directive, Loaded, MemoryLoader, Style, load, render};
-
-const RULE: &str = "----------------------------------------\n";
 
 #[test]
 fn every_golden_file_gives_the_expected_diagnostics_and_tree() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");
-    let bless = std::env::var_os("MAYFLY_BLESS").is_some_and(|value| value == "1");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    paths.sort();
-    assert!(paths.len() > 10, "the golden files are there");
-    let mut wrong = Vec::new();
-    for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (input, expected) = text.split_once(RULE).unwrap_or((&text, ""));
-        let outcome = outcome(input);
-        if outcome == expected {
-            continue;
-        }
-        if bless {
-            std::fs::write(&path, format!("{input}{RULE}{outcome}")).unwrap();
-        } else {
-            wrong.push(format!("{}:\n{outcome}", path.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));
+    testkit::golden::assert_cases(&folder, outcome);
 }
 
 fn outcome(input: &str) -> String {

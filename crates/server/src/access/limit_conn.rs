@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use site::{Builtin as B, LogLevel};
+use site::Builtin as B;
 
+use crate::access::limit_key::key_in_zone;
 use crate::exchange::request::Request;
-use crate::exchange::value::put;
-use crate::exchange::variable;
+use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::live::limit_conn::{Refused, Zone};
@@ -15,10 +15,7 @@ use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
     B::LimitConnStatus,
-    Of(|request, out| {
-        let status = Some(request.extras.limit_conn_status.as_bytes());
-        put(status.filter(|status| !status.is_empty()), out)
-    }),
+    Of(|request, out| put_unless_empty(request.extras.limit_conn_status, out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
@@ -38,21 +35,9 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
         let Some(zone) = zones.get(limit.zone.0) else {
             continue;
         };
-        let key = variable::evaluate(request, &zone.key);
-        if key.is_empty() {
+        let Some(key) = key_in_zone(request, &zone.key, &zone.name, MAX_KEY_BYTES) else {
             continue;
-        }
-        if key.len() > MAX_KEY_BYTES {
-            error_log::request(
-                request,
-                LogLevel::Error,
-                format_args!(
-                    "the value of the key of zone \"{}\" is more than {MAX_KEY_BYTES} bytes",
-                    zone.name
-                ),
-            );
-            continue;
-        }
+        };
         request.extras.limit_conn_status = "PASSED";
         match zone.enter(key, limit.connections) {
             Ok(guard) => request.extras.limit_guards.push(guard),

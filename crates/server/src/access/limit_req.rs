@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use site::{Builtin as B, LogLevel};
 
+use crate::access::limit_key::key_in_zone;
 use crate::exchange::request::Request;
-use crate::exchange::value::put;
-use crate::exchange::variable;
+use crate::exchange::value::put_unless_empty;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::live::limit_req::{Applied, Outcome, Zone, judge};
@@ -16,10 +16,7 @@ use crate::log::error_log;
 
 pub const VARIABLES: Variables = &[(
     B::LimitReqStatus,
-    Of(|request, out| {
-        let status = Some(request.extras.limit_req_status.as_bytes());
-        put(status.filter(|status| !status.is_empty()), out)
-    }),
+    Of(|request, out| put_unless_empty(request.extras.limit_req_status, out)),
 )];
 
 /// Longest key that is counted; nginx's bound.
@@ -46,17 +43,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
         let Some(zone) = zones.get(limit.zone.0) else {
             continue;
         };
-        let key = variable::evaluate(request, &zone.key);
-        if key.len() > MAX_KEY_BYTES {
-            error_log::request(
-                request,
-                LogLevel::Error,
-                format_args!(
-                    "the value of the key of zone \"{}\" is more than {MAX_KEY_BYTES} bytes",
-                    zone.name
-                ),
-            );
-        } else if !key.is_empty() {
+        if let Some(key) = key_in_zone(request, &zone.key, &zone.name, MAX_KEY_BYTES) {
             applied.push(Applied { limit, zone, key });
         }
     }

@@ -6,6 +6,7 @@ pub mod auth_basic;
 pub mod body_length;
 pub mod control;
 pub mod limit_conn;
+mod limit_key;
 pub mod limit_req;
 pub mod limits;
 pub mod real_ip;

@@ -243,7 +243,7 @@ fn with_texts_of<R>(second: u64, read: impl FnOnce(&Texts) -> R) -> R {
                 second,
                 date_line: format!(
                     "Date: {}\r\n",
-                    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second))
+                    String::from_utf8_lossy(&http_semantics::date::format(seconds))
                 ),
                 log_time: local.strftime("%d/%b/%Y:%H:%M:%S %z").to_string(),
                 iso8601: local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),

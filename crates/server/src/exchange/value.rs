@@ -16,6 +16,11 @@ pub fn put(value: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
     }
 }
 
+/// The same, where a text that is empty says nothing.
+pub fn put_unless_empty(text: &str, out: &mut Vec<u8>) -> bool {
+    put(Some(text.as_bytes()).filter(|text| !text.is_empty()), out)
+}
+
 pub fn put_number(value: impl Into<u64>, out: &mut Vec<u8>) -> bool {
     decimal::put(value.into(), out);
     true

@@ -1,6 +1,6 @@
 //! The error log: `2026/11/20 18:38:56 [error] PID#TID: *CONNECTION message,
 //! client: ..., server: ..., request: "...", host: "..."`, as nginx writes it,
-//! so that tools which read nginx's understand ours.
+//! so that tools which read nginx's can read ours.
 //!
 //! A line is one write, and nothing that a client sends can end a line or hide
 //! in one: control characters and bytes that are not text are written `\xXX`.

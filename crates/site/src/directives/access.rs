@@ -26,8 +26,8 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             Each line is `name:password`. The password is a hash, as the programs `htpasswd` and \
             `openssl passwd` make it: bcrypt, SHA-2, MD5, `$apr1$`, DES, `{SHA}`, `{SSHA}`, or `{PLAIN}` \
-            and the password itself. A changed file is read again. A relative path starts at the \
-            directory of the configuration.")
+            and the password itself. No password fits another format, and the error log says so. A \
+            changed file is read again. A relative path starts at the directory of the configuration.")
         .example("auth_basic_user_file /etc/mayfly/users;"),
     Directive::new("auth_delay", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME").inherited()

@@ -4,14 +4,13 @@
 //! `MAYFLY_BLESS=1` writes what comes out. Read the diff before you commit it.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nginx_conf::{Style, render};
 use site::Verdict;
+use testkit::golden::{Case, assert_cases, cases};
 
 use crate::{facts, reading};
-
-const RULE: &str = "----------------------------------------\n";
 
 /// Says nothing but that each kind of content is there.
 const PLAIN: &str = "http {
@@ -22,28 +21,7 @@ const PLAIN: &str = "http {
 #[test]
 fn every_golden_file_gives_the_expected_diagnostics_and_facts() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");
-    let bless = std::env::var_os("MAYFLY_BLESS").is_some_and(|value| value == "1");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    paths.sort();
-    assert!(paths.len() > 10, "the golden files are there");
-    let mut wrong = Vec::new();
-    for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (input, expected) = text.split_once(RULE).unwrap_or((&text, ""));
-        let outcome = outcome(input);
-        if outcome == expected {
-            continue;
-        }
-        if bless {
-            std::fs::write(&path, format!("{input}{RULE}{outcome}")).unwrap();
-        } else {
-            wrong.push(format!("{}:\n{outcome}", path.display()));
-        }
-    }
-    assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));
+    assert_cases(&folder, outcome);
 }
 
 fn outcome(input: &str) -> String {
@@ -127,11 +105,7 @@ fn explain_says_what_becomes_of_each_directive() {
 #[test]
 fn files_with_a_line_or_a_byte_missing_give_a_site_or_an_error() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let input = text
-            .split_once(RULE)
-            .map_or(text.as_str(), |(input, _)| input);
+    for Case { input, .. } in cases(&folder) {
         let lines: Vec<&str> = input.lines().collect();
         for left_out in 0..lines.len() {
             let kept: Vec<&str> = lines
@@ -155,10 +129,8 @@ fn files_with_a_line_or_a_byte_missing_give_a_site_or_an_error() {
 fn explain_says_works_of_nothing_that_is_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conf");
     let mut refused_lines = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let input = text.split_once(RULE).map_or(&*text, |(input, _)| input);
-        let reading = reading::read(input);
+    for Case { input, .. } in cases(&folder) {
+        let reading = reading::read(&input);
         let lines = site::explain(&reading.ast, &reading.sources, &reading.complaints);
         let position_of = |span| {
             let at = reading.sources.position(span)?;

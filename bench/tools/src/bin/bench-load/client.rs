@@ -194,7 +194,7 @@ impl Run<'_> {
             if is_over && self.under_way == 0 && self.waiting.is_empty() {
                 break;
             }
-            if now > ends + self.options.patience || self.waiting.len() > MOST_WAITING {
+            if now > ends + self.options.wait || self.waiting.len() > MOST_WAITING {
                 self.give_up(now);
                 break;
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 const USAGE: &str = "usage: bench-load PORT TARGET [--connections N] [--idle N] [--seconds S] [--count N] \
     [--rate PER_SECOND] [--per-connection N] [--keys zipf:PAGES | uniform:PAGES | sequence:FIRST] [--method M] \
-    [--field \"Name: value\"]... [--status N] [--bytes N] [--patience S]";
+    [--field \"Name: value\"]... [--status N] [--bytes N] [--wait S]";
 
 /// What to ask, how, and what to expect.
 pub struct Options {
@@ -28,7 +28,7 @@ pub struct Options {
     pub status: u16,
     pub body_bytes: Option<u64>,
     /// How long answers that are under way at the end are waited for.
-    pub patience: Duration,
+    pub wait: Duration,
 }
 
 /// Which page is next.
@@ -59,7 +59,7 @@ impl Options {
             per_connection: None,
             status: 200,
             body_bytes: None,
-            patience: Duration::from_secs(10),
+            wait: Duration::from_secs(10),
         };
         while let Some(name) = words.next() {
             let value = words
@@ -75,7 +75,7 @@ impl Options {
             "--connections" => self.connections = number::<usize>(name, &value)?.max(1),
             "--idle" => self.idle = number(name, &value)?,
             "--seconds" => self.lasts = seconds(name, &value)?,
-            "--patience" => self.patience = seconds(name, &value)?,
+            "--wait" => self.wait = seconds(name, &value)?,
             "--count" => self.count = number(name, &value)?,
             "--rate" => self.rate = Some(number(name, &value)?),
             "--per-connection" => self.per_connection = Some(number(name, &value)?),

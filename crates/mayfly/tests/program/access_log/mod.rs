@@ -151,6 +151,12 @@ fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
         std::fs::write(own.join("test.conf"), text).expect("a file");
         own
     };
+    let start = |program: &str, own: &Path| {
+        let mut command = Command::new(program);
+        command.arg("-p").arg(own);
+        command.arg("-c").arg(own.join("test.conf"));
+        Server::start(own, &mut command)
+    };
     let root = if rustix::process::geteuid().is_root() {
         "user root;"
     } else {
@@ -163,15 +169,9 @@ fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
         );
         let temp = own.join("temp");
         std::fs::create_dir(&temp).expect("a folder");
-        let mut command = Command::new(NGINX);
-        command
-            .arg("-p")
-            .arg(&own)
-            .arg("-c")
-            .arg(own.join("test.conf"));
-        let server = Server::start(&own, &mut command);
+        let server = start(NGINX, &own);
         let text = server.transcript(files, closed);
-        if std::env::var_os("MAYFLY_BLESS").is_some_and(|value| value == "1") {
+        if testkit::golden::is_blessing() {
             let file = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("tests/program/access_log/nginx.expected");
             std::fs::write(file, &text).expect("the expected file");
@@ -182,13 +182,7 @@ fn lines_are_those_of_nginx_for_pages_and_for_what_is_refused() {
         EXPECTED.to_owned()
     };
     let own = prepare("mayfly", root);
-    let mut command = Command::new(program());
-    command
-        .arg("-p")
-        .arg(&own)
-        .arg("-c")
-        .arg(own.join("test.conf"));
-    let server = Server::start(&own, &mut command);
+    let server = start(program(), &own);
     let found = server.transcript(files, closed);
     let differences = differences(&expected, &found);
     assert!(differences.is_empty(), "nginx - and ours +\n{differences}");

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use testkit::client::Reply;
+use testkit::client::{Reply, Target};
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::running::Running;
 use testkit::serving::Serving;
 use testkit::wait::TIMEOUT;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::start;
 
@@ -94,6 +95,13 @@ async fn past_its_lifetime(server: &Running) -> Reply {
     }
 }
 
+fn three_visitors(target: &Target) -> [JoinHandle<Reply>; 3] {
+    [(); 3].map(|()| {
+        let target = target.clone();
+        tokio::spawn(async move { target.get("/page").await })
+    })
+}
+
 /// The attack on `serve` as it is: an old page for whoever comes first.
 #[tokio::test]
 async fn a_page_that_nobody_asked_for_meanwhile_is_made_anew() {
@@ -125,12 +133,7 @@ async fn past_the_first_time_visitors_wait_for_one_new_page() {
     let target = server.target();
     // Fresh for 20 ms: whoever comes later waits, all of them for one page.
     tokio::time::sleep(Duration::from_millis(30)).await;
-    let visitors: Vec<_> = (0..3)
-        .map(|_| {
-            let target = target.clone();
-            tokio::spawn(async move { target.get("/page").await })
-        })
-        .collect();
+    let visitors = three_visitors(&target);
     let asked = async {
         while application.http.requests() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -253,12 +256,7 @@ async fn nobody_waits_long_for_an_application_that_hangs() {
     assert_eq!(target.get("/page").await.text(), "page 1");
     // Fresh for 20 ms.
     tokio::time::sleep(Duration::from_millis(30)).await;
-    let visitors: Vec<_> = (0..3)
-        .map(|_| {
-            let target = target.clone();
-            tokio::spawn(async move { target.get("/page").await })
-        })
-        .collect();
+    let visitors = three_visitors(&target);
     for visitor in visitors {
         let reply = visitor.await.expect("a visitor");
         assert_eq!(seen(&reply), ("STALE", "page 1".to_owned()));

@@ -10,8 +10,41 @@ use super::*;
 const RULES: &str = "*_cache zone; *_cache_key $uri; *_cache_valid 200 20ms;\n\
      *_cache_revalidate on; *_cache_background_update on;";
 
+const WHILE_REVALIDATE: &str = "Cache-Control: stale-while-revalidate=36000\r\n";
+
 async fn site(spelling: Spelling, location: &str) -> Site {
     Site::start(spelling, RULES, location).await
+}
+
+/// The first answer that is not from a fresh stored response.
+async fn expect_stale(site: &Site, target: &str, text: &str) {
+    let reply = site.past_its_lifetime(target, "").await;
+    let seen = (reply.x_cache(), reply.text());
+    assert_eq!(seen, ("STALE", text.to_owned()), "{:?}", site.spelling);
+}
+
+async fn expect_new_page(site: &Site, target: &str) {
+    let reply = site.comes_to(target, "HIT").await;
+    assert_eq!(reply.text(), "new", "{:?}", site.spelling);
+}
+
+/// `target` is what visitors ask for where the origin has the page at `path`.
+async fn expect_refresh_behind(site: &Site, path: &str, target: &str) {
+    site.page(path, WHILE_REVALIDATE, "old");
+    site.get(target).await;
+    site.page(path, FOR_HOURS, "new");
+    expect_stale(site, target, "old").await;
+    expect_new_page(site, target).await;
+}
+
+/// The origin has a new page at `/t`, and sends it when the gate is opened.
+fn hold_new_page(site: &Site) -> Arc<Semaphore> {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    site.put("/t", move |_| {
+        Answer::status(200, FOR_HOURS).wait_for(&held).then("new")
+    });
+    gate
 }
 
 fn fails(site: &Site, path: &str) {
@@ -45,12 +78,7 @@ async fn use_stale_updating_shows_a_page_that_fails_meanwhile() {
         site.page("/t", "Cache-Control: stale-if-error=5\r\n", "page");
         site.expect(&[("/t", "MISS", "page")]).await;
         fails(&site, "/t");
-        let reply = site.past_its_lifetime("/t", "").await;
-        assert_eq!(
-            (reply.x_cache(), reply.text().as_str()),
-            ("STALE", "page"),
-            "{spelling:?}"
-        );
+        expect_stale(&site, "/t", "page").await;
     }
 }
 
@@ -58,16 +86,10 @@ async fn use_stale_updating_shows_a_page_that_fails_meanwhile() {
 async fn stale_while_revalidate_bridges_errors_and_refreshes_behind() {
     for spelling in Spelling::BOTH {
         let site = site(spelling, "location / { PASS; }").await;
-        let fields = "Cache-Control: stale-while-revalidate=36000\r\n";
-        site.put("/t", tagged(fields, "\"1\"", "page"));
+        site.put("/t", tagged(WHILE_REVALIDATE, "\"1\"", "page"));
         site.expect(&[("/t", "MISS", "page")]).await;
         fails(&site, "/t");
-        let reply = site.past_its_lifetime("/t", "").await;
-        assert_eq!(
-            (reply.x_cache(), reply.text().as_str()),
-            ("STALE", "page"),
-            "{spelling:?}"
-        );
+        expect_stale(&site, "/t", "page").await;
         // Now it only says that the page still holds, and for how long.
         site.put("/t", tagged(FOR_HOURS, "\"1\"", "another"));
         assert_eq!(site.comes_to("/t", "HIT").await.text(), "page");
@@ -79,8 +101,7 @@ async fn stale_while_revalidate_bridges_errors_and_refreshes_behind() {
 async fn what_was_refreshed_may_be_stale_again() {
     for spelling in Spelling::BOTH {
         let site = site(spelling, "location / { PASS; }").await;
-        let fields = "Cache-Control: stale-while-revalidate=36000\r\n";
-        site.put("/t", tagged(fields, "\"1\"", "page"));
+        site.put("/t", tagged(WHILE_REVALIDATE, "\"1\"", "page"));
         site.get("/t").await;
         let validated = || {
             site.asked()
@@ -105,16 +126,11 @@ async fn what_was_refreshed_may_be_stale_again() {
 async fn a_refresh_asks_for_the_whole_page_where_nothing_is_validated() {
     for spelling in Spelling::BOTH {
         let site = site(spelling, "location / { PASS; *_cache_revalidate off; }").await;
-        let fields = "Cache-Control: stale-while-revalidate=36000\r\n";
-        site.put("/t", tagged(fields, "\"1\"", "old"));
+        site.put("/t", tagged(WHILE_REVALIDATE, "\"1\"", "old"));
         site.get("/t").await;
         site.put("/t", tagged(FOR_HOURS, "\"1\"", "new"));
         assert_eq!(site.past_its_lifetime("/t", "").await.x_cache(), "STALE");
-        assert_eq!(
-            site.comes_to("/t", "HIT").await.text(),
-            "new",
-            "{spelling:?}"
-        );
+        expect_new_page(&site, "/t").await;
         assert_eq!(site.last_asked().field("if-none-match"), "");
     }
 }
@@ -124,22 +140,7 @@ async fn a_refresh_knows_what_a_pattern_captured() {
     for spelling in Spelling::BOTH {
         let location = "location ~ ^/(reg)(?P<name>exp) { PASS; *_cache_key $1$name; }";
         let site = site(spelling, location).await;
-        site.page(
-            "/regexp",
-            "Cache-Control: stale-while-revalidate=36000\r\n",
-            "old",
-        );
-        site.get("/regexp").await;
-        site.page("/regexp", FOR_HOURS, "new");
-        assert_eq!(
-            site.past_its_lifetime("/regexp", "").await.x_cache(),
-            "STALE"
-        );
-        assert_eq!(
-            site.comes_to("/regexp", "HIT").await.text(),
-            "new",
-            "{spelling:?}"
-        );
+        expect_refresh_behind(&site, "/regexp", "/regexp").await;
     }
 }
 
@@ -147,27 +148,14 @@ async fn a_refresh_knows_what_a_pattern_captured() {
 async fn while_a_refresh_is_under_way_others_are_told_so() {
     for spelling in Spelling::BOTH {
         let site = site(spelling, "location / { PASS; }").await;
-        site.page(
-            "/t",
-            "Cache-Control: stale-while-revalidate=36000\r\n",
-            "old",
-        );
+        site.page("/t", WHILE_REVALIDATE, "old");
         site.get("/t").await;
-        let gate = Arc::new(Semaphore::new(0));
-        let held = gate.clone();
-        site.put("/t", move |_| {
-            Answer::status(200, FOR_HOURS).wait_for(&held).then("new")
-        });
-        let reply = site.past_its_lifetime("/t", "").await;
-        assert_eq!((reply.x_cache(), reply.text().as_str()), ("STALE", "old"));
+        let gate = hold_new_page(&site);
+        expect_stale(&site, "/t", "old").await;
         site.until_asked(2).await;
         site.expect(&[("/t", "UPDATING", "old")]).await;
         gate.add_permits(1);
-        assert_eq!(
-            site.comes_to("/t", "HIT").await.text(),
-            "new",
-            "{spelling:?}"
-        );
+        expect_new_page(&site, "/t").await;
         assert_eq!(site.origin.requests(), 2);
     }
 }
@@ -179,13 +167,8 @@ async fn use_stale_updating_refreshes_behind_as_well() {
         site.page("/t", "", "old");
         site.get("/t").await;
         site.page("/t", FOR_HOURS, "new");
-        let reply = site.past_its_lifetime("/t", "").await;
-        assert_eq!((reply.x_cache(), reply.text().as_str()), ("STALE", "old"));
-        assert_eq!(
-            site.comes_to("/t", "HIT").await.text(),
-            "new",
-            "{spelling:?}"
-        );
+        expect_stale(&site, "/t", "old").await;
+        expect_new_page(&site, "/t").await;
     }
 }
 
@@ -245,23 +228,15 @@ async fn a_stale_page_does_not_wait_for_its_refresh() {
         let page = "xxx <!--#include virtual=\"/t\" --> xxx";
         std::fs::write(site.server.path("ssi.html"), page).expect("a file");
         let long = "SEE-THIS".repeat(16 * 1024);
-        site.page(
-            "/t",
-            "Cache-Control: stale-while-revalidate=36000\r\n",
-            &long,
-        );
+        site.page("/t", WHILE_REVALIDATE, &long);
         site.get("/t").await;
-        let gate = Arc::new(Semaphore::new(0));
-        let held = gate.clone();
-        site.put("/t", move |_| {
-            Answer::status(200, FOR_HOURS).wait_for(&held).then("new")
-        });
+        let gate = hold_new_page(&site);
         let reply = site.past_its_lifetime("/t", "").await;
         assert!(reply.is_complete && reply.text() == long, "{spelling:?}");
         let reply = site.get("/ssi.html").await;
         assert!(reply.text() == format!("xxx {long} xxx"), "{spelling:?}");
         gate.add_permits(1);
-        assert_eq!(site.comes_to("/t", "HIT").await.text(), "new");
+        expect_new_page(&site, "/t").await;
     }
 }
 
@@ -269,22 +244,7 @@ async fn a_stale_page_does_not_wait_for_its_refresh() {
 async fn a_refresh_within_an_if_goes_where_the_request_went() {
     for spelling in Spelling::BOTH {
         let site = site(spelling, "location / { PASS; if ($arg_if) { } }").await;
-        site.page(
-            "/t",
-            "Cache-Control: stale-while-revalidate=36000\r\n",
-            "old",
-        );
-        site.get("/t?if=1").await;
-        site.page("/t", FOR_HOURS, "new");
-        assert_eq!(
-            site.past_its_lifetime("/t?if=1", "").await.x_cache(),
-            "STALE"
-        );
-        assert_eq!(
-            site.comes_to("/t?if=1", "HIT").await.text(),
-            "new",
-            "{spelling:?}"
-        );
+        expect_refresh_behind(&site, "/t", "/t?if=1").await;
     }
 }
 
@@ -296,19 +256,7 @@ async fn a_refresh_asks_for_the_path_as_it_was_written() {
             "*_cache_valid any 20ms; *_cache_background_update on;",
         )
         .await;
-        let fields = "Cache-Control: stale-while-revalidate=36000\r\n";
-        site.page("/escape.html", fields, "old");
-        site.get("/escape.htm%6C").await;
-        site.page("/escape.html", FOR_HOURS, "new");
-        assert_eq!(
-            site.past_its_lifetime("/escape.htm%6C", "").await.x_cache(),
-            "STALE"
-        );
-        assert_eq!(
-            site.comes_to("/escape.htm%6C", "HIT").await.text(),
-            "new",
-            "{spelling:?}"
-        );
+        expect_refresh_behind(&site, "/escape.html", "/escape.htm%6C").await;
         assert_eq!(site.last_asked().target, "/escape.htm%6C");
         site.expect(&[("/escape.html", "MISS", "new")]).await;
     }

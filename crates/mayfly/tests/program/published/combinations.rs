@@ -3,13 +3,13 @@
 //! PHP-FPM with two caches (D), a proxy in front of Apache (E), and PHP in a container of
 //! its own that sees another document root.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use testkit::fake_http::{self, FakeHttp};
-use testkit::process::KilledOnDrop;
+use testkit::process::{Signal, send_signal};
 use testkit::wait::until;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -217,6 +217,16 @@ async fn a_proxy_in_front_of_apache_caches_by_its_rules_and_tells_who_asks() {
     assert_eq!(target.get("/a.txt").await.text(), "from disk");
 }
 
+/// Asked to end, PHP-FPM ends its workers; killed, it would leave them behind.
+struct PhpFpm(Child);
+
+impl Drop for PhpFpm {
+    fn drop(&mut self) {
+        send_signal(self.0.id(), Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
 #[tokio::test]
 async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
     let php_fpm = [
@@ -257,7 +267,7 @@ async fn php_elsewhere_by_tcp_with_another_document_root_serves_the_site() {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
-    let _php = KilledOnDrop(child.expect("php-fpm starts"));
+    let _php = PhpFpm(child.expect("php-fpm starts"));
     until("php-fpm listens", || {
         std::net::TcpStream::connect(at).is_ok()
     })

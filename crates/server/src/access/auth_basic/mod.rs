@@ -12,8 +12,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 
 use base64::Engine;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use site::{Builtin as B, LogLevel};
 
 use crate::exchange::request::Request;
@@ -24,7 +22,8 @@ use crate::exchange::variable_table::Variables;
 use crate::log::error_log;
 use crate::log::error_log::Errno;
 
-use remembered::is_right;
+use password_hash::{Comparison, base64_lenient};
+use remembered::compare;
 use user_file::users;
 
 pub const VARIABLES: Variables = &[(B::RemoteUser, Of(put_remote_user))];
@@ -90,14 +89,20 @@ pub fn check(request: &mut Request) -> Verdict {
         error_log::request(request, LogLevel::Error, message);
         return Verdict::Challenge { realm };
     };
-    if is_right(&user, hash, &password) {
-        return Verdict::Pass;
+    match compare(&user, hash, &password) {
+        Comparison::Right => return Verdict::Pass,
+        Comparison::Wrong => {
+            let message = format_args!("user \"{name}\": password mismatch");
+            error_log::request(request, LogLevel::Error, message);
+        }
+        Comparison::UnknownFormat => {
+            let message = format_args!(
+                "user \"{name}\": the format of the password in \"{shown}\" is not supported, \
+                 make it again with \"htpasswd -B\" or \"openssl passwd -6\""
+            );
+            error_log::request(request, LogLevel::Error, message);
+        }
     }
-    error_log::request(
-        request,
-        LogLevel::Error,
-        format_args!("user \"{name}\": password mismatch"),
-    );
     Verdict::Challenge { realm }
 }
 
@@ -120,14 +125,6 @@ fn credentials(authorization: Option<&[u8]>) -> Option<(Vec<u8>, Vec<u8>)> {
     let colon = memchr::memchr(b':', &decoded).filter(|&colon| colon > 0)?;
     let (user, password) = decoded.split_at(colon);
     Some((user.to_vec(), password.get(1..)?.to_vec()))
-}
-
-/// Clients leave the padding out at times.
-fn base64_lenient() -> GeneralPurpose {
-    let config = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true);
-    GeneralPurpose::new(&alphabet::STANDARD, config)
 }
 
 #[cfg(test)]

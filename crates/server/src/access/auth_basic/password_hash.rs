@@ -1,32 +1,80 @@
-//! The formats in which user files keep passwords: crypt(3) hashes (bcrypt, SHA-2, MD5, DES),
-//! Apache's `$apr1$`, `{SHA}`, `{SSHA}` and `{PLAIN}`. Pure.
+//! Does a password fit what a user file holds? The formats are those of `htpasswd` and
+//! `openssl passwd`: crypt(3) with bcrypt, SHA-2, MD5 or DES, Apache's `$apr1$`, `{SHA}`,
+//! `{SSHA}` and `{PLAIN}`.
+//!
+//! Comparing says which of two things went wrong: the visitor's password, or a format that
+//! nobody here knows, which only the operator can mend. Nothing in a user file leads to a panic.
+
+mod crypt64;
+mod des_crypt;
+mod md5_crypt;
 
 use base64::Engine;
-use md5::{Digest, Md5};
-use sha1::Sha1;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use sha_crypt::{PasswordVerifier, ShaCrypt};
+use sha1::{Digest, Sha1};
 
-use super::base64_lenient;
+use crypt64::CRYPT64;
+use des_crypt::{HASH_CHARACTERS, des_crypt};
+use md5_crypt::md5_crypt;
+
+/// What comparing a password with a hash says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Right,
+    Wrong,
+    /// None of the formats at the head of this file.
+    UnknownFormat,
+}
+
+/// Is comparing with this hash more work than one digest?
+pub fn is_slow(hash: &[u8]) -> bool {
+    !hash.starts_with(b"{")
+}
 
 /// Does `password` fit `hash`, in whichever of the formats that is?
-pub fn matches_hash(hash: &[u8], password: &[u8]) -> bool {
+pub fn compare(hash: &[u8], password: &[u8]) -> Comparison {
+    let is_right = match fits(hash, password) {
+        None => return Comparison::UnknownFormat,
+        Some(is_right) => is_right,
+    };
+    if is_right {
+        Comparison::Right
+    } else {
+        Comparison::Wrong
+    }
+}
+
+fn fits(hash: &[u8], password: &[u8]) -> Option<bool> {
     if let Some(plain) = hash.strip_prefix(b"{PLAIN}") {
-        return is_same(plain, password);
+        return Some(is_same(plain, password));
     }
     if let Some(encoded) = hash.strip_prefix(b"{SHA}") {
-        return matches_sha1(encoded, password, false);
+        return Some(matches_sha1(encoded, password, false));
     }
     if let Some(encoded) = hash.strip_prefix(b"{SSHA}") {
-        return matches_sha1(encoded, password, true);
+        return Some(matches_sha1(encoded, password, true));
     }
-    if let Some(rest) = hash.strip_prefix(b"$apr1$") {
-        let salt = rest.split(|&byte| byte == b'$').next().unwrap_or_default();
-        return is_same(&apr1(password, salt), hash);
+    for mark in [&b"$apr1$"[..], b"$1$"] {
+        if let Some(rest) = hash.strip_prefix(mark) {
+            let salt = rest.split(|&byte| byte == b'$').next().unwrap_or_default();
+            return Some(is_same(&md5_crypt(mark, password, salt), hash));
+        }
     }
-    match std::str::from_utf8(hash) {
-        // Fewer than the 13 characters of DES are no hash at all.
-        Ok(hash) if hash.len() >= 13 => pwhash::unix::verify(password, hash),
-        _ => false,
+    let text = std::str::from_utf8(hash).ok()?;
+    if text.starts_with("$5$") || text.starts_with("$6$") {
+        return Some(ShaCrypt::default().verify_password(password, text).is_ok());
     }
+    if ["$2a$", "$2b$", "$2y$"]
+        .iter()
+        .any(|mark| text.starts_with(mark))
+    {
+        return Some(bcrypt::verify(password, text).unwrap_or(false));
+    }
+    let is_des = hash.len() == HASH_CHARACTERS && hash.iter().all(|byte| CRYPT64.contains(byte));
+    let salt = hash.first_chunk().filter(|_| is_des)?;
+    Some(is_same(&des_crypt(password, *salt)?, hash))
 }
 
 /// `{SHA}` and `{SSHA}`: base64 of the digest and, behind it, the salt.
@@ -53,63 +101,12 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-/// Apache's variant of the MD5 crypt: the same rounds under another mark.
-fn apr1(password: &[u8], salt: &[u8]) -> Vec<u8> {
-    const MAGIC: &[u8] = b"$apr1$";
-    let salt = salt.get(..salt.len().min(8)).unwrap_or_default();
-    let inner: [u8; 16] = Md5::new()
-        .chain_update(password)
-        .chain_update(salt)
-        .chain_update(password)
-        .finalize()
-        .into();
-    let mut outer = Md5::new()
-        .chain_update(password)
-        .chain_update(MAGIC)
-        .chain_update(salt);
-    for taken in (0..password.len()).step_by(16) {
-        let length = (password.len() - taken).min(16);
-        outer.update(&inner[..length]);
-    }
-    let mut bits = password.len();
-    while bits > 0 {
-        let first = password.first().copied().unwrap_or_default();
-        outer.update([if bits & 1 == 1 { 0 } else { first }]);
-        bits >>= 1;
-    }
-    let mut digest: [u8; 16] = outer.finalize().into();
-    for round in 0..1000 {
-        let mut next = Md5::new();
-        let (first, last): (&[u8], &[u8]) = if round % 2 == 1 {
-            (password, &digest)
-        } else {
-            (&digest, password)
-        };
-        next.update(first);
-        if round % 3 != 0 {
-            next.update(salt);
-        }
-        if round % 7 != 0 {
-            next.update(password);
-        }
-        next.update(last);
-        digest = next.finalize().into();
-    }
-    let mut out = [MAGIC, salt, b"$"].concat();
-    for [a, b, c] in [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5]] {
-        let word = u32::from(digest[a]) << 16 | u32::from(digest[b]) << 8 | u32::from(digest[c]);
-        put_crypt64(word, 4, &mut out);
-    }
-    put_crypt64(u32::from(digest[11]), 2, &mut out);
-    out
-}
-
-fn put_crypt64(mut word: u32, characters: usize, out: &mut Vec<u8>) {
-    const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    for _ in 0..characters {
-        out.push(ALPHABET[(word & 63) as usize]);
-        word >>= 6;
-    }
+/// Clients and user files leave the padding out at times.
+pub fn base64_lenient() -> GeneralPurpose {
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    GeneralPurpose::new(&alphabet::STANDARD, config)
 }
 
 #[cfg(test)]
@@ -119,9 +116,10 @@ mod tests {
     #[test]
     fn passwords_fit_their_hashes_in_every_format() {
         for (name, hash, password) in HASHES {
-            assert!(matches_hash(hash.as_bytes(), password.as_bytes()), "{name}");
-            assert!(!matches_hash(hash.as_bytes(), b"wrong"), "{name}");
-            assert!(!matches_hash(hash.as_bytes(), b""), "{name}");
+            let said = |password: &str| compare(hash.as_bytes(), password.as_bytes());
+            assert_eq!(said(password), Comparison::Right, "{name}");
+            assert_eq!(said("wrong"), Comparison::Wrong, "{name}");
+            assert_eq!(said(""), Comparison::Wrong, "{name}");
         }
     }
 
@@ -153,25 +151,86 @@ mod tests {
             "$apr1$a$1sXgrhzjoaZizmyXkSG45.",
             "a longer password than sixteen bytes",
         ),
+        (
+            "sha256, long",
+            "$5$abcdefgh$6XtBnRhOvl6dNgKvIe64IMyfrFAetZr6uMvgjSeL5Q5",
+            LONG,
+        ),
+        (
+            "sha512 with rounds",
+            "$6$rounds=1000$abcdefgh$wuAp2XWwaaguzVxZjeM2bd1yLSqbC/I9sr9DFeOfIPoAZiIj3ecL6rf9ibuAg8RDmh1vqbaeL0NSLJtGPF7b60",
+            "password",
+        ),
+        (
+            "sha512, longest salt",
+            "$6$abcdefghijklmnop$zbyQGCR4HfG92f2Uc.4bEK.Sr5628NXqsjz5JW5scfqNA3IM24Pv70k5HUg2NNatLaZYd331Dc/TQoZEa3FEn0",
+            LONG,
+        ),
+        (
+            "bcrypt, 2b, long",
+            "$2b$04$abcdefghijklmnopqrstuuo3ZaOr.gRyc2wNYQ7qmqcWoRzceRj2C",
+            LONG,
+        ),
+        (
+            "bcrypt, 2a",
+            "$2a$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm",
+            "password",
+        ),
+        ("md5, long", "$1$abcdefgh$Hbg5UHVkSHVBj7d7v5AHc.", LONG),
+        ("DES, long", "abkcfEndDLESY", LONG),
     ];
 
+    const LONG: &str = "a longer password than sixteen bytes \u{e9}";
+
     #[test]
-    fn what_is_no_hash_fits_nothing() {
+    fn a_broken_hash_fits_nothing() {
         for hash in [
-            "",
-            "password",
             "{SHA}",
             "{SHA}????",
             "{SSHA}c2hvcnQ=",
+            "$1$",
+            "$2y$99$",
+            "$2y$99$abcdefghijklmnopqrstuuWG29KuyeAicPCJODk1zjyGvyQUU2awu",
+            "$2b$04$\u{e9}bcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzd",
+            "$apr1$",
+            "$5$",
+            "$5$$",
+            "$6$abcdefgh$",
+            "$5$rounds=",
+            "$5$rounds=10$abcdefgh$ZLdkj8mkc2XVSrPVjskDAgZPGjtj1VGVaa1aUkrMTU/",
+            "$5$rounds=99999999999$abcdefgh$ZLdkj8mkc2XVSrPVjskDAgZPGjtj1VGVaa1aUkrMTU/",
+            "$5$abcdefgh$ZLdkj8mkc2XVSrPVjskDAgZPGjtj1VGVaa1aUkrMTU/$",
+            "$6$abcdefgh$\u{e9}",
+        ] {
+            for password in [&b"password"[..], b""] {
+                assert_eq!(
+                    compare(hash.as_bytes(), password),
+                    Comparison::Wrong,
+                    "{hash}"
+                );
+            }
+        }
+    }
+
+    /// What crypt(3) of a C library may know besides, and what is no hash at all.
+    #[test]
+    fn an_unknown_format_is_told_from_a_wrong_password() {
+        for hash in [
+            "",
+            "password",
+            "thirteen byte",
+            "{MD5}X03MO1qnZdYdgyfeuILPmQ==",
             "$",
             "$9$a$b",
-            "$2y$99$",
-            "$apr1$",
-            "$5$rounds=",
+            "$2x$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm",
+            "$sha1$10$abcdefgh$E..MsAnSwoEonfElOc8tnFfRU7hZ",
+            "$y$j9T$abcdefgh$79JhsKZwfY/UU2qrk3QcffpHl7EyEEJK0pA5pD1wu73",
+            "_J9..rasmEedsvB6g8/6",
             "\u{e9}",
         ] {
-            assert!(!matches_hash(hash.as_bytes(), b"password"), "{hash}");
-            assert!(!matches_hash(hash.as_bytes(), b""), "{hash}");
+            let said = compare(hash.as_bytes(), b"password");
+            assert_eq!(said, Comparison::UnknownFormat, "{hash}");
         }
+        assert_eq!(compare(b"$6$\xff", b"password"), Comparison::UnknownFormat);
     }
 }

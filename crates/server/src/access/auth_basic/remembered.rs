@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use sha1::{Digest, Sha1};
 
-use super::password_hash::matches_hash;
+use super::password_hash::{self, Comparison};
 
 /// Passwords remembered as right by a thread.
 const MAX_REMEMBERED: usize = 1024;
@@ -17,23 +17,23 @@ thread_local! {
     static RIGHT: RefCell<Remembered> = RefCell::new(Remembered::new());
 }
 
-/// Is `password` the one whose hash the user file gives for `user`?
-pub fn is_right(user: &[u8], hash: &[u8], password: &[u8]) -> bool {
+/// Does `password` fit the hash that the user file gives for `user`?
+pub fn compare(user: &[u8], hash: &[u8], password: &[u8]) -> Comparison {
     if password.len() > MAX_PASSWORD_BYTES {
-        return false;
+        return Comparison::Wrong;
     }
-    if !hash.starts_with(b"$") {
-        return matches_hash(hash, password);
+    if !password_hash::is_slow(hash) {
+        return password_hash::compare(hash, password);
     }
     let digest = RIGHT.with_borrow(|right| right.digest(user, hash, password));
     if RIGHT.with_borrow(|right| right.digests.contains(&digest)) {
-        return true;
+        return Comparison::Right;
     }
-    let right = matches_hash(hash, password);
-    if right {
+    let comparison = password_hash::compare(hash, password);
+    if comparison == Comparison::Right {
         RIGHT.with_borrow_mut(|remembered| remembered.insert(digest));
     }
-    right
+    comparison
 }
 
 /// Digests of what was found right, under a salt that only this thread knows.
@@ -75,14 +75,14 @@ mod tests {
     #[test]
     fn what_was_right_once_is_remembered_with_user_and_hash() {
         let hash = b"$apr1$abcdefgh$FBwExRW4dCc8aL.OvjpIE1";
-        assert!(is_right(b"a", hash, b"password"));
+        assert_eq!(compare(b"a", hash, b"password"), Comparison::Right);
         let digest = |user: &[u8], password: &[u8]| {
             RIGHT.with_borrow(|right| right.digest(user, hash, password))
         };
         let knows = |digest| RIGHT.with_borrow(|right| right.digests.contains(&digest));
         assert!(knows(digest(b"a", b"password")));
         assert!(!knows(digest(b"b", b"password")));
-        assert!(!is_right(b"a", hash, b"wrong"));
+        assert_eq!(compare(b"a", hash, b"wrong"), Comparison::Wrong);
         assert!(!knows(digest(b"a", b"wrong")));
         for number in 0..=MAX_REMEMBERED {
             RIGHT.with_borrow_mut(|right| right.insert(Sha1::digest(number.to_le_bytes()).into()));

@@ -1,0 +1,219 @@
+//! The oldest crypt(3): DES, 25 times, with a salt of twelve bits (FIPS 46-3 and the
+//! seventh edition of Unix).
+//!
+//! No kept crate has it, because nobody should make such a hash any more; but user files
+//! outlive the programs that wrote them, and nginx reads them. Bits are numbered from the
+//! most significant one, as in the standard, so that the tables are those of the standard.
+
+use super::crypt64::CRYPT64;
+
+/// Salt and hash in characters.
+pub const HASH_CHARACTERS: usize = 13;
+
+/// The hash of `password` with the two characters of `salt`, or nothing if they are none of
+/// the 64 characters.
+pub fn des_crypt(password: &[u8], salt: [u8; 2]) -> Option<Vec<u8>> {
+    let swapped = swapped_bits(salt)?;
+    let keys = round_keys(password);
+    let block = (0..25).fold(0, |block, _| encrypt(block, &keys, swapped));
+    let mut out = salt.to_vec();
+    // Eleven characters hold 66 bits, two more than a block has.
+    for character in 0..11 {
+        let bits = (u128::from(block) << 2) >> (60 - 6 * character);
+        out.push(CRYPT64[(bits & 63) as usize]);
+    }
+    Some(out)
+}
+
+/// For each bit of the salt that is set, two bits of an expanded half block change places:
+/// one of the upper 24 and the one 24 below it. Returns the lower one of each pair.
+fn swapped_bits(salt: [u8; 2]) -> Option<u64> {
+    let mut swapped = 0;
+    for (index, character) in salt.into_iter().enumerate() {
+        let value = CRYPT64.iter().position(|&one| one == character)? as u64;
+        for bit in (0..6).filter(|bit| value >> bit & 1 == 1) {
+            swapped |= 1 << (23 - 6 * index - bit);
+        }
+    }
+    Some(swapped)
+}
+
+/// The key is seven bits of each of the first eight characters.
+fn round_keys(password: &[u8]) -> [u64; 16] {
+    let mut key = [0; 8];
+    for (byte, character) in key.iter_mut().zip(password) {
+        *byte = character << 1;
+    }
+    let key = permute(u64::from_be_bytes(key), 64, &KEY_CHOICE_1);
+    let (mut left, mut right) = (key >> 28, key & HALF_KEY);
+    ROTATIONS.map(|bits| {
+        left = (left << bits | left >> (28 - bits)) & HALF_KEY;
+        right = (right << bits | right >> (28 - bits)) & HALF_KEY;
+        permute(left << 28 | right, 56, &KEY_CHOICE_2)
+    })
+}
+
+const HALF_KEY: u64 = (1 << 28) - 1;
+
+fn encrypt(block: u64, keys: &[u64; 16], swapped: u64) -> u64 {
+    let block = permute(block, 64, &INITIAL);
+    let (mut left, mut right) = (block >> 32, block & 0xffff_ffff);
+    for key in keys {
+        (left, right) = (right, left ^ round(right, *key, swapped));
+    }
+    permute(right << 32 | left, 64, &FINAL)
+}
+
+fn round(half: u64, key: u64, swapped: u64) -> u64 {
+    let mut expanded = permute(half, 32, &EXPANSION);
+    let differing = (expanded >> 24 ^ expanded) & swapped;
+    expanded ^= differing << 24 | differing;
+    let mixed = expanded ^ key;
+    let mut out = 0;
+    for (index, table) in SUBSTITUTIONS.iter().enumerate() {
+        let six = (mixed >> (42 - 6 * index) & 63) as usize;
+        // The outer two bits are the row, the inner four the column.
+        let (row, column) = (six >> 4 & 2 | six & 1, six >> 1 & 15);
+        out = out << 4 | u64::from(table[row * 16 + column]);
+    }
+    permute(out, 32, &PERMUTATION)
+}
+
+/// The bits of `value`, which has `width`, that `table` names, in its order.
+fn permute(value: u64, width: u32, table: &[u8]) -> u64 {
+    table.iter().fold(0, |out, &bit| {
+        out << 1 | value >> (width - u32::from(bit)) & 1
+    })
+}
+
+const ROTATIONS: [u32; 16] = [1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1];
+
+#[rustfmt::skip]
+const INITIAL: [u8; 64] = [
+    58, 50, 42, 34, 26, 18, 10, 2, 60, 52, 44, 36, 28, 20, 12, 4,
+    62, 54, 46, 38, 30, 22, 14, 6, 64, 56, 48, 40, 32, 24, 16, 8,
+    57, 49, 41, 33, 25, 17, 9, 1, 59, 51, 43, 35, 27, 19, 11, 3,
+    61, 53, 45, 37, 29, 21, 13, 5, 63, 55, 47, 39, 31, 23, 15, 7,
+];
+
+#[rustfmt::skip]
+const FINAL: [u8; 64] = [
+    40, 8, 48, 16, 56, 24, 64, 32, 39, 7, 47, 15, 55, 23, 63, 31,
+    38, 6, 46, 14, 54, 22, 62, 30, 37, 5, 45, 13, 53, 21, 61, 29,
+    36, 4, 44, 12, 52, 20, 60, 28, 35, 3, 43, 11, 51, 19, 59, 27,
+    34, 2, 42, 10, 50, 18, 58, 26, 33, 1, 41, 9, 49, 17, 57, 25,
+];
+
+#[rustfmt::skip]
+const EXPANSION: [u8; 48] = [
+    32, 1, 2, 3, 4, 5, 4, 5, 6, 7, 8, 9, 8, 9, 10, 11, 12, 13, 12, 13, 14, 15, 16, 17,
+    16, 17, 18, 19, 20, 21, 20, 21, 22, 23, 24, 25, 24, 25, 26, 27, 28, 29, 28, 29, 30, 31, 32, 1,
+];
+
+#[rustfmt::skip]
+const PERMUTATION: [u8; 32] = [
+    16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10,
+    2, 8, 24, 14, 32, 27, 3, 9, 19, 13, 30, 6, 22, 11, 4, 25,
+];
+
+#[rustfmt::skip]
+const KEY_CHOICE_1: [u8; 56] = [
+    57, 49, 41, 33, 25, 17, 9, 1, 58, 50, 42, 34, 26, 18, 10, 2, 59, 51, 43, 35, 27, 19, 11, 3, 60, 52, 44, 36,
+    63, 55, 47, 39, 31, 23, 15, 7, 62, 54, 46, 38, 30, 22, 14, 6, 61, 53, 45, 37, 29, 21, 13, 5, 28, 20, 12, 4,
+];
+
+#[rustfmt::skip]
+const KEY_CHOICE_2: [u8; 48] = [
+    14, 17, 11, 24, 1, 5, 3, 28, 15, 6, 21, 10, 23, 19, 12, 4, 26, 8, 16, 7, 27, 20, 13, 2,
+    41, 52, 31, 37, 47, 55, 30, 40, 51, 45, 33, 48, 44, 49, 39, 56, 34, 53, 46, 42, 50, 36, 29, 32,
+];
+
+#[rustfmt::skip]
+const SUBSTITUTIONS: [[u8; 64]; 8] = [
+    [
+        14, 4, 13, 1, 2, 15, 11, 8, 3, 10, 6, 12, 5, 9, 0, 7,
+        0, 15, 7, 4, 14, 2, 13, 1, 10, 6, 12, 11, 9, 5, 3, 8,
+        4, 1, 14, 8, 13, 6, 2, 11, 15, 12, 9, 7, 3, 10, 5, 0,
+        15, 12, 8, 2, 4, 9, 1, 7, 5, 11, 3, 14, 10, 0, 6, 13,
+    ],
+    [
+        15, 1, 8, 14, 6, 11, 3, 4, 9, 7, 2, 13, 12, 0, 5, 10,
+        3, 13, 4, 7, 15, 2, 8, 14, 12, 0, 1, 10, 6, 9, 11, 5,
+        0, 14, 7, 11, 10, 4, 13, 1, 5, 8, 12, 6, 9, 3, 2, 15,
+        13, 8, 10, 1, 3, 15, 4, 2, 11, 6, 7, 12, 0, 5, 14, 9,
+    ],
+    [
+        10, 0, 9, 14, 6, 3, 15, 5, 1, 13, 12, 7, 11, 4, 2, 8,
+        13, 7, 0, 9, 3, 4, 6, 10, 2, 8, 5, 14, 12, 11, 15, 1,
+        13, 6, 4, 9, 8, 15, 3, 0, 11, 1, 2, 12, 5, 10, 14, 7,
+        1, 10, 13, 0, 6, 9, 8, 7, 4, 15, 14, 3, 11, 5, 2, 12,
+    ],
+    [
+        7, 13, 14, 3, 0, 6, 9, 10, 1, 2, 8, 5, 11, 12, 4, 15,
+        13, 8, 11, 5, 6, 15, 0, 3, 4, 7, 2, 12, 1, 10, 14, 9,
+        10, 6, 9, 0, 12, 11, 7, 13, 15, 1, 3, 14, 5, 2, 8, 4,
+        3, 15, 0, 6, 10, 1, 13, 8, 9, 4, 5, 11, 12, 7, 2, 14,
+    ],
+    [
+        2, 12, 4, 1, 7, 10, 11, 6, 8, 5, 3, 15, 13, 0, 14, 9,
+        14, 11, 2, 12, 4, 7, 13, 1, 5, 0, 15, 10, 3, 9, 8, 6,
+        4, 2, 1, 11, 10, 13, 7, 8, 15, 9, 12, 5, 6, 3, 0, 14,
+        11, 8, 12, 7, 1, 14, 2, 13, 6, 15, 0, 9, 10, 4, 5, 3,
+    ],
+    [
+        12, 1, 10, 15, 9, 2, 6, 8, 0, 13, 3, 4, 14, 7, 5, 11,
+        10, 15, 4, 2, 7, 12, 9, 5, 6, 1, 13, 14, 0, 11, 3, 8,
+        9, 14, 15, 5, 2, 8, 12, 3, 7, 0, 4, 10, 1, 13, 11, 6,
+        4, 3, 2, 12, 9, 5, 15, 10, 11, 14, 1, 7, 6, 0, 8, 13,
+    ],
+    [
+        4, 11, 2, 14, 15, 0, 8, 13, 3, 12, 9, 7, 5, 10, 6, 1,
+        13, 0, 11, 7, 4, 9, 1, 10, 14, 3, 5, 12, 2, 15, 8, 6,
+        1, 4, 11, 13, 12, 3, 7, 14, 10, 15, 6, 8, 0, 5, 9, 2,
+        6, 11, 13, 8, 1, 4, 10, 7, 9, 5, 0, 15, 14, 2, 3, 12,
+    ],
+    [
+        13, 2, 8, 4, 6, 15, 11, 1, 10, 9, 3, 14, 5, 0, 12, 7,
+        1, 15, 13, 8, 10, 3, 7, 4, 12, 5, 6, 11, 0, 14, 9, 2,
+        7, 11, 4, 1, 9, 12, 14, 2, 0, 6, 10, 13, 15, 3, 5, 8,
+        2, 1, 14, 7, 4, 10, 8, 13, 15, 12, 9, 0, 3, 5, 6, 11,
+    ],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by crypt(3) of the C library.
+    #[test]
+    fn hashes_are_those_of_the_c_library() {
+        for (password, hash) in [
+            (&b"password"[..], "FfMaQxphlRE7g"),
+            (&b""[..], "E6npaD93TqV0."),
+            (&b"x"[..], "TH/0TFC2W6mB6"),
+            (&b"12345678"[..], "8ii9NeW18drLQ"),
+            (&b"123456789 and more"[..], ".3LPW7BzD9.KQ"),
+            (&b"caf\xc3\xa9"[..], "mtMct5Sl7QY3U"),
+            (&b"\xff\x80\x01~"[..], "Wsg8KyS5eRue."),
+            (&b"password"[..], "GOJshogXi4Nhw"),
+            (&b""[..], "/1FCfiXjrFJAc"),
+            (&b"x"[..], "KTE8aoD26hD7c"),
+            (&b"12345678"[..], "boZ.Eu/zay5lo"),
+            (&b"123456789 and more"[..], "le99NRHIx8TF2"),
+            (&b"caf\xc3\xa9"[..], "5cYEmfRbXhXZc"),
+            (&b"\xff\x80\x01~"[..], "/9yDUxZzVslg2"),
+        ] {
+            let salt = [hash.as_bytes()[0], hash.as_bytes()[1]];
+            let made = des_crypt(password, salt).unwrap();
+            assert_eq!(String::from_utf8_lossy(&made), hash);
+            assert_eq!(made.len(), HASH_CHARACTERS);
+        }
+    }
+
+    #[test]
+    fn a_salt_is_of_the_64_characters() {
+        for salt in [b"a-", b"*0", b"\xc3\xa9", b"  "] {
+            assert_eq!(des_crypt(b"password", *salt), None);
+        }
+    }
+}

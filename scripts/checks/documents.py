@@ -1,0 +1,155 @@
+"""The documents: what they name is there.
+
+A name is what stands between backquotes: a path of this repository, or a `module::name`. Design
+notes are left out: they say how things were.
+"""
+
+import functools
+import glob
+import os
+import re
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WALKS = ("A hit", "A miss", "A WebSocket", "A purge")
+MOST_STOPS = 10
+# Crates of others that documents mention.
+OTHERS = ("std", "tokio", "libc", "h2", "rustls")
+DEFINITION = r"\b(?:fn|struct|enum|trait|type|const|static|mod|union|macro_rules!) +{}\b"
+
+
+def checks(_binary):
+    return [
+        ("paths_in_documents_exist", paths_exist),
+        ("links_in_documents_lead_somewhere", links_lead_somewhere),
+        ("names_of_code_in_documents_exist", names_of_code_exist),
+        ("walks_have_at_most_ten_stops_and_come_to_no_file_twice", walks_hold),
+    ]
+
+
+def documents():
+    """Path and text of each, without blocks of code."""
+    names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+    for path in names + sorted(glob.glob("docs/*.md", root_dir=ROOT)):
+        yield path, re.sub(r"^```.*?^```", "", read(path), flags=re.MULTILINE | re.DOTALL)
+
+
+def quoted(text):
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", text)]
+
+
+def paths_exist():
+    missing = []
+    for document, text in documents():
+        for name in quoted(text):
+            path = re.match(r"[\w.*-]+(?:/[\w.*-]+)*/?", name)
+            if path and path[0] == name.split(":")[0].split(" ")[0] and is_path(path[0]) and not is_there(document, path[0]):
+                missing.append(f"{document}: {path[0]}")
+    assert not missing, "; ".join(missing)
+
+
+def is_path(name):
+    """Of this repository, and not of a site or a system."""
+    first, _, rest = name.partition("/")
+    return name.endswith((".rs", ".py")) or (bool(rest) and first in top_folders())
+
+
+def is_there(document, name):
+    if subprocess.run(["git", "check-ignore", "--quiet", name], cwd=ROOT).returncode == 0:
+        return True  # Made by a program that the document speaks of.
+    name = re.sub(r"\b[A-Z]+(?=/)", "*", name)  # crates/NAME/tests/
+    folders = ("", os.path.dirname(document), "crates", "crates/server/src")
+    if any(glob.glob(os.path.join(ROOT, folder, name)) for folder in folders):
+        return True
+    # A file named without the folders above it.
+    return any(path.endswith("/" + name) for path in tracked())
+
+
+def links_lead_somewhere():
+    missing = []
+    for document, text in documents():
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in link and not os.path.exists(os.path.join(ROOT, os.path.dirname(document), link)):
+                missing.append(f"{document}: {link}")
+    assert not missing, "; ".join(missing)
+
+
+def names_of_code_exist():
+    missing = []
+    for document, text in documents():
+        for name in quoted(text):
+            if re.fullmatch(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)+(\(\))?", name):
+                steps = name.removesuffix("()").split("::")
+                if steps[0] not in OTHERS and not is_defined(steps[-2], steps[-1]):
+                    missing.append(f"{document}: {name}")
+            found = re.fullmatch(r"([\w/.-]+\.rs)::?(\w[\w:]*)", name)
+            if found and not any(defines(path, found[2]) for path in tracked() if ("/" + path).endswith("/" + found[1])):
+                missing.append(f"{document}: {name}")
+    assert not missing, "; ".join(missing)
+
+
+def is_defined(parent, name):
+    """`name` in a module or crate `parent`, or with a type `parent`."""
+    for path in tracked():
+        if not path.endswith(".rs"):
+            continue
+        steps = path.removesuffix(".rs").replace("-", "_").split("/")
+        if parent in steps and re.search(DEFINITION.format(name), read(path)):
+            return True
+        if parent[0].isupper() and re.search(rf"\b(?:struct|enum|trait|impl)\b[^;{{]*\b{parent}\b", read(path)):
+            if re.search(DEFINITION.format(name), read(path)) or re.search(rf"^ +(?:pub )?{name}\b", read(path), re.MULTILINE):
+                return True
+    return False
+
+
+def defines(path, name):
+    """Does this file define `function` or `Type::function`?"""
+    *parents, function = name.split("::")
+    return bool(re.search(rf"\bfn +{function}\b", read(path))) and all(
+        re.search(rf"\b{parent}\b", read(path)) for parent in parents
+    )
+
+
+def walks_hold():
+    path = "docs/life-of-a-request.md"
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", read(path), re.MULTILINE | re.DOTALL))
+    wrong = [f"no section {walk}" for walk in WALKS if walk not in sections]
+    for walk in WALKS:
+        stops = re.findall(r"^\d+\. (.*(?:\n   .*)*)", sections.get(walk, ""), re.MULTILINE)
+        if not 1 <= len(stops) <= MOST_STOPS:
+            wrong.append(f"{walk}: {len(stops)} stops")
+        seen = set()
+        for number, stop in enumerate(stops, 1):
+            begins = re.match(r"`([\w/.-]+\.rs)`,\s+`([\w:]+)`", stop)
+            if not begins:
+                wrong.append(f"{walk}, {number}: does not begin with `file`, `function`")
+                continue
+            file, function = begins.groups()
+            if file in seen:
+                wrong.append(f"{walk}, {number}: {file} a second time")
+            seen.add(file)
+            if file not in tracked():
+                wrong.append(f"{walk}, {number}: there is no {file}")
+            elif not defines(file, function):
+                wrong.append(f"{walk}, {number}: {file} has no {function}")
+    assert not wrong, "; ".join(wrong)
+
+
+@functools.cache
+def tracked():
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines())
+
+
+@functools.cache
+def top_folders():
+    return {path.split("/")[0] for path in tracked() if "/" in path}
+
+
+@functools.cache
+def read(path):
+    try:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise AssertionError(f"{path} is missing") from None
