@@ -36,7 +36,7 @@ pub async fn accept(
     let mut connection = match accepted.into_connection(config) {
         Ok(connection) => connection,
         Err((error, mut alert)) => {
-            let _ = stream.with_socket(|socket| alert.write(socket));
+            let _ = stream.write_socket(|socket| alert.write(socket));
             return Err(failed(&error));
         }
     };
@@ -69,7 +69,7 @@ async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
                 Ok(None) => {}
                 Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
                 Err((error, mut alert)) => {
-                    let _ = stream.with_socket(|socket| alert.write(socket));
+                    let _ = stream.write_socket(|socket| alert.write(socket));
                     return Poll::Ready(Err(failed(&error)));
                 }
             }
@@ -85,7 +85,7 @@ fn poll_handshake(
 ) -> Poll<Result<(), String>> {
     loop {
         while connection.wants_write() {
-            match stream.with_socket(|socket| connection.write_tls(socket)) {
+            match stream.write_socket(|socket| connection.write_tls(socket)) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if let Err(error) = ready!(stream.poll_write_ready(cx)) {
@@ -104,7 +104,7 @@ fn poll_handshake(
             Err(error) => return Poll::Ready(Err(failed(&error))),
         }
         if let Err(error) = connection.process_new_packets() {
-            let _ = stream.with_socket(|socket| connection.write_tls(socket));
+            let _ = stream.write_socket(|socket| connection.write_tls(socket));
             return Poll::Ready(Err(failed(&error)));
         }
     }
