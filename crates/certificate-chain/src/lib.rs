@@ -7,12 +7,15 @@
 //! [`ChainVerifier`] builds the chain with webpki (time, signatures, purpose, constraints,
 //! revocation) and bounds its depth as OpenSSL counts it. A certificate that is itself among the
 //! trusted ones needs no chain, just its time. Used for the certificates of upstreams and of
-//! clients; names are the caller's. It reads no file and no clock.
+//! clients; names are the caller's. It reads no file and no clock. [`Description`] is what a
+//! certificate says of itself, for logs and applications.
 
+mod description;
 mod fault;
 mod validity;
 mod verifier;
 
+pub use description::Description;
 pub use fault::VerifyFault;
 pub use validity::Validity;
 pub use verifier::{ChainVerifier, Purpose, Trust, TrustError};

@@ -15,6 +15,7 @@
 use std::time::Duration;
 
 use nginx_conf::Sources;
+use server::live::tls_files::TlsFiles;
 use site::{Content, Process, Site};
 
 use crate::account::{self, Account};
@@ -53,6 +54,7 @@ pub struct Configuration {
     pub process: Process,
     pub sources: Sources,
     pub names_pid_file: bool,
+    pub tls_files: TlsFiles,
 }
 
 /// A configuration in force.
@@ -175,6 +177,7 @@ impl PoolsReady {
             change,
         } = self;
         let process = accepted.site.process.clone();
+        let tls_files = TlsFiles::read(&accepted.site);
         let handover = Handover {
             site: accepted.site,
             invocation,
@@ -182,6 +185,7 @@ impl PoolsReady {
             sockets: sockets.sockets(),
             logs: logs.clone(),
             pools: held.pools.statuses(),
+            tls_files: tls_files.clone(),
         };
         let served = match serve(handover).await {
             Ok(served) => served,
@@ -196,6 +200,7 @@ impl PoolsReady {
                 process,
                 sources: accepted.sources,
                 names_pid_file: accepted.names_pid_file,
+                tls_files,
             },
             logs,
             retired: held.pools.commit(change),

@@ -2,6 +2,7 @@
 //! without root's rights. Both take the same and tell the same.
 
 use nginx_conf::Sources;
+use server::live::tls_files::TlsFiles;
 use server::worker::Sockets;
 use site::Site;
 use tokio::sync::mpsc;
@@ -47,6 +48,7 @@ pub struct Handover<'a> {
     pub sockets: Sockets,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
+    pub tls_files: TlsFiles,
 }
 
 impl Handover<'_> {
@@ -58,6 +60,7 @@ impl Handover<'_> {
             sockets: &self.sockets,
             logs: &self.logs,
             pools: &self.pools,
+            tls_files: &self.tls_files,
         }
     }
 
@@ -67,6 +70,7 @@ impl Handover<'_> {
             sockets: self.sockets,
             logs: self.logs,
             pools: self.pools,
+            tls_files: self.tls_files,
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use server::live::server_tls;
+
 use crate::account;
 use crate::cli::{CheckArgs, Flags};
 use crate::config::{self, Accepted, Invocation};
@@ -54,12 +56,13 @@ fn say_shared_accounts(accepted: &Accepted) {
     }
 }
 
-/// What only the system can tell: logs that cannot be opened, unknown users.
+/// What only the system can tell: logs that cannot be opened, unknown users, bad certificates.
 fn problems(accepted: &Accepted, invocation: &Invocation) -> Vec<String> {
     let mut paths = logs::paths(&accepted.site);
     paths.extend(invocation.error_log_file());
     let mut problems = LogFiles::open(&paths).err().unwrap_or_default();
     problems.extend(account::to_serve(accepted.site.process.user.as_ref()).err());
+    problems.extend(server_tls::problems(&accepted.site));
     problems
 }
 
@@ -88,6 +91,13 @@ pub fn check(args: &CheckArgs) -> Exit {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
             say_shared_accounts(&accepted);
+            let problems = server_tls::problems(&accepted.site);
+            if !problems.is_empty() {
+                for problem in &problems {
+                    let _ = writeln!(io::stderr(), "error: {problem}");
+                }
+                return count_mistakes(args, problems.len());
+            }
             for gap in site::unkeyed_inputs(&accepted.site) {
                 let _ = writeln!(io::stderr(), "note: {gap}");
             }
@@ -101,11 +111,15 @@ pub fn check(args: &CheckArgs) -> Exit {
                 .iter()
                 .filter(|it| it.is_error())
                 .count();
-            let mistakes = if count == 1 { "mistake" } else { "mistakes" };
-            let _ = writeln!(io::stderr(), "{}: {count} {mistakes}", args.file.display());
-            Exit::Refused
+            count_mistakes(args, count)
         }
     }
+}
+
+fn count_mistakes(args: &CheckArgs, count: usize) -> Exit {
+    let mistakes = if count == 1 { "mistake" } else { "mistakes" };
+    let _ = writeln!(io::stderr(), "{}: {count} {mistakes}", args.file.display());
+    Exit::Refused
 }
 
 /// What becomes of each directive, one line each.

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nginx_conf::{MemoryLoader, Sources};
+use server::live::tls_files::TlsFiles;
 use server::worker::{Listening, Sockets};
 use site::ListenAddress;
 
@@ -31,6 +32,7 @@ pub struct ReceivedConfiguration {
     pub sockets: Sockets,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
+    pub tls_files: TlsFiles,
 }
 
 /// From the parent.
@@ -71,6 +73,7 @@ pub struct SentConfiguration<'a> {
     pub sockets: &'a Sockets,
     pub logs: &'a LogFiles,
     pub pools: &'a [PoolStatus],
+    pub tls_files: &'a TlsFiles,
 }
 
 /// # Errors
@@ -106,6 +109,11 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
     put_logs(&mut out, sent.logs, &mut fds);
     out.number(sent.pools.len() as u64);
     sent.pools.iter().for_each(|pool| put_pool(&mut out, pool));
+    out.number(sent.tls_files.len() as u64);
+    for (path, bytes) in sent.tls_files.iter() {
+        out.bytes(path.as_os_str().as_bytes());
+        out.bytes(bytes);
+    }
     channel::send(channel, SERVE, &out.0, &fds)
 }
 
@@ -223,6 +231,10 @@ fn received(
     for _ in 0..input.number()? {
         pools.push(pool(input)?);
     }
+    let mut tls_files = Vec::new();
+    for _ in 0..input.number()? {
+        tls_files.push((path(input)?, input.bytes()?.to_vec()));
+    }
     let invocation = Invocation {
         path: main,
         prefix,
@@ -238,6 +250,7 @@ fn received(
         sockets,
         logs,
         pools,
+        tls_files: tls_files.into_iter().collect(),
     })
 }
 

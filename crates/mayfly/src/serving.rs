@@ -9,6 +9,7 @@ use server::compose;
 use server::exchange::active_configuration::ActiveConfiguration;
 use server::live::Resources;
 use server::live::log_sinks::LogSinks;
+use server::live::tls_files::TlsFiles;
 use server::live::upstream_groups::PoolAddress;
 use server::worker::{self, Shared, Sockets};
 use site::{Site, UpstreamEndpoint};
@@ -24,6 +25,7 @@ pub struct Served {
     pub sockets: Sockets,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
+    pub tls_files: TlsFiles,
 }
 
 /// Running workers.
@@ -189,6 +191,7 @@ fn build(
         sockets,
         logs,
         pools,
+        tls_files,
     } = served;
     let addresses = pools.iter().map(|pool| {
         let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);
@@ -205,6 +208,7 @@ fn build(
     let resources = Resources {
         log_sinks: LogSinks::with_files(files),
         pools: addresses.collect(),
+        tls_files,
     };
     let configuration =
         compose::configuration(site, resources, previous).map_err(|error| error.to_string())?;

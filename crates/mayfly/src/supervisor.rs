@@ -374,6 +374,7 @@ impl Supervisor {
                     sockets: self.sockets.sockets(),
                     logs: self.logs.clone(),
                     pools: self.pools.statuses(),
+                    tls_files: self.configuration.tls_files.clone(),
                 };
                 self.backend.restart(handover).await
             }

@@ -148,6 +148,7 @@ fn serve_configuration(
         sockets,
         logs,
         pools,
+        tls_files,
         ..
     } = received;
     let accepted = config::judge(invocation.read()).map_err(|rejected| {
@@ -159,6 +160,7 @@ fn serve_configuration(
         sockets,
         logs,
         pools,
+        tls_files,
     };
     match serving {
         None => *serving = Some(Serving::start(served)?),

@@ -25,6 +25,7 @@ static FUNCTIONS: Functions = Functions {
             variables::process::VARIABLES,
             variables::received::VARIABLES,
             variables::sent::VARIABLES,
+            variables::tls::VARIABLES,
             times::VARIABLES,
             auth_basic::VARIABLES,
             limit_conn::VARIABLES,

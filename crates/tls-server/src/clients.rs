@@ -132,17 +132,17 @@ fn verifier_of(
 
 /// Asks for certificates in the handshake.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct CertificateRequest {
     provider: Arc<CryptoProvider>,
     /// The names of `ssl_client_certificate`.
     hints: Vec<DistinguishedName>,
 }
 
-impl Asking {
+impl CertificateRequest {
     pub(crate) fn new(
         clients: &Clients,
         provider: Arc<CryptoProvider>,
-    ) -> Result<Asking, SettingsError> {
+    ) -> Result<CertificateRequest, SettingsError> {
         let hints = match &clients.named_authorities {
             Some(file) => verifier_of(clients, file, &file.pem)?
                 .subjects()
@@ -150,11 +150,11 @@ impl Asking {
                 .collect(),
             None => Vec::new(),
         };
-        Ok(Asking { provider, hints })
+        Ok(CertificateRequest { provider, hints })
     }
 }
 
-impl ClientCertVerifier for Asking {
+impl ClientCertVerifier for CertificateRequest {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

@@ -9,7 +9,7 @@ use rustls::server::{NoClientAuth, NoServerSessionStorage, StoresServerSessions}
 use rustls::{NamedGroup, ServerConfig, version};
 
 use crate::certificates::Certificates;
-use crate::clients::{Asking, ClientJudge, ClientVerdict, Refusal};
+use crate::clients::{CertificateRequest, ClientJudge, ClientVerdict, Refusal};
 use crate::error::SettingsError;
 use crate::sessions::{SessionCache, Sessions};
 use crate::settings::{Clients, Settings};
@@ -76,9 +76,8 @@ impl TlsServer {
             .with_protocol_versions(&versions)
             .map_err(|error| SettingsError::NothingLeft(error.to_string()))?;
         let builder = match &settings.clients {
-            Some(clients) => {
-                builder.with_client_cert_verifier(Arc::new(Asking::new(clients, provider)?))
-            }
+            Some(clients) => builder
+                .with_client_cert_verifier(Arc::new(CertificateRequest::new(clients, provider)?)),
             None => builder.with_client_cert_verifier(Arc::new(NoClientAuth)),
         };
         let mut config = builder.with_cert_resolver(Arc::new(certificates));

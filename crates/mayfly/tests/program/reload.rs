@@ -7,6 +7,7 @@ use testkit::client::Target;
 use testkit::fake_php::{FakePhp, Script};
 use testkit::process::{Signal, children};
 use testkit::running::Running;
+use testkit::tls::Authority;
 use testkit::wait::{until, until_or};
 use tokio::sync::Semaphore;
 
@@ -33,6 +34,25 @@ async fn bad_reload_leaves_the_running_server_untouched() {
     server.signal(Signal::HUP);
     until("the complaint", || {
         server.error_log().contains("bind() to unix:")
+    })
+    .await;
+    assert_eq!(server.target().get("/").await.text(), "one");
+    // Nor is a key that is not the certificate's.
+    let authority = Authority::new("ca");
+    let (certificate, key) = (authority.identity("a.test"), authority.identity("a.test"));
+    for (name, pem) in [
+        ("c.pem", certificate.certificate_pem()),
+        ("c.key", key.key_pem()),
+    ] {
+        std::fs::write(server.path(name), pem).expect("a file");
+    }
+    server.rewrite(
+        "",
+        "server { listen unix:%%/http; ssl_certificate %%/c.pem; ssl_certificate_key %%/c.key; return 200 four; }",
+    );
+    server.signal(Signal::HUP);
+    until("the complaint", || {
+        server.error_log().contains("key values mismatch")
     })
     .await;
     assert_eq!(server.target().get("/").await.text(), "one");

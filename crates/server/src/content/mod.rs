@@ -8,6 +8,7 @@ mod filling_body;
 pub mod memcached;
 pub mod mirror;
 pub mod pass;
+mod pending;
 pub mod proxy;
 mod request_body;
 pub mod returned;
@@ -15,29 +16,21 @@ pub mod slice;
 pub mod stub_status;
 pub mod through_cache;
 
-use std::sync::Arc;
+use site::Content;
 
-use site::{Content, Pass};
-
-use crate::content::pass::{PassDecision, UpstreamPlan};
+use crate::content::pass::PassDecision;
 use crate::content::through_cache::policy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
 use crate::transport::client::ClientSide;
 
+pub use pending::PendingContent;
+
 /// How far the content has been made.
 pub enum ContentStep<'a> {
     Handled(Handled),
     Pending(PendingContent<'a>),
-}
-
-/// Content that somebody has to be waited for.
-pub enum PendingContent<'a> {
-    /// The key may be made of the request's body, which is to be taken first.
-    Body(&'a Arc<Pass>),
-    /// Somebody has to be asked.
-    Upstream(&'a Arc<Pass>, Box<UpstreamPlan<'a>>),
 }
 
 /// Makes the response of the location that the request is in, as far as nobody has to be
@@ -62,7 +55,7 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
             None => Handled::Status(500),
         },
     };
-    ContentStep::Handled(in_slices(request, handled))
+    ContentStep::Handled(slice::in_slices(request, handled))
 }
 
 /// The same, for as long as it takes.
@@ -71,41 +64,5 @@ pub async fn make(request: &mut Request, client: &mut ClientSide) -> Handled {
     match begin(request, &configuration) {
         ContentStep::Handled(handled) => handled,
         ContentStep::Pending(pending) => pending.end(request, client, &configuration).await,
-    }
-}
-
-impl PendingContent<'_> {
-    /// The rest. To ask somebody is a large future, which only those who do pay for.
-    pub async fn end(
-        self,
-        request: &mut Request,
-        client: &mut ClientSide,
-        configuration: &ActiveConfiguration,
-    ) -> Handled {
-        let handled = match self {
-            PendingContent::Body(pass) => {
-                if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
-                    return Handled::Status(status);
-                }
-                match pass::decide(request, configuration, pass) {
-                    PassDecision::Handled(handled) => handled,
-                    PassDecision::UpstreamNeeded(plan) => {
-                        Box::pin(pass::serve(request, pass, plan, client)).await
-                    }
-                }
-            }
-            PendingContent::Upstream(pass, plan) => {
-                Box::pin(pass::serve(request, pass, *plan, client)).await
-            }
-        };
-        in_slices(request, handled)
-    }
-}
-
-#[inline]
-fn in_slices(request: &mut Request, handled: Handled) -> Handled {
-    match request.settings().slice_bytes {
-        0 => handled,
-        _ => slice::gather(request, handled),
     }
 }

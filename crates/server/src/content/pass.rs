@@ -2,11 +2,13 @@
 //! `memcached_pass`; through the cache where there is one.
 //!
 //! ```text
-//! pass ─► through_cache ─► storing ─┐
-//!   └───► direct ───────────────────┴► fetch_spec ─► fastcgi, proxy, memcached
-//!                                    └► response
+//! decide ── answered from memory, or purged
+//!   └ ask ─► through_cache ─► storing ─┐
+//!      └───► direct ──────────────────┴► fetch_spec ─► fastcgi, proxy, memcached
+//!                                     └► response
 //! ```
 
+pub mod ask;
 pub mod direct;
 pub mod early_hints;
 pub mod fetch_log;
@@ -17,26 +19,21 @@ mod passed_body;
 pub mod response;
 mod tunnel;
 
-use std::sync::Arc;
-
-use http_cache::Millis;
 use site::{LogLevel, Pass, Protocol};
 
-use crate::base::clock;
 use crate::content::proxy;
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
-use crate::content::through_cache::purge::{Invalidation, purge};
+use crate::content::through_cache::purge::purge;
+use crate::content::through_cache::purge_keys::Invalidation;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
 use crate::route::pattern;
-use crate::transport::client::ClientSide;
 
-use direct::direct;
 use response::of_cache;
 
 pub use fetch_spec::take_body;
@@ -95,40 +92,5 @@ pub fn decide<'a>(
             error_log::request(request, LogLevel::Error, message);
             PassDecision::Handled(Handled::Status(500))
         }
-    }
-}
-
-/// Answers with what the upstream says, through the cache where there is one.
-pub async fn serve(
-    request: &mut Request,
-    pass: &Arc<Pass>,
-    plan: UpstreamPlan<'_>,
-    client: &mut ClientSide,
-) -> Handled {
-    let miss = match plan {
-        UpstreamPlan::ThroughCache(miss) => miss,
-        UpstreamPlan::Direct => return direct(request, pass, client).await,
-        UpstreamPlan::Invalidate(invalidation) => {
-            let handled = direct(request, pass, client).await;
-            if let Handled::Reply(reply) = &handled
-                && (200..400).contains(&reply.head.status)
-            {
-                invalidation.carry_out(Millis(clock::now()));
-            }
-            return handled;
-        }
-    };
-    let key = &mut request.cache.key;
-    key.clear();
-    key.extend_from_slice(miss.plan.key.as_ref().bytes());
-    let began = clock::now();
-    let handled = Box::pin(through_cache::serve(request, pass, miss, client)).await;
-    if let Some(reason) = request.cache.reason {
-        let took = clock::now().saturating_sub(began);
-        error_log::not_stored(request, reason, took);
-    }
-    match handled {
-        Handled::Reply(reply) => of_cache(request, pass, reply),
-        handled => handled,
     }
 }

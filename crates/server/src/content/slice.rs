@@ -39,8 +39,17 @@ use range::ContentRange;
 /// met, and let go, by later requests. So many keys take some milliseconds.
 const MAX_FORGOTTEN: usize = 4096;
 
+/// What content came to, whole where the location fetches it in slices.
+#[inline]
+pub fn in_slices(request: &mut Request, handled: Handled) -> Handled {
+    match request.settings().slice_bytes {
+        0 => handled,
+        _ => gather(request, handled),
+    }
+}
+
 /// Makes a whole response of one whose first slice is here.
-pub fn gather(request: &mut Request, handled: Handled) -> Handled {
+fn gather(request: &mut Request, handled: Handled) -> Handled {
     let Slicing::First(start) = request.slicing else {
         return handled;
     };

@@ -48,10 +48,12 @@ impl ActiveConfiguration {
         previous: Option<&ActiveConfiguration>,
     ) -> Result<Arc<ActiveConfiguration>, BuildError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let tls_files = resources.tls_files.clone();
         let live = LiveState::build(&site, resources, previous.map(|previous| &previous.live))?;
-        let connectors = site.http.tls.iter().map(connectors::connector);
+        let connectors = site.http.tls.iter();
+        let connectors = connectors.map(|tls| connectors::connector(tls, &tls_files));
         let connectors = connectors.collect::<Result<_, _>>()?;
-        let server_tls = server_tls::build(&site, &live.tls_resumption)?;
+        let server_tls = server_tls::build(&site, &tls_files, &live.tls_resumption)?;
         // From here on nothing fails, and the groups may serve already.
         let groups = live.groups.groups();
         for followed in naming::followed(&site, groups, &live.names) {

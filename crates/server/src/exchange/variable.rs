@@ -144,7 +144,7 @@ fn write_of_name(
             Some(Some(value)) => put(Some(value), out),
             _ => write_looked_up(request, sent, made, out),
         },
-        Variable::WithoutTls => false,
+        Variable::Missing => false,
         Variable::Map(_) | Variable::Geo(_) | Variable::SplitClients(_) => {
             write_looked_up(request, sent, variable, out)
         }

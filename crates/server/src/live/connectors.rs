@@ -9,9 +9,11 @@ use site::{Content, GroupId, PassTarget, Site, Template, TlsId, TlsSettings};
 use tls_client::{Connector, Identity, Protocols, Settings, Verify};
 
 use crate::live::build_error::BuildError;
+use crate::live::tls_files::TlsFiles;
 
 /// Reads the files and makes the settings ready.
-pub fn connector(settings: &TlsSettings) -> Result<Connector, BuildError> {
+pub fn connector(settings: &TlsSettings, files: &TlsFiles) -> Result<Connector, BuildError> {
+    let read = |path: &Path| read(files, path);
     let verify = match &settings.verify {
         Some(verify) => Some(Verify {
             trusted_pem: read(&verify.trusted)?,
@@ -40,8 +42,8 @@ pub fn connector(settings: &TlsSettings) -> Result<Connector, BuildError> {
     Connector::new(&settings).map_err(|error| BuildError::Tls(error.to_string()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, BuildError> {
-    std::fs::read(path).map_err(|error| {
+fn read(files: &TlsFiles, path: &Path) -> Result<Vec<u8>, BuildError> {
+    files.bytes(path).map_err(|error| {
         BuildError::Tls(format!(
             "cannot load certificate \"{}\": {error}",
             path.display()

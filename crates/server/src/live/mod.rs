@@ -16,6 +16,7 @@ pub mod names;
 pub mod registry;
 pub mod server_tls;
 pub mod stats;
+pub mod tls_files;
 pub mod upstream_groups;
 
 use std::collections::HashMap;
@@ -31,6 +32,7 @@ use names::Names;
 use registry::Registry;
 use server_tls::TlsResumption;
 use stats::Stats;
+use tls_files::TlsFiles;
 use upstream_groups::{PoolAddress, UpstreamGroups};
 
 /// What a configuration is made from beside the site.
@@ -39,6 +41,7 @@ pub struct Resources {
     pub log_sinks: LogSinks,
     /// By name.
     pub pools: HashMap<String, PoolAddress>,
+    pub tls_files: TlsFiles,
 }
 
 /// What tells one `limit_req_zone` from another: its size may change.

@@ -17,6 +17,7 @@ use tls_server::{
 };
 
 use crate::live::build_error::BuildError;
+use crate::live::tls_files::TlsFiles;
 
 /// The TLS of a server, ready for handshakes.
 pub struct ServerTlsInForce {
@@ -103,11 +104,11 @@ impl TlsResumption {
         Some(cache.clone())
     }
 
-    fn of(&self, tls: &ServerTls) -> Result<Resumption, BuildError> {
+    fn of(&self, tls: &ServerTls, from: &TlsFiles) -> Result<Resumption, BuildError> {
         let tickets = match (tls.tickets, tls.ticket_key_files.is_empty()) {
             (false, _) => None,
             (true, true) => self.ticket_keys.get(&tls.session_timeout).cloned(),
-            (true, false) => Some(Arc::new(read_ticket_keys(tls)?)),
+            (true, false) => Some(Arc::new(read_ticket_keys(tls, from)?)),
         };
         let cache = match &tls.session_cache {
             TlsSessionCache::None => None,
@@ -125,14 +126,38 @@ impl TlsResumption {
 /// # Errors
 ///
 /// nginx's message about the first file that cannot be used.
-pub fn build(site: &Site, resumption: &TlsResumption) -> Result<Vec<ServerTlsInForce>, BuildError> {
+pub fn build(
+    site: &Site,
+    files: &TlsFiles,
+    resumption: &TlsResumption,
+) -> Result<Vec<ServerTlsInForce>, BuildError> {
     let servers = site.http.server_tls.iter();
-    servers.map(|tls| server(tls, resumption)).collect()
+    servers.map(|tls| server(tls, files, resumption)).collect()
 }
 
-fn server(tls: &ServerTls, resumption: &TlsResumption) -> Result<ServerTlsInForce, BuildError> {
-    let settings = settings(tls)?;
-    let server = TlsServer::new(&settings, resumption.of(tls)?)
+/// What is wrong with the files of `ssl_*`, for a test of a configuration that is not to be
+/// served: one message for each cause.
+pub fn problems(site: &Site) -> Vec<String> {
+    let files = TlsFiles::default();
+    let resumption = TlsResumption::renew(site, None);
+    let servers = site.http.server_tls.iter();
+    let failed = servers.filter_map(|tls| server(tls, &files, &resumption).err());
+    let mut problems: Vec<String> = Vec::new();
+    for problem in failed.map(|error| error.to_string()) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+fn server(
+    tls: &ServerTls,
+    files: &TlsFiles,
+    resumption: &TlsResumption,
+) -> Result<ServerTlsInForce, BuildError> {
+    let settings = settings(tls, files)?;
+    let server = TlsServer::new(&settings, resumption.of(tls, files)?)
         .map_err(|error: SettingsError| BuildError::Tls(error.to_string()))?;
     Ok(ServerTlsInForce {
         server,
@@ -140,16 +165,16 @@ fn server(tls: &ServerTls, resumption: &TlsResumption) -> Result<ServerTlsInForc
     })
 }
 
-fn settings(tls: &ServerTls) -> Result<Settings, BuildError> {
+fn settings(tls: &ServerTls, from: &TlsFiles) -> Result<Settings, BuildError> {
     let mut identities = Vec::with_capacity(tls.certificates.len());
     for files in &tls.certificates {
         identities.push(Identity {
-            chain: read(&files.chain, "cannot load certificate")?,
-            key: read(&files.key, "cannot load certificate key")?,
+            chain: read(from, &files.chain, "cannot load certificate")?,
+            key: read(from, &files.key, "cannot load certificate key")?,
         });
     }
     let passwords = match &tls.password_file {
-        Some(file) => read(file, "cannot open file")?.pem,
+        Some(file) => read(from, file, "cannot open file")?.pem,
         None => Vec::new(),
     };
     Ok(Settings {
@@ -168,17 +193,21 @@ fn settings(tls: &ServerTls) -> Result<Settings, BuildError> {
             .iter()
             .map(|group| group.iana_number())
             .collect(),
-        clients: tls.clients.as_ref().map(clients).transpose()?,
+        clients: tls
+            .clients
+            .as_ref()
+            .map(|it| clients(it, from))
+            .transpose()?,
         session_timeout: tls.session_timeout,
         record_bytes: tls.record_bytes,
         early_data: tls.early_data,
     })
 }
 
-fn clients(clients: &ClientVerification) -> Result<Clients, BuildError> {
+fn clients(clients: &ClientVerification, from: &TlsFiles) -> Result<Clients, BuildError> {
     let authorities = |file: &Option<std::path::PathBuf>| {
         let file = file.as_deref();
-        file.map(|file| read(file, "cannot load trusted certificates"))
+        file.map(|file| read(from, file, "cannot load trusted certificates"))
             .transpose()
     };
     Ok(Clients {
@@ -193,16 +222,16 @@ fn clients(clients: &ClientVerification) -> Result<Clients, BuildError> {
         other_authorities: authorities(&clients.other_authorities)?,
         depth: clients.depth,
         crl: match &clients.crl {
-            Some(file) => Some(read(file, "cannot load certificate revocation list")?),
+            Some(file) => Some(read(from, file, "cannot load certificate revocation list")?),
             None => None,
         },
     })
 }
 
-fn read_ticket_keys(tls: &ServerTls) -> Result<TicketKeys, BuildError> {
+fn read_ticket_keys(tls: &ServerTls, from: &TlsFiles) -> Result<TicketKeys, BuildError> {
     let mut files = Vec::with_capacity(tls.ticket_key_files.len());
     for path in &tls.ticket_key_files {
-        let file = read(path, "cannot open file")?;
+        let file = read(from, path, "cannot open file")?;
         TicketKeys::of_files([file.pem.as_slice()])
             .map_err(|error| BuildError::Tls(format!("\"{}\" {error}", file.name)))?;
         files.push(file.pem);
@@ -212,10 +241,93 @@ fn read_ticket_keys(tls: &ServerTls) -> Result<TicketKeys, BuildError> {
 }
 
 /// The bytes of a file; `failure` begins the message if there are none.
-fn read(path: &Path, failure: &str) -> Result<PemFile, BuildError> {
+fn read(from: &TlsFiles, path: &Path, failure: &str) -> Result<PemFile, BuildError> {
     let name = path.display().to_string();
-    match std::fs::read(path) {
+    match from.bytes(path) {
         Ok(pem) => Ok(PemFile { name, pem }),
         Err(error) => Err(BuildError::Tls(format!("{failure} \"{name}\": {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(servers: &str) -> Site {
+        let text = format!("http {{ ssl_certificate c; ssl_certificate_key k; {servers} }}");
+        let loader: nginx_conf::MemoryLoader =
+            [("/m.conf", text.into_bytes())].into_iter().collect();
+        let reading = site::read(Path::new("/m.conf"), Path::new("/"), None, None, &loader);
+        reading.site.expect("a configuration without mistakes")
+    }
+
+    /// Whether a reload keeps the ticket keys and the sessions of the first server.
+    fn kept(before: &str, after: &str) -> (bool, bool) {
+        let (before, after) = (site(before), site(after));
+        let of = |site: &Site, resumption: &TlsResumption| {
+            let tls = &site.http.server_tls[0];
+            resumption.of(tls, &TlsFiles::default()).unwrap()
+        };
+        let first = TlsResumption::renew(&before, None);
+        let second = TlsResumption::renew(&after, Some(&first));
+        let (first, second) = (of(&before, &first), of(&after, &second));
+        (
+            Arc::ptr_eq(&first.tickets.unwrap(), &second.tickets.unwrap()),
+            Arc::ptr_eq(&first.cache.unwrap(), &second.cache.unwrap()),
+        )
+    }
+
+    #[test]
+    fn a_reload_keeps_ticket_keys_and_sessions_of_the_same_settings() {
+        let shared = "ssl_session_cache shared:a:1m;";
+        let builtin = "ssl_session_cache builtin;";
+        for (before, after, expected) in [
+            (shared.to_owned(), shared.to_owned(), (true, true)),
+            (builtin.to_owned(), builtin.to_owned(), (true, true)),
+            (
+                shared.to_owned(),
+                format!("{shared} ssl_prefer_server_ciphers on;"),
+                (true, true),
+            ),
+            (
+                shared.to_owned(),
+                "ssl_session_cache shared:a:2m;".to_owned(),
+                (true, false),
+            ),
+            (
+                shared.to_owned(),
+                format!("{shared} ssl_session_timeout 1h;"),
+                (false, true),
+            ),
+        ] {
+            let server = |lines: &str| format!("server {{ listen 443 ssl; {lines} }}");
+            let found = kept(&server(&before), &server(&after));
+            assert_eq!(found, expected, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn servers_that_name_a_cache_share_it() {
+        let site = site(
+            "ssl_session_cache shared:a:1m;\n\
+             server { listen 443 ssl; }\n\
+             server { listen 443 ssl; server_name b; ssl_protocols TLSv1.3; }\n\
+             server { listen 443 ssl; server_name c; ssl_session_cache shared:b:1m; }",
+        );
+        let resumption = TlsResumption::renew(&site, None);
+        let caches: Vec<_> = site
+            .http
+            .server_tls
+            .iter()
+            .map(|tls| {
+                resumption
+                    .of(tls, &TlsFiles::default())
+                    .unwrap()
+                    .cache
+                    .unwrap()
+            })
+            .collect();
+        assert!(Arc::ptr_eq(&caches[0], &caches[1]));
+        assert!(!Arc::ptr_eq(&caches[0], &caches[2]));
     }
 }

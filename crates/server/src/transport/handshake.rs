@@ -2,10 +2,11 @@
 //! once the client has said which name it wants (RFC 6066 §3).
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::BytesMut;
 use rustls::server::{Accepted, Acceptor};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use tls_server::ClientVerdict;
@@ -18,13 +19,15 @@ use crate::transport::tls::Session;
 /// (RFC 8446 §5.1, §6.2).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
-/// Makes the handshake; from then on the stream is encrypted. `choose` gives the rules for the
+/// Makes the handshake; from then on the stream is encrypted. What the client sent along is put
+/// into `ahead`. `choose` gives the rules for the
 /// name that the client asked for, or `None` where it is not served.
 ///
 /// # Errors
 /// A sentence for the log.
 pub async fn accept(
     stream: &ClientStream,
+    ahead: &mut BytesMut,
     choose: impl FnOnce(Option<&str>) -> Option<Arc<ServerConfig>>,
 ) -> Result<TlsFacts, String> {
     let accepted = client_hello(stream).await?;
@@ -36,12 +39,19 @@ pub async fn accept(
     let mut connection = match accepted.into_connection(config) {
         Ok(connection) => connection,
         Err((error, mut alert)) => {
-            let _ = stream.with_socket(|socket| alert.write(socket));
+            let _ = stream.write_socket(|socket| alert.write(socket));
             return Err(failed(&error));
         }
     };
     poll_fn(|cx| poll_handshake(stream, &mut connection, cx)).await?;
     let facts = facts(&connection, name);
+    // Bytes that came ahead (RFC 8446 §2.3). They wait for the end of the handshake, which
+    // nobody who repeats them can bring about.
+    if let Some(mut early) = connection.early_data() {
+        let mut bytes = Vec::new();
+        let _ = early.read_to_end(&mut bytes);
+        ahead.extend_from_slice(&bytes);
+    }
     stream.encrypt(Session::new(connection));
     Ok(facts)
 }
@@ -69,7 +79,7 @@ async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
                 Ok(None) => {}
                 Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
                 Err((error, mut alert)) => {
-                    let _ = stream.with_socket(|socket| alert.write(socket));
+                    let _ = stream.write_socket(|socket| alert.write(socket));
                     return Poll::Ready(Err(failed(&error)));
                 }
             }
@@ -85,7 +95,7 @@ fn poll_handshake(
 ) -> Poll<Result<(), String>> {
     loop {
         while connection.wants_write() {
-            match stream.with_socket(|socket| connection.write_tls(socket)) {
+            match stream.write_socket(|socket| connection.write_tls(socket)) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if let Err(error) = ready!(stream.poll_write_ready(cx)) {
@@ -104,7 +114,7 @@ fn poll_handshake(
             Err(error) => return Poll::Ready(Err(failed(&error))),
         }
         if let Err(error) = connection.process_new_packets() {
-            let _ = stream.with_socket(|socket| connection.write_tls(socket));
+            let _ = stream.write_socket(|socket| connection.write_tls(socket));
             return Poll::Ready(Err(failed(&error)));
         }
     }

@@ -116,7 +116,8 @@ async fn open<S: Service>(
         }
     }
     if opening.tls {
-        let handshaken = tokio::time::timeout(timeout, encrypt(service, &terms, stream, facts));
+        let handshaken =
+            tokio::time::timeout(timeout, encrypt(service, &terms, stream, facts, buffer));
         let failed = match handshaken.await {
             Ok(Ok(())) => None,
             Ok(Err(reason)) => Some(reason),
@@ -147,6 +148,7 @@ async fn encrypt<S: Service>(
     terms: &S::Terms,
     stream: &ClientStream,
     facts: &mut ConnectionFacts,
+    ahead: &mut BytesMut,
 ) -> Result<(), String> {
     let mut first = [0; 1];
     match stream.peek_first(&mut first).await {
@@ -157,7 +159,7 @@ async fn encrypt<S: Service>(
         }
         _ => return Err("client closed connection while SSL handshaking".to_owned()),
     }
-    let mut tls = handshake::accept(stream, |name| service.tls(terms, name)).await?;
+    let mut tls = handshake::accept(stream, ahead, |name| service.tls(terms, name)).await?;
     service.judge_client(terms, &mut tls);
     facts.scheme = "https";
     facts.tls = Some(Box::new(tls));

@@ -241,15 +241,15 @@ impl ClientStream {
         }
     }
 
-    /// Reads or writes on the socket itself, below any encryption.
+    /// Writes to the socket itself, below any encryption.
     ///
     /// # Errors
-    /// Those of `call`; `WouldBlock` where the socket is not ready.
-    pub fn with_socket<R>(
+    /// Those of `call`; `WouldBlock` where the socket takes nothing.
+    pub fn write_socket<R>(
         &self,
         call: impl FnOnce(&mut tls::Socket<'_>) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.try_io(Interest::READABLE | Interest::WRITABLE, |socket| {
+        self.try_io(Interest::WRITABLE, |socket| {
             call(&mut tls::Socket::new(socket))
         })
     }

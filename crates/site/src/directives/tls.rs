@@ -5,7 +5,7 @@ use super::{Context, Directive};
 const SERVERS: &[Context] = &[Context::Http, Context::Server];
 
 /// Of lines about OCSP stapling.
-const NO_STAPLING: &str = "rustls has no OCSP stapling of its own; certificates are served without";
+const NO_STAPLING: &str = "there is no OCSP stapling; certificates are sent without";
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
@@ -23,8 +23,8 @@ pub(super) const TABLE: &[Directive] = &[
         .long("\
             The file is in PEM format: the server's certificate first, then intermediate ones. The name \
             is relative to the directory of the main configuration file. The directive can be repeated, \
-            each time with a `ssl_certificate_key`, for keys of different types (ECDSA and RSA). Each \
-            client gets the first one that it supports. The files are read at start and at reload.")
+            each time with a `ssl_certificate_key`, for keys of different types. A client that supports \
+            ECDSA gets that one, others RSA. The files are read at start and at reload.")
         .example("ssl_certificate example.org.pem; ssl_certificate_key example.org.key;"),
     Directive::new("ssl_certificate_cache", SERVERS)
         .takes(1, 3, "off | max=N [inactive=TIME] [valid=TIME]").inherited()
@@ -83,8 +83,8 @@ pub(super) const TABLE: &[Directive] = &[
         .short("sets whether a request may come with the first packet of a resumed session")
         .long("\
             Such a request can be repeated by an attacker, so that only safe methods are accepted; \
-            others get the status 425, and the client sends them again. Needs TLS 1.3 and \
-            `ssl_session_cache`; tickets are not used.")
+            others get the status 425, and the client sends them again. Sessions are then kept in \
+            `ssl_session_cache`, or in a cache of the server; tickets are not used.")
         .example("ssl_early_data on;"),
     Directive::new("ssl_ecdh_curve", SERVERS)
         .takes(1, 1, "auto | CURVE[:CURVE ...]").inherited()
@@ -146,7 +146,7 @@ pub(super) const TABLE: &[Directive] = &[
         .short("keeps sessions, so that clients can resume them")
         .long("\
             A client that comes back needs a shorter handshake. `shared:NAME:SIZE` is one cache for all \
-            servers that write the name; a megabyte holds about 4000 sessions. `builtin` is a cache of \
+            servers that write the name; a megabyte holds a few thousand sessions. `builtin` is a cache of \
             this server. Most clients use tickets instead (`ssl_session_tickets`), which need no memory.")
         .example("ssl_session_cache shared:tls:10m;"),
     Directive::new("ssl_session_ticket_key", SERVERS)

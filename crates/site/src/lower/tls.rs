@@ -61,9 +61,9 @@ impl Lowering<'_> {
             return None;
         };
         Some(TlsVerify {
-            trusted: self.path(trusted),
+            trusted: self.path_beside_main_file(trusted),
             depth,
-            crl: crl.map(|word| self.path(word)),
+            crl: crl.map(|word| self.path_beside_main_file(word)),
         })
     }
 
@@ -84,7 +84,10 @@ impl Lowering<'_> {
             }
             return None;
         };
-        Some((self.path(certificate), self.path(key)))
+        Some((
+            self.path_beside_main_file(certificate),
+            self.path_beside_main_file(key),
+        ))
     }
 
     /// Whether TLS 1.2 and TLS 1.3 are used. Older versions do not exist here.

@@ -53,35 +53,15 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("otel_", "OpenTelemetry is not there yet"),
 ];
 
-/// nginx's variables about TLS. On a connection without TLS they have no value, in nginx and
-/// here.
+/// Those of nginx's variables about TLS that have no value here.
 const TLS_VARIABLES: &[&str] = &[
-    "ssl_alpn_protocol",
-    "ssl_cipher",
     "ssl_ciphers",
-    "ssl_client_cert",
-    "ssl_client_escaped_cert",
-    "ssl_client_fingerprint",
-    "ssl_client_i_dn",
-    "ssl_client_i_dn_legacy",
-    "ssl_client_raw_cert",
-    "ssl_client_s_dn",
-    "ssl_client_s_dn_legacy",
-    "ssl_client_serial",
     "ssl_client_sigalg",
-    "ssl_client_v_end",
-    "ssl_client_v_remain",
-    "ssl_client_v_start",
-    "ssl_client_verify",
-    "ssl_curve",
     "ssl_curves",
     "ssl_early_data",
     "ssl_ech_outer_server_name",
     "ssl_ech_status",
-    "ssl_protocol",
-    "ssl_server_name",
     "ssl_session_id",
-    "ssl_session_reused",
     "ssl_sigalg",
 ];
 
@@ -175,7 +155,7 @@ impl Variables {
             return variable;
         }
         if TLS_VARIABLES.contains(&name) {
-            return Variable::WithoutTls;
+            return Variable::Missing;
         }
         let id = self.slot(name);
         if let Some(slot) = self.slots.get_mut(id.0)

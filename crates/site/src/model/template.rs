@@ -57,8 +57,8 @@ pub enum Variable {
     /// Defined by `map`, `geo` or `split_clients`, and also written by `set`: the value that `set`
     /// wrote in this request, else the defined one.
     SetOver(SlotId, Box<Variable>),
-    /// `$ssl_NAME`, which nginx has over TLS only: no value.
-    WithoutTls,
+    /// A variable about TLS that nginx has and rustls does not tell: no value.
+    Missing,
     Map(MapId),
     Geo(GeoId),
     SplitClients(SplitClientsId),

@@ -97,6 +97,30 @@ fn a_file_that_is_not_there_is_called_so_and_nothing_else() {
 }
 
 #[test]
+fn a_certificate_that_cannot_be_used_is_named_once() {
+    let folder = folder();
+    let server = |name| {
+        let files = "ssl_certificate c.pem; ssl_certificate_key c.key;";
+        format!("server {{ listen 127.0.0.1:8443 ssl; server_name {name}; {files} }}")
+    };
+    let servers = [server("a"), server("b ssl_protocols TLSv1.3")].concat();
+    let servers = servers.replace("b ssl_protocols", "b; ssl_protocols");
+    let conf =
+        format!("pid m.pid; error_log stderr; events {{}} http {{ access_log off; {servers} }}");
+    std::fs::write(folder.path().join("m.conf"), conf).expect("a file");
+    for arguments in [
+        &["check", "m.conf"][..],
+        &["-t", "-c", "m.conf"],
+        &["-c", "m.conf"],
+    ] {
+        let (code, text) = run_in(folder.path(), arguments);
+        assert_eq!(code, 1, "{arguments:?}: {text}");
+        assert_eq!(text.matches("cannot load certificate").count(), 1, "{text}");
+        assert!(text.contains("c.pem\": No such file"), "{text}");
+    }
+}
+
+#[test]
 fn no_error_of_serve_points_into_a_file_that_is_not_there() {
     let folder = testkit::serving::Serving::folder();
     for (arguments, line) in [

@@ -10,7 +10,8 @@ use tokio::sync::Semaphore;
 
 use crate::base::clock;
 use crate::compose;
-use crate::content::pass::{PassDecision, decide, serve};
+use crate::content::pass::ask::ask;
+use crate::content::pass::{PassDecision, decide};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::handled::Handled;
@@ -52,7 +53,7 @@ impl Site {
         assert!(!reading.has_errors(), "{:?}", reading.diagnostics);
         let resources = Resources {
             log_sinks: LogSinks::default(),
-            pools: Default::default(),
+            ..Resources::default()
         };
         let site = reading.site.unwrap();
         Site {
@@ -129,7 +130,7 @@ async fn serve_whole(
         PassDecision::Handled(handled) => handled,
         PassDecision::UpstreamNeeded(plan) => {
             let mut client = ClientSide::none();
-            serve(&mut request, pass, plan, &mut client).await
+            ask(&mut request, pass, plan, &mut client).await
         }
     };
     let Handled::Reply(reply) = handled else {

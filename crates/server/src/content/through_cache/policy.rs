@@ -9,7 +9,7 @@ use shared_request::Class;
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 
 use super::cookies::session_of;
-use super::purge::{Invalidation, PurgedKeys, invalidation, purged_keys};
+use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
 use super::request_fields::Fields;
 use super::shared;
 use crate::content::proxy;

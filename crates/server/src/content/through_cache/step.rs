@@ -1,5 +1,5 @@
 //! What a request that the cache had no fresh answer for does next. Functions that decide give
-//! a step; `through_cache::serve` takes one after the other.
+//! a step; `miss::serve` takes one after the other.
 
 use http_cache::{Follower, JoinRequest, Leader, Millis};
 

@@ -5,3 +5,4 @@ pub mod files;
 pub mod process;
 pub mod received;
 pub mod sent;
+pub mod tls;

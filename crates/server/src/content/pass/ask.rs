@@ -1,0 +1,51 @@
+//! Upstreams are asked here: past the cache, through it, or with a purge of what the request changes.
+
+use std::sync::Arc;
+
+use http_cache::Millis;
+use site::Pass;
+
+use super::UpstreamPlan;
+use super::direct::direct;
+use super::response::of_cache;
+use crate::base::clock;
+use crate::content::through_cache;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::log::error_log;
+use crate::transport::client::ClientSide;
+
+/// Answers with what the upstream says, through the cache where there is one.
+pub async fn ask(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: UpstreamPlan<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    let miss = match plan {
+        UpstreamPlan::ThroughCache(miss) => miss,
+        UpstreamPlan::Direct => return direct(request, pass, client).await,
+        UpstreamPlan::Invalidate(invalidation) => {
+            let handled = direct(request, pass, client).await;
+            if let Handled::Reply(reply) = &handled
+                && (200..400).contains(&reply.head.status)
+            {
+                invalidation.carry_out(Millis(clock::now()));
+            }
+            return handled;
+        }
+    };
+    let key = &mut request.cache.key;
+    key.clear();
+    key.extend_from_slice(miss.plan.key.as_ref().bytes());
+    let began = clock::now();
+    let handled = Box::pin(through_cache::miss::serve(request, pass, miss, client)).await;
+    if let Some(reason) = request.cache.reason {
+        let took = clock::now().saturating_sub(began);
+        error_log::not_stored(request, reason, took);
+    }
+    match handled {
+        Handled::Reply(reply) => of_cache(request, pass, reply),
+        handled => handled,
+    }
+}

@@ -1,0 +1,50 @@
+//! Content that somebody has to be waited for: a body that is to be taken, an upstream that is to be
+//! asked.
+
+use std::sync::Arc;
+
+use site::Pass;
+
+use crate::content::pass::ask::ask;
+use crate::content::pass::{self, PassDecision, UpstreamPlan};
+use crate::content::slice;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::transport::client::ClientSide;
+
+/// Content that somebody has to be waited for.
+pub enum PendingContent<'a> {
+    /// The key may be made of the request's body, which is to be taken first.
+    Body(&'a Arc<Pass>),
+    /// Somebody has to be asked.
+    Upstream(&'a Arc<Pass>, Box<UpstreamPlan<'a>>),
+}
+
+impl PendingContent<'_> {
+    /// The rest. To ask somebody is a large future, which only those who do pay for.
+    pub async fn end(
+        self,
+        request: &mut Request,
+        client: &mut ClientSide,
+        configuration: &ActiveConfiguration,
+    ) -> Handled {
+        let handled = match self {
+            PendingContent::Body(pass) => {
+                if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
+                    return Handled::Status(status);
+                }
+                match pass::decide(request, configuration, pass) {
+                    PassDecision::Handled(handled) => handled,
+                    PassDecision::UpstreamNeeded(plan) => {
+                        Box::pin(ask(request, pass, plan, client)).await
+                    }
+                }
+            }
+            PendingContent::Upstream(pass, plan) => {
+                Box::pin(ask(request, pass, *plan, client)).await
+            }
+        };
+        slice::in_slices(request, handled)
+    }
+}

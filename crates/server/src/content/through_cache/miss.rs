@@ -1,0 +1,164 @@
+//! What becomes of a request that the cache had no fresh answer for: one step after the other, until
+//! one of them answers.
+
+use std::sync::Arc;
+
+use http_cache::{
+    Alone, Forward, Found, Join, JoinRequest, Millis, NoStore, NotFresh, NotFreshKind, Outcome,
+    Served, StaleReason,
+};
+use site::Pass;
+use tokio::time::Instant;
+
+use super::CacheMiss;
+use super::following::{answer_follower, wait_for_leader};
+use super::from_memory::{from_memory, hit, note_not_stored};
+use super::leading::lead_fetch;
+use super::policy::Plan;
+use super::refreshing::serve_while_refreshing;
+use super::stale::StandIn;
+use super::step::Step;
+use crate::base::clock;
+use crate::content::pass::direct::direct;
+use crate::exchange::handled::Handled;
+use crate::exchange::request::Request;
+use crate::transport::client::ClientSide;
+
+/// How often a request starts over: a variant that did not fit, a leader that
+/// vanished. Past that it fetches for itself.
+const MAX_ROUNDS: usize = 4;
+
+/// Answers through the cache, where it had no fresh answer.
+pub async fn serve(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    miss: CacheMiss<'_>,
+    client: &mut ClientSide,
+) -> Handled {
+    let CacheMiss { mut plan, found } = miss;
+    let mut step = match found {
+        None => bypass(request, &plan),
+        Some(found) => first_step(request, pass, &mut plan, &found),
+    };
+    let began = Instant::now();
+    let mut rounds = 1;
+    loop {
+        step = match step {
+            Step::Answer(handled) => return handled,
+            Step::Direct => return direct(request, pass, client).await,
+            Step::Lead(leader, stand_in) => {
+                lead_fetch(request, pass, &plan, client, leader, stand_in).await
+            }
+            Step::Follow(follower, stand_in) => {
+                let followed = wait_for_leader(request, &plan, follower, began).await;
+                answer_follower(request, &plan, followed, &stand_in)
+            }
+            Step::LookAgain if rounds == MAX_ROUNDS => {
+                request.now = clock::now();
+                Step::alone(request, &plan)
+            }
+            Step::LookAgain => {
+                rounds += 1;
+                look_again(request, pass, &mut plan)
+            }
+        };
+    }
+}
+
+/// Goes past what is stored; the response may be stored all the same.
+fn bypass(request: &mut Request, plan: &Plan<'_>) -> Step {
+    request.cache.reason = plan.bypass;
+    request.cache.outcome = Some(forwarded(Forward::Bypass));
+    match plan.never_store || plan.bypass.is_none() {
+        true => Step::Direct,
+        false => Step::alone(request, plan),
+    }
+}
+
+/// The step after the request's lookup.
+fn first_step(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+    found: &NotFresh,
+) -> Step {
+    if plan.rules.min_uses > 1 {
+        let now = Millis(request.now);
+        plan.uses = plan.zone.count_use(&plan.key.as_ref(), now);
+        let is_unknown = matches!(found.kind, NotFreshKind::Miss | NotFreshKind::VaryMiss);
+        if plan.uses < plan.rules.min_uses && is_unknown {
+            // Not to be stored, so there is nothing for others in it.
+            request.cache.outcome = Some(forwarded(Forward::UriMiss));
+            request.cache.reason = Some(NoStore::MinUses.word());
+            return Step::Direct;
+        }
+    }
+    step_after(request, pass, plan, found)
+}
+
+/// Looks once more, uncounted: what the request has waited for was of no use to it.
+fn look_again(request: &mut Request, pass: &Arc<Pass>, plan: &mut Plan<'_>) -> Step {
+    request.now = clock::now();
+    let (key, now) = (plan.key.as_ref(), Millis(request.now));
+    match plan.zone.find_again(&key, &plan.fields(request), now) {
+        Found::Fresh(stored) => Step::Answer(hit(request, stored)),
+        Found::NotFresh(found) => step_after(request, pass, plan, &found),
+    }
+}
+
+/// The step after a lookup that `found` nothing fresh: a stale answer, a fetch, or waiting for
+/// another's.
+fn step_after(
+    request: &mut Request,
+    pass: &Arc<Pass>,
+    plan: &mut Plan<'_>,
+    found: &NotFresh,
+) -> Step {
+    plan.varies_on = found.varies_on().cloned();
+    if let NotFreshKind::NotShareable(why) = found.kind {
+        request.cache.outcome = Some(forwarded(found.forward()));
+        note_not_stored(request, why);
+        return Step::unshared(request, plan);
+    }
+    let now = Millis(request.now);
+    let stand_in = StandIn::of(found, plan.rules, now);
+    if let Some(handled) = serve_while_refreshing(request, pass, plan, found, &stand_in) {
+        return Step::Answer(handled);
+    }
+    request.cache.outcome = Some(forwarded(found.forward()));
+    if !plan.rules.lock && found.stale().is_none() {
+        return Step::alone(request, plan);
+    }
+    match collapse(request, plan, found) {
+        Join::Lead(leader) => Step::Lead(leader, stand_in),
+        Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
+            Some(stored) => Step::Answer(from_memory(request, stored, Served::StaleUpdating)),
+            None => Step::Follow(follower, stand_in),
+        },
+        Join::Fresh(stored) => Step::Answer(hit(request, stored)),
+        Join::Alone(Alone::NotShareable(why)) => {
+            request.cache.reason = Some(why.word());
+            Step::unshared(request, plan)
+        }
+        Join::Alone(Alone::TooManyFlights) => Step::alone(request, plan),
+    }
+}
+
+/// The request's part: to lead a fetch, to follow one, or to go alone.
+fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
+    let join = JoinRequest {
+        key: plan.key.as_ref(),
+        fields: &plan.fields(request),
+        now: Millis(request.now),
+        lock_age: Some(plan.rules.lock_age),
+        group: plan.session,
+    };
+    plan.zone.collapse(&join, found)
+}
+
+fn forwarded(reason: Forward) -> Outcome {
+    Outcome {
+        fwd: Some(reason),
+        ..Outcome::default()
+    }
+}

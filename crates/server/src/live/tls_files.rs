@@ -1,0 +1,80 @@
+//! The files that `ssl_*` and `proxy_ssl_*` name. Keys are often root's alone: the process that
+//! reads the configuration reads them as well, and hands them to the one that serves.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use site::Site;
+
+/// The bytes of files, by the names that the configuration gives them.
+#[derive(Clone, Default)]
+pub struct TlsFiles(Arc<HashMap<PathBuf, Vec<u8>>>);
+
+impl TlsFiles {
+    /// Reads all that `site` names. One that cannot be read is left out: whoever needs it says
+    /// so.
+    pub fn read(site: &Site) -> TlsFiles {
+        let mut paths = Vec::new();
+        for tls in &site.http.server_tls {
+            for certificate in &tls.certificates {
+                paths.extend([&certificate.chain, &certificate.key]);
+            }
+            paths.extend(&tls.password_file);
+            paths.extend(&tls.ticket_key_files);
+            if let Some(clients) = &tls.clients {
+                paths.extend(&clients.named_authorities);
+                paths.extend(&clients.other_authorities);
+                paths.extend(&clients.crl);
+            }
+        }
+        for tls in &site.http.tls {
+            if let Some(verify) = &tls.verify {
+                paths.push(&verify.trusted);
+                paths.extend(&verify.crl);
+            }
+            if let Some((chain, key)) = &tls.identity {
+                paths.extend([chain, key]);
+            }
+        }
+        let read = |path: &PathBuf| Some((path.clone(), std::fs::read(path).ok()?));
+        paths.into_iter().filter_map(read).collect()
+    }
+
+    /// The bytes of a file: as they were handed over, or from the disk.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.0.get(path) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => std::fs::read(path),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Path, &[u8])> {
+        self.0.iter().map(|(path, bytes)| (&**path, &**bytes))
+    }
+}
+
+impl FromIterator<(PathBuf, Vec<u8>)> for TlsFiles {
+    fn from_iter<I: IntoIterator<Item = (PathBuf, Vec<u8>)>>(files: I) -> TlsFiles {
+        TlsFiles(Arc::new(files.into_iter().collect()))
+    }
+}
+
+impl std::fmt::Debug for TlsFiles {
+    /// Their names: keys are among them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
