@@ -74,11 +74,11 @@ pub async fn serve<S: Service>(
         blocked_since: None,
         shutdown_at: None,
         is_over: false,
-        ended: Ended::ByUs,
+        ended: EndedBy::Us,
         deadline: Deadline::default(),
     };
     drop(terms);
-    if connection.run().await == Ended::ByUs {
+    if connection.run().await == EndedBy::Us {
         connection.linger().await;
     }
     connection.stream.end();
@@ -87,12 +87,12 @@ pub async fn serve<S: Service>(
 
 /// Who ended a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum EndedBy {
     /// The client may still be sending: a reset would take from it what it has not read.
-    ByUs,
-    ByClient,
+    Us,
+    Client,
     /// It takes nothing: no frame reaches it either.
-    ByTime,
+    Timeout,
 }
 
 /// How long what a client still sends is read when the connection is over.
@@ -158,12 +158,12 @@ struct Connection<S: Service> {
     shutdown_at: Option<Instant>,
     /// Nothing more is read: the rest of the output is written, and the connection closes.
     is_over: bool,
-    ended: Ended,
+    ended: EndedBy,
     deadline: Deadline,
 }
 
 impl<S: Service> Connection<S> {
-    async fn run(&mut self) -> Ended {
+    async fn run(&mut self) -> EndedBy {
         if !self.input.is_empty() {
             self.take_frames();
         }
@@ -211,7 +211,7 @@ impl<S: Service> Connection<S> {
             let wrote = match self.write(cx) {
                 Ok(wrote) => wrote,
                 Err(_) => {
-                    self.ended = Ended::ByClient;
+                    self.ended = EndedBy::Client;
                     return Poll::Ready(());
                 }
             };
@@ -258,7 +258,7 @@ impl<S: Service> Connection<S> {
 
     /// Is all done that there was to do?
     fn is_finished(&self) -> bool {
-        if self.ended == Ended::ByTime {
+        if self.ended == EndedBy::Timeout {
             return true;
         }
         if !self.output.is_empty() {
@@ -282,7 +282,7 @@ impl<S: Service> Connection<S> {
             // The client sends nothing more. What it asked for is still sent.
             Poll::Ready(_) => {
                 self.is_over = true;
-                self.ended = Ended::ByClient;
+                self.ended = EndedBy::Client;
                 self.answering.shared.lock().codec.finish_shutdown();
                 true
             }
@@ -612,7 +612,7 @@ impl<S: Service> Connection<S> {
         let is_blocked = self.blocked_since;
         if is_blocked.is_some_and(|since| now >= since + self.send_timeout) {
             self.is_over = true;
-            self.ended = Ended::ByTime;
+            self.ended = EndedBy::Timeout;
             if self.resets_timed_out {
                 self.stream.reset_on_close();
             }
