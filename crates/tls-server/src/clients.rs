@@ -132,29 +132,17 @@ fn verifier_of(
 
 /// Asks for certificates in the handshake, and has clients prove that they have the keys.
 #[derive(Debug)]
-<<<<<<< HEAD
-pub(crate) struct CertificateRequest {
-=======
 pub(crate) struct PossessionVerifier {
->>>>>>> work-tls
     provider: Arc<CryptoProvider>,
     /// The names of `ssl_client_certificate`.
     hints: Vec<DistinguishedName>,
 }
 
-<<<<<<< HEAD
-impl CertificateRequest {
-    pub(crate) fn new(
-        clients: &Clients,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<CertificateRequest, SettingsError> {
-=======
 impl PossessionVerifier {
     pub(crate) fn new(
         clients: &Clients,
         provider: Arc<CryptoProvider>,
     ) -> Result<PossessionVerifier, SettingsError> {
->>>>>>> work-tls
         let hints = match &clients.named_authorities {
             Some(file) => verifier_of(clients, file, &file.pem)?
                 .subjects()
@@ -162,19 +150,11 @@ impl PossessionVerifier {
                 .collect(),
             None => Vec::new(),
         };
-<<<<<<< HEAD
-        Ok(CertificateRequest { provider, hints })
-    }
-}
-
-impl ClientCertVerifier for CertificateRequest {
-=======
         Ok(PossessionVerifier { provider, hints })
     }
 }
 
 impl ClientCertVerifier for PossessionVerifier {
->>>>>>> work-tls
     fn client_auth_mandatory(&self) -> bool {
         false
     }
