@@ -15,7 +15,7 @@ use site::ListenAddress;
 
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::service::{Service, Terms};
-use crate::transport::stream::ClientStream;
+use crate::transport::stream::{ClientStream, Phase};
 use crate::transport::{handshake, http1, http2, proxy_protocol};
 
 /// What a listener expects ahead of requests.
@@ -182,7 +182,14 @@ async fn first_protocol(
             if common == PREFACE.len() {
                 return Protocol::Http2;
             }
-            match poll_fn(|cx| stream.poll_receive(cx, buffer, false)).await {
+            // A graceful stop need not wait for whoever has said nothing.
+            stream.set_phase(match buffer.is_empty() {
+                true => Phase::Idle,
+                false => Phase::Reading,
+            });
+            let read = poll_fn(|cx| stream.poll_receive(cx, buffer, false)).await;
+            stream.set_phase(Phase::Busy);
+            match read {
                 Ok(read) if read > 0 => {}
                 _ => return Protocol::Http1,
             }

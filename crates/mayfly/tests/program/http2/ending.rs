@@ -65,6 +65,19 @@ async fn a_graceful_stop_ends_connections_without_a_request() {
 }
 
 #[tokio::test]
+async fn a_graceful_stop_ends_connections_that_have_not_said_what_they_speak() {
+    let mut server = site("location / { return 200 page; }").await;
+    let mut silent = server.connect().await;
+    // The server has it once it has answered a later one.
+    assert_eq!(server.target().get("/").await.text(), "page");
+    let begun = Instant::now();
+    server.signal(Signal::QUIT);
+    assert!(silent.receive_all().await.is_empty());
+    assert!(server.ended().await.success());
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
 async fn the_last_request_of_a_connection_is_served_with_those_beside_it() {
     let gate = Arc::new(Semaphore::new(0));
     let origin = gated(&gate).await;
