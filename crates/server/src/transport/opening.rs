@@ -84,7 +84,9 @@ async fn serve<S: Service>(
             let connection = http2::serve(service, stream, facts, memory, buffer, guard);
             Box::pin(connection).await;
         }
-        None => stream.end(),
+        None => {
+            stream.end();
+        }
     }
 }
 
