@@ -44,16 +44,16 @@ pub enum Refusal {
     NoCertificate,
 }
 
-/// Judges certificates of clients.
+/// Verifies the chains of certificates that clients have shown.
 #[derive(Debug)]
-pub(crate) struct ClientJudge {
+pub(crate) struct ClientChainVerifier {
     mode: ClientMode,
     /// There where at least one authority is known.
     chain: Option<ChainVerifier>,
 }
 
-impl ClientJudge {
-    pub(crate) fn new(clients: &Clients) -> Result<ClientJudge, SettingsError> {
+impl ClientChainVerifier {
+    pub(crate) fn new(clients: &Clients) -> Result<ClientChainVerifier, SettingsError> {
         let files = [&clients.named_authorities, &clients.other_authorities];
         let mut trusted_pem = Vec::new();
         for file in files.into_iter().flatten() {
@@ -64,7 +64,7 @@ impl ClientJudge {
         }
         let first = files.into_iter().flatten().next();
         let chain = first.map(|file| verifier_of(clients, file, &trusted_pem));
-        Ok(ClientJudge {
+        Ok(ClientChainVerifier {
             mode: clients.mode,
             chain: chain.transpose()?,
         })
@@ -130,19 +130,19 @@ fn verifier_of(
     })
 }
 
-/// Asks for certificates in the handshake.
+/// Asks for certificates in the handshake, and has clients prove that they have the keys.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct PossessionVerifier {
     provider: Arc<CryptoProvider>,
     /// The names of `ssl_client_certificate`.
     hints: Vec<DistinguishedName>,
 }
 
-impl Asking {
+impl PossessionVerifier {
     pub(crate) fn new(
         clients: &Clients,
         provider: Arc<CryptoProvider>,
-    ) -> Result<Asking, SettingsError> {
+    ) -> Result<PossessionVerifier, SettingsError> {
         let hints = match &clients.named_authorities {
             Some(file) => verifier_of(clients, file, &file.pem)?
                 .subjects()
@@ -150,11 +150,11 @@ impl Asking {
                 .collect(),
             None => Vec::new(),
         };
-        Ok(Asking { provider, hints })
+        Ok(PossessionVerifier { provider, hints })
     }
 }
 
-impl ClientCertVerifier for Asking {
+impl ClientCertVerifier for PossessionVerifier {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

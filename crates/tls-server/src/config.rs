@@ -9,7 +9,7 @@ use rustls::server::{NoClientAuth, NoServerSessionStorage, StoresServerSessions}
 use rustls::{NamedGroup, ServerConfig, version};
 
 use crate::certificates::Certificates;
-use crate::clients::{Asking, ClientJudge, ClientVerdict, Refusal};
+use crate::clients::{ClientChainVerifier, ClientVerdict, PossessionVerifier, Refusal};
 use crate::error::SettingsError;
 use crate::sessions::{SessionCache, Sessions};
 use crate::settings::{Clients, Settings};
@@ -47,7 +47,7 @@ pub struct Resumption {
 pub struct TlsServer {
     with_http2: Arc<ServerConfig>,
     without_http2: Arc<ServerConfig>,
-    judge: Option<ClientJudge>,
+    client_chains: Option<ClientChainVerifier>,
 }
 
 impl TlsServer {
@@ -76,9 +76,8 @@ impl TlsServer {
             .with_protocol_versions(&versions)
             .map_err(|error| SettingsError::NothingLeft(error.to_string()))?;
         let builder = match &settings.clients {
-            Some(clients) => {
-                builder.with_client_cert_verifier(Arc::new(Asking::new(clients, provider)?))
-            }
+            Some(clients) => builder
+                .with_client_cert_verifier(Arc::new(PossessionVerifier::new(clients, provider)?)),
             None => builder.with_client_cert_verifier(Arc::new(NoClientAuth)),
         };
         let mut config = builder.with_cert_resolver(Arc::new(certificates));
@@ -88,7 +87,7 @@ impl TlsServer {
             config.max_fragment_size = Some(bytes + RECORD_HEAD_BYTES);
         }
         resume(&mut config, settings, resumption, context);
-        let judge = settings.clients.as_ref().map(ClientJudge::new);
+        let client_chains = settings.clients.as_ref().map(ClientChainVerifier::new);
         let mut with_http2 = config.clone();
         config.alpn_protocols = HTTP1_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         with_http2.alpn_protocols = [HTTP2_PROTOCOL]
@@ -99,7 +98,7 @@ impl TlsServer {
         Ok(TlsServer {
             with_http2: Arc::new(with_http2),
             without_http2: Arc::new(config),
-            judge: judge.transpose()?,
+            client_chains: client_chains.transpose()?,
         })
     }
 
@@ -113,21 +112,21 @@ impl TlsServer {
 
     /// Are clients asked for a certificate?
     pub fn asks_clients(&self) -> bool {
-        self.judge.is_some()
+        self.client_chains.is_some()
     }
 
     /// What the certificate that a client has shown is worth. To be asked once for each
     /// connection, after the handshake.
     pub fn verdict(&self, chain: Option<&[CertificateDer<'_>]>, now: UnixTime) -> ClientVerdict {
-        match &self.judge {
-            Some(judge) => judge.verdict(chain, now),
+        match &self.client_chains {
+            Some(verifier) => verifier.verdict(chain, now),
             None => ClientVerdict::NoCertificate,
         }
     }
 
     /// Why all requests are refused, if they are.
     pub fn refusal(&self, verdict: &ClientVerdict) -> Option<Refusal> {
-        self.judge.as_ref()?.refusal(verdict)
+        self.client_chains.as_ref()?.refusal(verdict)
     }
 }
 

@@ -383,7 +383,7 @@ fn files_that_cannot_be_used_are_named() {
     );
 }
 
-/// Made by `openssl req -x509 -newkey ec` and `openssl pkcs8 -topk8` with the passwords `rightword`.
+/// Made by `openssl req -x509` and `openssl pkcs8 -topk8` with the password `rightword`.
 #[test]
 fn an_encrypted_key_is_read_with_the_password_that_fits() {
     let mut settings = settings(vec![Identity {

@@ -82,9 +82,9 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("sets whether a request may come with the first packet of a resumed session")
         .long("\
-            Such a request can be repeated by an attacker, so that only safe methods are accepted; \
-            others get the status 425, and the client sends them again. Sessions are then kept in \
-            `ssl_session_cache`, or in a cache of the server; tickets are not used.")
+            The request is answered once the handshake is over, so that nobody can repeat it: no \
+            application has to look for that. Sessions are then kept in `ssl_session_cache`, or in a \
+            cache of the server; tickets are not used.")
         .example("ssl_early_data on;"),
     Directive::new("ssl_ecdh_curve", SERVERS)
         .takes(1, 1, "auto | CURVE[:CURVE ...]").inherited()
