@@ -4,16 +4,22 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use crate::wait::TIMEOUT;
 
 /// A connection to a server under test.
 pub struct Client {
-    stream: UnixStream,
+    stream: Box<dyn Stream>,
     buffer: Vec<u8>,
+    error: Option<io::Error>,
 }
+
+/// What a client sends on and reads from.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// One response, whole.
 #[derive(Clone, Debug, Default)]
@@ -56,10 +62,21 @@ impl Client {
         let stream = UnixStream::connect(socket)
             .await
             .expect("the server listens");
+        Client::over(stream)
+    }
+
+    /// A client over a connection that is there.
+    pub fn over(stream: impl Stream + 'static) -> Client {
         Client {
-            stream,
+            stream: Box::new(stream),
             buffer: Vec::new(),
+            error: None,
         }
+    }
+
+    /// What the connection ended with, if not with the end of the stream.
+    pub fn error(&self) -> Option<io::ErrorKind> {
+        self.error.as_ref().map(io::Error::kind)
     }
 
     /// Sends bytes as they are.
@@ -67,15 +84,13 @@ impl Client {
     /// # Panics
     /// When the server does not take them.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream
-            .write_all(bytes.as_ref())
-            .await
-            .expect("the server reads");
+        self.try_send(bytes).await.expect("the server reads");
     }
 
     /// Sends what the server takes, and does not mind if it takes no more.
     pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-        self.stream.write_all(bytes.as_ref()).await
+        self.stream.write_all(bytes.as_ref()).await?;
+        self.stream.flush().await
     }
 
     /// The next response; `None` when the server closed without one.
@@ -200,8 +215,14 @@ impl Client {
     }
 
     async fn fill(&mut self) -> bool {
-        // A reset is as good as an end here.
-        matches!(self.stream.read_buf(&mut self.buffer).await, Ok(read) if read > 0)
+        match self.stream.read_buf(&mut self.buffer).await {
+            Ok(read) => read > 0,
+            // A reset is as good as an end here.
+            Err(error) => {
+                self.error = Some(error);
+                false
+            }
+        }
     }
 }
 

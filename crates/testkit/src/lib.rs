@@ -14,4 +14,5 @@ pub mod running;
 pub mod serving;
 pub mod started;
 pub mod tls;
+pub mod tls_client;
 pub mod wait;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    PKCS_RSA_SHA256,
 };
 use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
@@ -35,13 +37,30 @@ impl Authority {
         self.0.pem()
     }
 
+    /// The same without the armour of PEM.
+    pub fn der(&self) -> CertificateDer<'static> {
+        self.0.der().clone()
+    }
+
     /// Signs a certificate for `name`.
     ///
     /// # Panics
     /// When that is no name of a host.
     pub fn identity(&self, name: &str) -> Identity {
+        self.identity_of(name, KeyPair::generate().expect("a key"))
+    }
+
+    /// The same for an RSA key; others have keys of elliptic curves.
+    ///
+    /// # Panics
+    /// When that is no name of a host.
+    pub fn rsa_identity(&self, name: &str) -> Identity {
+        let key = KeyPair::generate_for(&PKCS_RSA_SHA256).expect("a key");
+        self.identity_of(name, key)
+    }
+
+    fn identity_of(&self, name: &str, key: KeyPair) -> Identity {
         let params = CertificateParams::new([name.to_owned()]).expect("a name");
-        let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.0).expect("a certificate");
         Identity { certificate, key }
     }
@@ -54,6 +73,14 @@ impl Identity {
 
     pub fn key_pem(&self) -> String {
         self.key.serialize_pem()
+    }
+
+    pub fn certificate_der(&self) -> CertificateDer<'static> {
+        self.certificate.der().clone()
+    }
+
+    pub fn key_der(&self) -> PrivateKeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.key.serialize_der()).into()
     }
 
     /// A server that shows this certificate, and serves only who has one of `clients`.

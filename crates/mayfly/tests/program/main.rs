@@ -42,6 +42,7 @@ mod slice;
 mod ssi_gunzip;
 mod store;
 mod temporary_files;
+mod tls;
 mod upstream;
 mod variables;
 mod wake_ups;

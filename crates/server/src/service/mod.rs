@@ -136,6 +136,27 @@ impl Service for Shared {
         );
     }
 
+    fn report_failed_handshake(
+        &self,
+        terms: &RequestTerms,
+        connection: &ConnectionFacts,
+        reason: &str,
+    ) {
+        let configuration = terms.configuration.shared();
+        let server = &configuration.site.http.servers[terms.server.0];
+        let logs = &server.settings(Server::ROOT).error_logs;
+        // As in nginx: the client is to blame, and anybody can be one.
+        if error_log::are_told(logs, LogLevel::Info) {
+            configuration.live.error_logs.write(
+                logs,
+                LogLevel::Info,
+                connection.serial,
+                format_args!("{reason} while SSL handshaking"),
+                &connection.log_context(),
+            );
+        }
+    }
+
     #[inline]
     fn receive(
         &self,

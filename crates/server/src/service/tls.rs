@@ -42,7 +42,8 @@ pub fn judge(terms: &RequestTerms, facts: &mut TlsFacts) {
 /// where the client's certificate is bad or not there.
 pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>> {
     if request.connection.lacks_tls {
-        let reason = "client sent plain HTTP request to HTTPS port";
+        let reason = "client sent plain HTTP request to HTTPS port \
+                      while reading client request headers";
         return Err(Refusal::new(497, reason));
     }
     let Some(facts) = &request.connection.tls else {
@@ -60,17 +61,21 @@ pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>
     let asked = facts.server_name.as_deref();
     if asked.is_some() && server_of(configuration, listener, asked) != server {
         let reason = "client attempted to request the server name different from the one that \
-                      was negotiated";
+                      was negotiated while reading client request headers";
         return Err(Refusal::new(421, reason));
     }
     match tls.refusal(&facts.verdict) {
         None => Ok(()),
         Some(ClientRefusal::BadCertificate) => {
-            let reason = format!("client SSL certificate verify error: {}", facts.verdict);
+            let reason = format!(
+                "client SSL certificate verify error: {} while reading client request headers",
+                facts.verdict
+            );
             Err(Refusal::new(495, reason))
         }
         Some(ClientRefusal::NoCertificate) => {
-            let reason = "client sent no required SSL certificate";
+            let reason =
+                "client sent no required SSL certificate while reading client request headers";
             Err(Refusal::new(496, reason))
         }
     }

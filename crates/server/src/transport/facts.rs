@@ -78,11 +78,29 @@ impl ConnectionFacts {
         }
     }
 
+    /// What stands behind a message of the error log that is about no request.
+    pub fn log_context(&self) -> String {
+        let client = match self.peer {
+            Some(peer) => peer.ip().to_canonical().to_string(),
+            None => "unix:".to_owned(),
+        };
+        format!(", client: {client}, server: {}", self.local)
+    }
+
     /// The port that URLs of this scheme need not name.
     pub fn usual_port(&self) -> u16 {
         match self.scheme {
             "https" => 443,
             _ => 80,
+        }
+    }
+}
+
+impl std::fmt::Display for LocalAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LocalAddress::Tcp(address) => address.fmt(f),
+            LocalAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }

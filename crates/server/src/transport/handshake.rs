@@ -18,13 +18,14 @@ use crate::transport::tls::Session;
 /// A fatal alert before there are keys: record of type 21, version 3.3, two bytes
 /// (RFC 8446 §5.1, §6.2).
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
+const DECODE_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
 
 /// Makes the handshake; from then on the stream is encrypted. What the client sent along is put
 /// into `ahead`. `choose` gives the rules for the
 /// name that the client asked for, or `None` where it is not served.
 ///
 /// # Errors
-/// A sentence for the log.
+/// What happened, for the log.
 pub async fn accept(
     stream: &ClientStream,
     ahead: &mut BytesMut,
@@ -34,7 +35,7 @@ pub async fn accept(
     let name = accepted.client_hello().server_name().map(str::to_owned);
     let Some(config) = choose(name.as_deref()) else {
         let _ = stream.try_write(&UNRECOGNIZED_NAME);
-        return Err("handshake rejected while SSL handshaking".to_owned());
+        return Err("handshake rejected".to_owned());
     };
     let mut connection = match accepted.into_connection(config) {
         Ok(connection) => connection,
@@ -57,11 +58,12 @@ pub async fn accept(
 }
 
 fn failed(error: &impl std::fmt::Display) -> String {
-    format!("SSL_do_handshake() failed ({error}) while SSL handshaking")
+    format!("SSL_do_handshake() failed ({error})")
 }
 
-fn closed() -> String {
-    "client closed connection while SSL handshaking".to_owned()
+/// The client went away.
+pub fn closed() -> String {
+    "peer closed connection in SSL handshake".to_owned()
 }
 
 /// Reads the first message of the client.
@@ -79,7 +81,11 @@ async fn client_hello(stream: &ClientStream) -> Result<Accepted, String> {
                 Ok(None) => {}
                 Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
                 Err((error, mut alert)) => {
-                    let _ = stream.write_socket(|socket| alert.write(socket));
+                    let sent = stream.write_socket(|socket| alert.write(socket));
+                    // rustls has no alert for what is not even a record.
+                    if matches!(sent, Ok(0)) {
+                        let _ = stream.try_write(&DECODE_ERROR);
+                    }
                     return Poll::Ready(Err(failed(&error)));
                 }
             }

@@ -38,6 +38,9 @@ impl ConnectionOpening {
 
 /// A record of TLS begins with this byte: a handshake (RFC 8446 §5.1).
 const TLS_HANDSHAKE: u8 = 22;
+/// A record of SSL 2.0 has this bit in its first byte, and HTTP does not: as in nginx, its client
+/// gets an alert and no page.
+const SSL2_HEAD: u8 = 0x80;
 /// What HTTP/2 begins with, as far as HTTP/1 cannot (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
 
@@ -84,7 +87,9 @@ async fn serve<S: Service>(
             let connection = http2::serve(service, stream, facts, memory, buffer, guard);
             Box::pin(connection).await;
         }
-        None => stream.end(),
+        None => {
+            stream.end();
+        }
     }
 }
 
@@ -121,10 +126,10 @@ async fn open<S: Service>(
         let failed = match handshaken.await {
             Ok(Ok(())) => None,
             Ok(Err(reason)) => Some(reason),
-            Err(_) => Some("client timed out while SSL handshaking".to_owned()),
+            Err(_) => Some("client timed out (110: Connection timed out)".to_owned()),
         };
         if let Some(reason) = failed {
-            service.report_broken_connection(&terms, facts, &reason);
+            service.report_failed_handshake(&terms, facts, &reason);
             return None;
         }
     }
@@ -152,12 +157,12 @@ async fn encrypt<S: Service>(
 ) -> Result<(), String> {
     let mut first = [0; 1];
     match stream.peek_first(&mut first).await {
-        Ok(1) if first[0] == TLS_HANDSHAKE => {}
+        Ok(1) if first[0] == TLS_HANDSHAKE || first[0] & SSL2_HEAD != 0 => {}
         Ok(1) => {
             facts.lacks_tls = true;
             return Ok(());
         }
-        _ => return Err("client closed connection while SSL handshaking".to_owned()),
+        _ => return Err(handshake::closed()),
     }
     let mut tls = handshake::accept(stream, ahead, |name| service.tls(terms, name)).await?;
     service.judge_client(terms, &mut tls);

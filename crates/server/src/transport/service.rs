@@ -61,6 +61,14 @@ pub trait Service: Send + Sync + 'static {
         reason: &str,
     );
 
+    /// A client's handshake failed, or did not end in time.
+    fn report_failed_handshake(
+        &self,
+        terms: &Self::Terms,
+        connection: &ConnectionFacts,
+        reason: &str,
+    );
+
     /// Takes a request. `body_of` tells of its body, once host and target are known to be
     /// sound, from the head and from whether that names a host.
     ///

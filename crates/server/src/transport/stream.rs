@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
@@ -23,6 +24,8 @@ use crate::transport::tls::{self, Session};
 
 /// What [`ClientStream::poll_receive`] takes at once: any usual head.
 pub const RECEIVE_BYTES: usize = 8 * 1024;
+/// How long a client may take to make room for the end of TLS, as in nginx.
+const END_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pieces handed to one write, beside what was gathered before it: a head and a page of
 /// some hundred kilobytes fit, and the list is small enough to be made for each write.
 pub const MAX_SLICES: usize = 16;
@@ -523,25 +526,40 @@ impl ClientStream {
         };
     }
 
-    /// The connection closes: what was gathered leaves, and TLS is ended.
-    pub fn end(&self) {
+    /// The connection closes: what was gathered leaves, and TLS is ended. `false` where the
+    /// socket has no room for that, see [`ClientStream::wait_for_end`].
+    pub fn end(&self) -> bool {
         let _ = self.try_flush();
-        self.close_tls();
+        self.close_tls()
     }
 
-    fn close_tls(&self) {
-        if let Some(session) = self.tls.get() {
-            let _ = self.try_io(Interest::WRITABLE, |socket| {
-                session.lock().close(socket);
-                Ok(())
-            });
-        }
+    /// Ends TLS once the client has read enough. Without that it could not tell a response that
+    /// ends with the connection from one that was truncated (RFC 8446 §6.1).
+    pub async fn wait_for_end(&self) {
+        let closed = poll_fn(|cx| {
+            while !self.close_tls() {
+                if ready!(self.poll_write_ready(cx)).is_err() {
+                    break;
+                }
+            }
+            Poll::Ready(())
+        });
+        let _ = tokio::time::timeout(END_TIMEOUT, closed).await;
+    }
+
+    /// `false` where that must be tried again.
+    fn close_tls(&self) -> bool {
+        let Some(session) = self.tls.get() else {
+            return true;
+        };
+        let closed = self.try_io(Interest::WRITABLE, |socket| session.lock().close(socket));
+        !closed.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Makes closing send a reset: `reset_timedout_connection`, status 444 after a timeout.
     pub fn reset_on_close(&self) {
         if let Socket::Tcp(stream) = &self.socket {
-            let _ = socket2::SockRef::from(stream).set_linger(Some(std::time::Duration::ZERO));
+            let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
         }
     }
 

@@ -102,9 +102,17 @@ impl Session {
     }
 
     /// Tells the client that nothing more will come, as far as the socket takes that.
-    pub fn close(&mut self, socket: BorrowedFd<'_>) {
+    ///
+    /// # Errors
+    /// `WouldBlock` where it takes nothing more, unless the client did not take what was written
+    /// before either: nobody waits for it again.
+    pub fn close(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         self.connection.send_close_notify();
-        let _ = self.flush(socket);
+        let flushed = self.flush(socket);
+        match self.unreported {
+            0 => flushed,
+            _ => Ok(()),
+        }
     }
 }
 

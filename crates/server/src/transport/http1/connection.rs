@@ -74,7 +74,10 @@ pub fn serve<S: Service>(
             polled
         })
         .await;
-        stream.end();
+        if !stream.end() {
+            // In a box: hardly any connection needs room for it.
+            Box::pin(stream.wait_for_end()).await;
+        }
         drop(guard);
     }
 }
@@ -380,6 +383,9 @@ impl<S: Service> Connection<S> {
 
     /// Says that nothing more will come, and reads until the client agrees.
     async fn linger(&mut self, settings: &Settings) {
+        if !self.stream.end() {
+            Box::pin(self.stream.wait_for_end()).await;
+        }
         self.stream.shutdown_write();
         let end = Instant::now() + settings.connection.lingering_time;
         let timeout = settings.connection.lingering_timeout;

@@ -1,0 +1,103 @@
+//! Which certificate a client gets, and when it gets none.
+
+use rustls::{AlertDescription, SignatureScheme, version};
+use testkit::tls_client::{Offer, alert_of};
+use testkit::wait::until;
+
+use super::{Certificates, connect, get};
+
+#[tokio::test]
+async fn the_name_that_a_client_asks_for_chooses_the_certificate() {
+    let certificates = Certificates::new();
+    let default = certificates.authority.identity("*.shop.test");
+    certificates.put("default", &default);
+    let own = certificates.add("a", "a.test");
+    let wildcard = certificates.add("w", "*.w.test");
+    let server = |rest: &str, stem: &str| {
+        format!(
+            "server {{ listen unix:%%/http {rest}; ssl_certificate FILES/{stem}.pem;\n\
+             ssl_certificate_key FILES/{stem}.key; location / {{ return 200 {stem}; }} }}"
+        )
+    };
+    let http = [
+        server("ssl; server_name a.test", "a"),
+        server("ssl default_server", "default"),
+        server("ssl; server_name *.w.test", "w"),
+    ];
+    let server = certificates.start(&http.concat()).await;
+    let client = certificates.client();
+    for (name, expected, page) in [
+        ("a.test", &own, "a"),
+        ("A.Test", &own, "a"),
+        ("x.w.test", &wildcard, "w"),
+        ("X.W.TEST", &wildcard, "w"),
+        ("other.shop.test", &default, "default"),
+    ] {
+        let connection = connect(&client, &server, name).await;
+        assert!(
+            connection.certificate == expected.certificate_der(),
+            "{name}"
+        );
+        assert_eq!(
+            get(&client, &server, name, "/").await.text(),
+            page,
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn rsa_or_ecdsa_is_chosen_by_what_the_client_can_verify() {
+    let certificates = Certificates::new();
+    let rsa = certificates.authority.rsa_identity("a.test");
+    certificates.put("rsa", &rsa);
+    let ecdsa = certificates.add("ecdsa", "a.test");
+    let server = certificates
+        .start(
+            "ssl_certificate FILES/rsa.pem; ssl_certificate_key FILES/rsa.key;\n\
+             ssl_certificate FILES/ecdsa.pem; ssl_certificate_key FILES/ecdsa.key;\n\
+             server { listen unix:%%/http ssl; return 200 page; }",
+        )
+        .await;
+    for versions in [[&version::TLS12], [&version::TLS13]] {
+        for (schemes, expected) in [
+            (&[SignatureScheme::RSA_PSS_SHA256][..], &rsa),
+            (&[SignatureScheme::ECDSA_NISTP256_SHA256], &ecdsa),
+            (
+                &[
+                    SignatureScheme::RSA_PSS_SHA256,
+                    SignatureScheme::ECDSA_NISTP256_SHA256,
+                ],
+                &ecdsa,
+            ),
+        ] {
+            let offer = Offer {
+                versions: &versions,
+                schemes,
+                ..Offer::default()
+            };
+            let connection = connect(&certificates.client_of(&offer), &server, "a.test").await;
+            let is_expected = connection.certificate == expected.certificate_der();
+            assert!(is_expected, "{versions:?} {schemes:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_served_gets_the_alert_unrecognized_name() {
+    let certificates = Certificates::new();
+    let http = format!(
+        "server {{ listen unix:%%/http ssl default_server; ssl_reject_handshake on; }}\n{}",
+        super::site("return 200 page;")
+    );
+    let server = certificates.start(&http).await;
+    let client = certificates.client();
+    assert_eq!(get(&client, &server, "a.test", "/").await.text(), "page");
+    let refused = client.connect(&server.path("http"), "b.test").await;
+    let error = refused.err().expect("a refusal");
+    assert_eq!(alert_of(&error), Some(AlertDescription::UnrecognisedName));
+    let message = "handshake rejected while SSL handshaking, client: unix:, server: unix:";
+    until("a line", || server.error_log().contains(message)).await;
+    let log = server.error_log();
+    assert!(!log.contains("[error]"), "{log}");
+}

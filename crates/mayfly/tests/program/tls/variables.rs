@@ -1,0 +1,80 @@
+//! What logs, FastCGI parameters and cache keys say of TLS.
+
+use rustls::version;
+use testkit::client::Target;
+use testkit::fake_php::{FakePhp, Script};
+use testkit::tls_client::Offer;
+use testkit::wait::until;
+
+use super::{Certificates, connect, get};
+
+#[tokio::test]
+async fn variables_say_what_the_handshake_came_to() {
+    let certificates = Certificates::new();
+    let http = format!(
+        "log_format line '$scheme $https $ssl_protocol $ssl_cipher $ssl_curve $ssl_server_name \
+         $ssl_alpn_protocol $http2 $server_protocol $request_uri $ssl_client_verify $ssl_session_reused';\n{}",
+        super::site("listen unix:%%/plain; access_log %%/access.log line; return 200 page;")
+    );
+    let server = certificates.start(&http).await;
+    let two = certificates.client_of(&Offer {
+        versions: &[&version::TLS12],
+        protocols: &["http/1.1"],
+        ..Offer::default()
+    });
+    let three = certificates.client_of(&Offer {
+        versions: &[&version::TLS13],
+        ..Offer::default()
+    });
+    get(&two, &server, "a.test", "/two").await;
+    get(&three, &server, "A.test", "/three").await;
+    Target(server.path("plain")).get("/plain").await;
+    until("three lines", || {
+        server.read("access.log").lines().count() == 3
+    })
+    .await;
+    let log = server.read("access.log");
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "https on TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 X25519 a.test http/1.1  HTTP/1.1 /two NONE .",
+            "https on TLSv1.3 TLS_AES_256_GCM_SHA384 X25519MLKEM768 a.test -  HTTP/1.1 /three NONE .",
+            "http  - - - - -  HTTP/1.1 /plain - -",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn php_learns_of_https_and_a_key_with_the_scheme_keeps_both_apart() {
+    let certificates = Certificates::new();
+    let php = FakePhp::tcp(|request| {
+        let told = format!(
+            "{} {}",
+            request.param("HTTPS"),
+            request.param("REQUEST_SCHEME")
+        );
+        Script::page("Content-Type: text/plain\r\n", told)
+    })
+    .await;
+    let http = format!(
+        "fastcgi_cache_path %%/cache keys_zone=zone:1m memory=8m;\n{}",
+        super::site(&format!(
+            "listen unix:%%/plain; location / {{ fastcgi_pass {};\n\
+             fastcgi_param HTTPS $https if_not_empty; fastcgi_param REQUEST_SCHEME $scheme;\n\
+             fastcgi_cache zone; fastcgi_cache_key $scheme$host$request_uri; fastcgi_cache_valid 200 1h; }}",
+            php.address()
+        ))
+    );
+    let server = certificates.start(&http).await;
+    let plain = Target(server.path("plain"));
+    let client = certificates.client();
+    for _ in 0..2 {
+        let mut connection = connect(&client, &server, "a.test").await.client;
+        // The plain client asks for this host.
+        let encrypted = super::ask(&mut connection, "site.test", "/").await;
+        assert_eq!(encrypted.text(), "on https");
+        assert_eq!(plain.get("/").await.text(), " http");
+    }
+    assert_eq!(php.requests(), 2);
+}
