@@ -52,6 +52,7 @@ const OPTIONAL_MODULES: &[&str] = &[
     "http_gzip_static_module",
     "http_realip_module",
     "http_slice_module",
+    "http_ssl_module",
     "http_stub_status_module",
     "http_v2_module",
 ];
@@ -72,6 +73,7 @@ pub fn nginx_version_line() -> String {
 /// What `-V` prints.
 pub fn build_text() -> String {
     let mut text = nginx_version_line();
+    text.push_str("TLS SNI support enabled\n");
     let _ = write!(
         text,
         "configure arguments: --prefix={}",
