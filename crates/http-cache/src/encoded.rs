@@ -31,7 +31,7 @@ const MAX_FORMS: usize = 8;
 /// What the budget counts for a form beside its bytes: entries of the list, which grows from four.
 const FORM_BYTES: usize = 4 * size_of::<(Encoding, Form)>();
 
-/// What a stored response has in a coding: [`StoredResponse::encoded`].
+/// What a stored response has in a coding: [`encoded`](crate::StoredResponse::encoded).
 #[derive(Debug)]
 pub enum Encoded {
     /// Send this.

@@ -120,7 +120,7 @@ pub enum ConnectionError {
     Compression(HpackError),
     /// A field block far above the limit for heads.
     FieldBlockTooLarge,
-    /// More of something than [`crate::bounds`] allows.
+    /// More of something than `bounds.rs` allows.
     Flood(Flood),
 }
 

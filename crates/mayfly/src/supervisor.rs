@@ -1,5 +1,5 @@
 //! The program's life once the command line is read: a configuration is put in force
-//! ([`activation`](crate::activation)), and then signals are obeyed until the end.
+//! ([`activation`]), and then signals are obeyed until the end.
 //!
 //! ```text
 //! start:   activation from nothing -> pid file -> signals

@@ -21,7 +21,7 @@ pub enum Followed {
     Streaming(Reader),
     /// All of it is there.
     Complete(Arc<StoredResponse>),
-    /// The response cannot be shared: [`Zone::detached`].
+    /// The response cannot be shared: [`detached`](crate::Zone::detached).
     NotShareable(NoStore),
     /// The response is for other request fields: join again.
     VaryMismatch,

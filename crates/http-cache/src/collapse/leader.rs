@@ -29,8 +29,8 @@ pub struct Leader {
 }
 
 /// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
-/// counts neither as the leader's slowness ([`JoinRequest::lock_age`]) nor against the time that
-/// its followers wait ([`Follower::last_progress`]): another fetch would stand in the same line, further
+/// counts neither as the leader's slowness (`lock_age`) nor against the time that
+/// its followers wait ([`last_progress`](super::Follower::last_progress)): another fetch would stand in the same line, further
 /// back.
 #[derive(Clone)]
 pub struct Progress {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 pub struct Request {
     /// Of params sent twice the last, as in PHP.
     pub params: BTreeMap<String, String>,
-    /// Empty with [`FakePhp::tcp_answering_early`].
+    /// Empty with [`tcp_answering_early`](super::FakePhp::tcp_answering_early).
     pub body: Bytes,
     pub keep_conn: bool,
     /// The first request of this responder has 1.

@@ -74,7 +74,7 @@ fn length_of(chunks: &[Bytes]) -> usize {
 
 /// The hit: head and all pieces of the body in one system call, if the socket
 /// takes them; two where the body is in a `file` as well. What it did not take is left to
-/// [`Sender::send_rest`]. Where the next response is about to be made (`is_followed`), a
+/// [`Sender::send_unwritten`]. Where the next response is about to be made (`is_followed`), a
 /// small one waits for it.
 pub fn write_at_once(
     stream: &ClientStream,
