@@ -28,6 +28,6 @@ pub use field_name::{is_spelt, same_name};
 pub use fields::Fields;
 pub use host::{Host, parse_host};
 pub use presence::Presence;
-pub use request::{RequestHead, RequestLine, RequestView, Version};
+pub use request::{RequestHead, RequestLine, RequestView, Version, expects_continue};
 pub use span::{FieldSpan, Span};
 pub use target::{Target, TargetError, TargetForm, request_host, split_query};

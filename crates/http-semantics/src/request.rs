@@ -59,6 +59,15 @@ pub struct RequestLine {
     pub presence: Presence,
 }
 
+/// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+pub fn expects_continue<'a>(head: impl Into<RequestView<'a>>) -> bool {
+    let head = head.into();
+    head.version() >= Version::Http11
+        && head
+            .field("expect")
+            .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
+}
+
 /// A parsed head that owns its bytes.
 #[derive(Clone, Debug)]
 pub struct RequestHead {

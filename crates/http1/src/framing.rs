@@ -187,12 +187,3 @@ pub fn wants_keep_alive<'a>(head: impl Into<RequestView<'a>>) -> bool {
         Version::Http11 | Version::Http2 => !says(b"close"),
     }
 }
-
-/// Whether the client waits for `100 Continue` before it sends the body.
-pub fn expects_continue<'a>(head: impl Into<RequestView<'a>>) -> bool {
-    let head = head.into();
-    head.version() >= Version::Http11
-        && head
-            .field("expect")
-            .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
-}

@@ -23,8 +23,7 @@ mod response;
 
 pub use error::{RequestError, ResponseError};
 pub use framing::{
-    Framing, ResponseFraming, body_framing, expects_continue, framing_beside_host,
-    response_framing, wants_keep_alive,
+    Framing, ResponseFraming, body_framing, framing_beside_host, response_framing, wants_keep_alive,
 };
 #[doc(hidden)]
 pub use fuzz::{fuzz_chunked, fuzz_request_head, fuzz_response_head};

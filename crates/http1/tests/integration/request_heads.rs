@@ -1,10 +1,11 @@
 //! What a request head may look like: the cases of nginx's public test suite
 //! and those where nginx was asked over a socket.
 
+use http_semantics::expects_continue;
 use http_semantics::{RequestHead, RequestView, Target, TargetError, Version, request_host};
 use http1::{
-    Framing, HeadLimits, Parsed, RequestError, body_framing, expects_continue, parse_head,
-    parse_request, wants_keep_alive, worth_parsing,
+    Framing, HeadLimits, Parsed, RequestError, body_framing, parse_head, parse_request,
+    wants_keep_alive, worth_parsing,
 };
 
 fn parse(text: &str) -> Result<RequestHead, RequestError> {

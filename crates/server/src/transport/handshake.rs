@@ -21,8 +21,8 @@ const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 const DECODE_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
 
 /// Makes the handshake; from then on the stream is encrypted. What the client sent along is put
-/// into `ahead`. `choose` gives the rules for the
-/// name that the client asked for, or `None` where it is not served.
+/// into `ahead`. `choose` gives the rules for the name that the client asked for, or `None` where it
+/// is not served.
 ///
 /// # Errors
 /// What happened, for the log.

@@ -142,7 +142,7 @@ async fn open<S: Service>(
         });
     }
     match opening.http2 && !facts.lacks_tls {
-        true => first_protocol(stream, buffer, timeout).await,
+        true => Some(first_protocol(stream, buffer, timeout).await),
         false => Some(Protocol::Http1),
     }
 }
@@ -177,7 +177,7 @@ async fn first_protocol(
     stream: &ClientStream,
     buffer: &mut BytesMut,
     timeout: Duration,
-) -> Option<Protocol> {
+) -> Protocol {
     let reading = async {
         loop {
             let common = buffer.len().min(PREFACE.len());
@@ -200,8 +200,6 @@ async fn first_protocol(
             }
         }
     };
-    match tokio::time::timeout(timeout, reading).await {
-        Ok(protocol) => Some(protocol),
-        Err(_) => Some(Protocol::Http1),
-    }
+    let read = tokio::time::timeout(timeout, reading).await;
+    read.unwrap_or(Protocol::Http1)
 }

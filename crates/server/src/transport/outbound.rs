@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{Known, MemoryFile, StoredFields, StoredResponse};
 use http_semantics::Fields;
+use tokio::time::Instant;
 
 use crate::base::open_file::OpenFile;
 use crate::base::spool::{Spool, SpoolLimits};
@@ -174,15 +175,28 @@ pub struct Pace {
 }
 
 impl Pace {
+    /// How many bytes may be sent now, of a body that began at this time and of which so many
+    /// were sent; waits until it is some.
+    pub async fn allowance(&self, started: Instant, sent: u64) -> usize {
+        loop {
+            let elapsed = started.elapsed();
+            let allowed = self.earned(elapsed).saturating_sub(sent);
+            if allowed > 0 {
+                return usize::try_from(allowed).unwrap_or(usize::MAX);
+            }
+            tokio::time::sleep(self.time_for(sent + 1, elapsed)).await;
+        }
+    }
+
     /// How many bytes may have been sent after this time. As nginx counts: the second that has
     /// begun may be used.
-    pub fn earned(&self, elapsed: Duration) -> u64 {
+    fn earned(&self, elapsed: Duration) -> u64 {
         let earned = u128::from(self.bytes_per_second) * (elapsed.as_millis() + 1000) / 1000;
         u64::try_from(earned + u128::from(self.free)).unwrap_or(u64::MAX)
     }
 
     /// How long to wait until so many bytes may have been sent, if not yet.
-    pub fn time_for(&self, bytes: u64, elapsed: Duration) -> Duration {
+    fn time_for(&self, bytes: u64, elapsed: Duration) -> Duration {
         let missing = u128::from(bytes.saturating_sub(self.earned(elapsed)));
         let wait = missing * 1000 / u128::from(self.bytes_per_second.max(1)) + 1;
         Duration::from_millis(u64::try_from(wait).unwrap_or(1000))

@@ -243,7 +243,7 @@ impl<S: Service> Connection<S> {
         body: BodyLength,
         refused: Option<Box<Refusal>>,
     ) -> Next {
-        let expects = body != BodyLength::None && http1::expects_continue(exchange.head());
+        let expects = body != BodyLength::None && http_semantics::expects_continue(exchange.head());
         let takes_informational = exchange.head().version() >= Version::Http11;
         let body = self.begin_body(body);
         self.client.begin(body, expects, takes_informational);

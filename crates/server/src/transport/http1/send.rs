@@ -346,16 +346,8 @@ impl<'a> Sender<'a> {
             return wanted;
         };
         let body_sent = self.sent - self.head_written as u64;
-        loop {
-            let elapsed = started.elapsed();
-            let allowed = pace.earned(elapsed).saturating_sub(body_sent);
-            if allowed > 0 {
-                return usize::try_from(allowed)
-                    .unwrap_or(usize::MAX)
-                    .min(wanted.max(1));
-            }
-            tokio::time::sleep(pace.time_for(body_sent + 1, elapsed)).await;
-        }
+        let allowed = pace.allowance(*started, body_sent).await;
+        allowed.min(wanted.max(1))
     }
 
     async fn wait(&self) -> Result<(), SendError> {

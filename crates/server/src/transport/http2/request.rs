@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use http_semantics::RequestHead;
 use http2::{ErrorCode, StreamId};
 use parking_lot::Mutex;
 
 use super::respond;
 use super::shared::{Given, Shared, StreamBody, StreamEnd, StreamHandle};
 use crate::base::ready_or_pending::ReadyOrPending;
+use crate::transport::body::IncomingBody;
 use crate::transport::client::ClientSide;
 use crate::transport::outbound::SendError;
 use crate::transport::service::{Answer, BodyLength, Ending, Exchange, Refusal, Service};
@@ -52,12 +52,12 @@ impl<S: Service> Answering<S> {
             id,
         };
         let mut client = ClientSide::new(Arc::new(handle()));
-        let expects = body != BodyLength::None && expects_continue(exchange.head());
-        if body != BodyLength::None {
-            client.begin(Some(Box::new(StreamBody(handle()))), expects, true);
-        } else {
-            client.begin(None, false, true);
-        }
+        let body: Option<Box<dyn IncomingBody>> = match body {
+            BodyLength::None => None,
+            _ => Some(Box::new(StreamBody(handle()))),
+        };
+        let expects = body.is_some() && http_semantics::expects_continue(exchange.head());
+        client.begin(body, expects, true);
         let configuration = self.service.configuration(&exchange);
         let (service, refused) = (&self.service, refused.as_deref());
         let answer = match service.respond(&mut exchange, &configuration, &mut client, refused) {
@@ -136,9 +136,4 @@ impl<S: Service> Answering<S> {
         // What goes on in the background is not waited for: others are served meanwhile.
         let _ = self.service.end(&mut exchange, &mut memory, ending);
     }
-}
-
-fn expects_continue(head: &RequestHead) -> bool {
-    let expects = head.field(b"expect");
-    expects.is_some_and(|expects| expects.eq_ignore_ascii_case(b"100-continue"))
 }

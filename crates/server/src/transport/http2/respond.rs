@@ -52,9 +52,8 @@ async fn send_whole<X: Exchange>(
         return Ok(0);
     }
     exchange.body().read_small_file();
-    let is_paced = rules.may_be_paced;
     if !rules.may_have_trailers
-        && !is_paced
+        && !rules.may_be_paced
         && let Some(bytes) = send_at_hand(exchange, shared, id, length)?
     {
         return Ok(bytes);
@@ -73,7 +72,6 @@ fn send_at_hand<X: Exchange>(
     id: StreamId,
     length: Option<u64>,
 ) -> Result<Option<u64>, SendError> {
-    let sent = sent_head(length);
     let Some(chunks) = exchange.body().chunks(length) else {
         return Ok(None);
     };
@@ -82,17 +80,8 @@ fn send_at_hand<X: Exchange>(
         .filter(|chunk| !chunk.is_empty())
         .cloned()
         .collect();
-    let status = status::shown(exchange.opening().status);
-    let chunk_bytes = exchange.settings().connection.http2_chunk_bytes;
-    let is_body_less = chunks.is_empty();
     let mut state = shared.lock();
-    state.codec.set_chunk_bytes(id, chunk_bytes);
-    fields::with_block(&*exchange, &sent, |block| {
-        state
-            .codec
-            .send_response(id, status, &[block], is_body_less)
-    })
-    .map_err(|_| gone())?;
+    put_head(&*exchange, &mut state.codec, id, length, chunks.is_empty())?;
     let bytes = chunks.iter().map(Bytes::len).sum::<usize>() as u64;
     let last = chunks.len().saturating_sub(1);
     for (nth, chunk) in chunks.into_iter().enumerate() {
@@ -106,6 +95,22 @@ fn send_at_hand<X: Exchange>(
         exchange.take_body();
     }
     Ok(Some(bytes))
+}
+
+/// Gives the head to the codec; `is_whole` says that nothing follows.
+fn put_head<X: Exchange>(
+    exchange: &X,
+    codec: &mut http2::Connection,
+    id: StreamId,
+    length: Option<u64>,
+    is_whole: bool,
+) -> Result<(), SendError> {
+    let status = status::shown(exchange.opening().status);
+    codec.set_chunk_bytes(id, exchange.settings().connection.http2_chunk_bytes);
+    let given = fields::with_block(exchange, &sent_head(length), |block| {
+        codec.send_response(id, status, &[block], is_whole)
+    });
+    Ok(given.map_err(|_| gone())?)
 }
 
 fn sent_head(length: Option<u64>) -> SentHead {
@@ -185,14 +190,8 @@ fn send_head<X: Exchange>(
     length: Option<u64>,
     leaves: Leaves,
 ) -> Result<(), SendError> {
-    let status = status::shown(exchange.opening().status);
-    let chunk_bytes = exchange.settings().connection.http2_chunk_bytes;
     let mut state = shared.lock();
-    state.codec.set_chunk_bytes(id, chunk_bytes);
-    fields::with_block(exchange, &sent_head(length), |block| {
-        state.codec.send_response(id, status, &[block], false)
-    })
-    .map_err(|_| gone())?;
+    put_head(exchange, &mut state.codec, id, length, false)?;
     if leaves == Leaves::AtOnce {
         state.wake_writer();
     }
@@ -257,7 +256,11 @@ impl<X: Exchange> Outflow<'_, X> {
             return Ok(());
         }
         self.shared.room(self.id).await?;
-        let allowed = self.allowance().await.min(self.piece.len());
+        let allowed = match &self.pace {
+            Some((pace, started)) => pace.allowance(*started, self.given).await,
+            None => usize::MAX,
+        };
+        let allowed = allowed.min(self.piece.len());
         let piece = self.piece.split_to(allowed);
         self.given += piece.len() as u64;
         let mut state = self.shared.lock();
@@ -265,19 +268,5 @@ impl<X: Exchange> Outflow<'_, X> {
         given.map_err(|_| gone())?;
         state.wake_writer();
         Ok(())
-    }
-
-    /// How many bytes may be given now (`limit_rate`); waits until it is some.
-    async fn allowance(&self) -> usize {
-        let Some((pace, started)) = &self.pace else {
-            return usize::MAX;
-        };
-        loop {
-            let allowed = pace.earned(started.elapsed()).saturating_sub(self.given);
-            if allowed > 0 {
-                return usize::try_from(allowed).unwrap_or(usize::MAX);
-            }
-            tokio::time::sleep(pace.time_for(self.given + 1, started.elapsed())).await;
-        }
     }
 }
