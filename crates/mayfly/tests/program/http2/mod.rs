@@ -2,7 +2,7 @@
 
 mod ending;
 mod requests;
-mod smuggling;
+pub mod smuggling;
 mod streams;
 mod through_cache;
 mod uploads;
