@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use site::{ListenAddress, Site};
 
+use crate::base::host_key::HostKey;
 use crate::live::build_error::BuildError;
 use crate::live::tls_files::TlsFiles;
-use crate::transport::http3::HostKey;
 
 /// By the names of their files.
 #[derive(Default)]
@@ -48,5 +48,34 @@ impl QuicKeys {
             })
             .and_then(|path| self.0.get(path).cloned())
             .unwrap_or_else(HostKey::random)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_secret_is_named() {
+        let text = "http { server { listen 80; quic_host_key none.key; } }";
+        let loader: nginx_conf::MemoryLoader = [("/m.conf", text.as_bytes().to_vec())]
+            .into_iter()
+            .collect();
+        let reading = site::read(Path::new("/m.conf"), Path::new("/"), None, None, &loader);
+        let site = reading.site.expect("a configuration without mistakes");
+        let message = |files: &TlsFiles| {
+            let read = QuicKeys::read(&site, files);
+            read.err().map(|error| error.to_string())
+        };
+        let missing = message(&TlsFiles::default()).expect("no file");
+        assert!(missing.contains("\"/none.key\""), "{missing}");
+        let file = |bytes: &[u8]| {
+            let files = [(PathBuf::from("/none.key"), bytes.to_vec())];
+            files.into_iter().collect::<TlsFiles>()
+        };
+        assert!(message(&file(b"")).expect("empty").contains("empty"));
+        assert_eq!(message(&file(b"secret")), None);
     }
 }

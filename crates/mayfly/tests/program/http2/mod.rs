@@ -5,7 +5,7 @@ mod requests;
 pub mod smuggling;
 mod streams;
 mod through_cache;
-mod uploads;
+pub mod uploads;
 
 use testkit::http2::{FrameClient, Http2Client};
 use testkit::running::Running;

@@ -9,6 +9,7 @@ use testkit::wait::until;
 use tokio::sync::Semaphore;
 
 use super::{held_page, site};
+use crate::http2::uploads::peak_memory;
 
 fn pattern(size: usize) -> Vec<u8> {
     (0..size).map(|nth| (nth % 251) as u8).collect()
@@ -193,4 +194,41 @@ async fn a_slow_response_comes_as_it_is_made() {
         Some(&b"second"[..])
     );
     assert_eq!(exchange.piece().await.expect("the end"), None);
+}
+
+#[tokio::test]
+async fn long_bodies_take_no_memory() {
+    const BYTES: usize = 64 << 20;
+    let origin = FakeHttp::start(|request| Script::page("", request.body.len().to_string())).await;
+    let site = site(&format!(
+        "client_max_body_size 0; proxy_request_buffering off; proxy_http_version 1.1;\n\
+         location /up {{ proxy_pass {}; }}",
+        origin.url()
+    ))
+    .await;
+    let file = std::fs::File::create(site.server.path("file")).expect("a file");
+    file.set_len(BYTES as u64).expect("its length");
+    let client = site.client().await;
+    assert_eq!(client.get("/none").await.status, 404);
+    let before = peak_memory(&site.server);
+
+    let mut exchange = client.begin("GET", "/file", &[]).await.expect("a stream");
+    exchange.finish().await;
+    assert_eq!(exchange.head().await.expect("a head").status, 200);
+    let mut received = 0;
+    while let Some(piece) = exchange.piece().await.expect("bytes") {
+        received += piece.len();
+    }
+    assert_eq!(received, BYTES);
+
+    let mut exchange = client.begin("POST", "/up", &[]).await.expect("a stream");
+    let piece = Bytes::from(vec![b'x'; 1 << 20]);
+    for _ in 0..BYTES >> 20 {
+        exchange.send(piece.clone()).await.expect("it is taken");
+    }
+    exchange.finish().await;
+    let reply = exchange.reply().await.expect("a response").reply;
+    assert_eq!(reply.text(), BYTES.to_string());
+    let grown = peak_memory(&site.server) - before;
+    assert!(grown < 16 << 20, "{grown} bytes");
 }

@@ -240,3 +240,31 @@ async fn heads_are_bounded() {
     assert_eq!(ask_raw(&behind.connection, &bytes).await, REFUSED);
     assert_eq!(behind.requests(), 0);
 }
+
+#[tokio::test]
+async fn heads_that_do_not_end_are_bounded_together() {
+    let behind = behind().await;
+    // Each is within its limit, and lacks its last byte.
+    let length = 60_000u32;
+    let mut bytes = [&[1], &(length | 0x8000_0000).to_be_bytes()[..]].concat();
+    bytes.resize(bytes.len() + length as usize - 1, 0);
+    let mut streams = Vec::new();
+    let excess = loop {
+        let Ok((mut send, receive)) = behind.connection.open_bi().await else {
+            break true;
+        };
+        if send.write_all(&bytes).await.is_err() {
+            break true;
+        }
+        streams.push((send, receive));
+        if streams.len() > 100 {
+            break false;
+        }
+    };
+    assert!(excess, "{} heads", streams.len());
+    let closed = behind.connection.closed().await;
+    let quinn::ConnectionError::ApplicationClosed(close) = closed else {
+        panic!("{closed}");
+    };
+    assert_eq!(close.error_code.into_inner(), 0x107, "H3_EXCESSIVE_LOAD");
+}

@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -19,6 +21,31 @@ use crate::transport::service::BodyLength;
 const READ_BYTES: usize = 64 * 1024;
 /// Read ahead of whoever wants the body: what comes with the head in usual packets.
 const AHEAD_BYTES: usize = 16 * 1024;
+
+/// All heads of a connection that are not whole yet may have so many bytes: far more than the
+/// requests of a page, and far less than as many heads as there may be streams.
+const UNFINISHED_HEADS_BYTES: usize = 1024 * 1024;
+
+/// The part of a head that has come, among those of its connection.
+struct CountedHead {
+    total: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl CountedHead {
+    /// Notes that so many bytes of it have come. False: it is too much for all heads together.
+    fn may_have(&mut self, bytes: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        self.bytes += more;
+        self.total.fetch_add(more, Ordering::Relaxed) + more <= UNFINISHED_HEADS_BYTES
+    }
+}
+
+impl Drop for CountedHead {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
 
 /// The receiving side of a stream.
 pub struct Incoming {
@@ -37,6 +64,8 @@ pub struct Incoming {
     /// What came is no body that was announced.
     is_malformed: bool,
     has_ended: bool,
+    /// Bytes of all heads of the connection that are not whole yet.
+    unfinished_heads: Arc<AtomicUsize>,
 }
 
 /// Why there is no head.
@@ -52,7 +81,13 @@ pub enum HeadError {
 }
 
 impl Incoming {
-    pub fn new(stream: RecvStream, connection: quinn::Connection, limits: HeadLimits) -> Incoming {
+    /// `unfinished_heads` counts the bytes of all heads of the connection that are not whole yet.
+    pub fn new(
+        stream: RecvStream,
+        connection: quinn::Connection,
+        limits: HeadLimits,
+        unfinished_heads: Arc<AtomicUsize>,
+    ) -> Incoming {
         Incoming {
             stream,
             connection,
@@ -65,6 +100,7 @@ impl Incoming {
             is_whole: false,
             is_malformed: false,
             has_ended: false,
+            unfinished_heads,
         }
     }
 
@@ -75,6 +111,10 @@ impl Incoming {
 
     /// Reads the block of the request's fields.
     pub async fn read_head(&mut self) -> Result<Bytes, HeadError> {
+        let mut counted = CountedHead {
+            total: self.unfinished_heads.clone(),
+            bytes: 0,
+        };
         loop {
             match self.reader.next(&mut self.input) {
                 Ok(Some(Piece::Head(block))) => return Ok(block),
@@ -90,6 +130,12 @@ impl Incoming {
             }
             let read = std::future::poll_fn(|cx| self.poll_input(cx)).await;
             read.map_err(|_| HeadError::Gone)?;
+            if !counted.may_have(self.input.len()) {
+                return Err(HeadError::Connection(http3::Error {
+                    code: Code::EXCESSIVE_LOAD,
+                    reason: "sent too much of too many requests",
+                }));
+            }
         }
     }
 
@@ -159,20 +205,26 @@ impl Incoming {
         }
     }
 
+    /// Takes bytes of the body, if it may have so many: nobody is given more than the head said.
+    fn take_body(&mut self, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        let left = self
+            .announced
+            .map(|announced| announced.checked_sub(length));
+        match left {
+            Some(None) => self.is_malformed = true,
+            Some(known) => self.announced = known,
+            None => {}
+        }
+        if !self.is_malformed {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
     fn try_take_pieces(&mut self) -> Result<(), http3::Error> {
         while let Some(piece) = self.reader.next(&mut self.input)? {
             match piece {
-                Piece::Body(bytes) => {
-                    if let Some(announced) = &mut self.announced {
-                        let Some(left) = announced.checked_sub(bytes.len() as u64) else {
-                            // Nobody is given more than the head said.
-                            self.is_malformed = true;
-                            return Ok(());
-                        };
-                        *announced = left;
-                    }
-                    self.body.extend_from_slice(&bytes);
-                }
+                Piece::Body(bytes) => self.take_body(&bytes),
                 Piece::Trailers(block) => {
                     let verdict = http3::read_trailers(&block, &self.limits)?;
                     self.is_malformed |= verdict.is_err();

@@ -13,8 +13,8 @@ use quinn::{RecvStream, SendStream};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Settings;
 use super::request::{self, Answering, OpenStream};
+use super::settings::Settings;
 use super::stream::varint;
 use crate::transport::connections::Tracked;
 use crate::transport::facts::ConnectionFacts;
@@ -69,6 +69,7 @@ pub async fn serve<S: Service>(
         connection,
         limits: settings.head.clone(),
         requests: AtomicU64::new(0),
+        unfinished_heads: Arc::default(),
         open: AtomicUsize::new(0),
         changed: Notify::new(),
         idle_ms: AtomicU64::new(idle_ms),

@@ -1,22 +1,21 @@
-//! A UDP socket: its connections, and the secrets that hold for all of them.
+//! A UDP socket, and the connections that begin there.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use aws_lc_rs::{hkdf, hmac};
 use quinn::{
     Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt,
 };
 use site::ListenAddress;
 
-use super::Settings;
 use super::connection::{self, QuicPhase};
 use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
+use super::settings::Settings;
 use crate::base::clock;
+use crate::base::host_key::HostKey;
 use crate::transport::connections::Tracked;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};
 use crate::transport::service::{Service, Terms};
@@ -36,46 +35,9 @@ const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
 /// The control stream, two of QPACK, and some of unknown kinds.
 const OTHER_STREAMS: u32 = 8;
 
-/// The secret of an address: of its tokens, and of what says that a connection is gone.
-#[derive(Clone)]
-pub struct HostKey(Vec<u8>);
-
-impl HostKey {
-    /// One for as long as this process lives.
-    pub fn random() -> HostKey {
-        static RANDOM: LazyLock<Vec<u8>> = LazyLock::new(|| {
-            let mut bytes = vec![0; 32];
-            // It has to be secret for what is said above, and nothing is encrypted by it.
-            if aws_lc_rs::rand::fill(&mut bytes).is_err() {
-                let _ =
-                    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
-            }
-            bytes
-        });
-        HostKey(RANDOM.clone())
-    }
-
-    /// That of a file (`quic_host_key`).
-    pub fn of(bytes: &[u8]) -> HostKey {
-        HostKey(bytes.to_vec())
-    }
-
-    fn reset_key(&self) -> hmac::Key {
-        let derived = hmac::sign(
-            &hmac::Key::new(hmac::HMAC_SHA256, &self.0),
-            b"stateless reset",
-        );
-        hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
-    }
-
-    fn token_key(&self) -> hkdf::Prk {
-        hkdf::Salt::new(hkdf::HKDF_SHA256, b"address validation token").extract(&self.0)
-    }
-}
-
 /// A socket that is listened on. Dropped, it takes no further connections; those that there are
 /// go on.
-pub struct Listening(Endpoint);
+struct Listening(Endpoint);
 
 impl Drop for Listening {
     fn drop(&mut self) {

@@ -33,6 +33,8 @@ pub struct Answering<S: Service> {
     pub connection: quinn::Connection,
     pub limits: HeadLimits,
     pub requests: AtomicU64,
+    /// Bytes of heads that are not whole yet.
+    pub unfinished_heads: Arc<AtomicUsize>,
     /// Streams that are being served, or whose last bytes the client has not acknowledged.
     pub open: AtomicUsize,
     /// One of them has ended, or the connection is to.
@@ -79,7 +81,8 @@ pub async fn serve<S: Service>(stream: OpenStream<S>, send: SendStream, receive:
     };
     let timeout = terms.head().timeout;
     let connection = answering.connection.clone();
-    let mut incoming = Incoming::new(receive, connection, answering.limits.clone());
+    let (limits, heads) = (answering.limits.clone(), answering.unfinished_heads.clone());
+    let mut incoming = Incoming::new(receive, connection, limits, heads);
     let started_at = clock::recent();
     let head = match tokio::time::timeout(timeout, incoming.read_head()).await {
         Ok(head) => head,
