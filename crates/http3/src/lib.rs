@@ -14,6 +14,7 @@
 mod control;
 mod error;
 mod frame;
+mod fuzz;
 mod message;
 mod qpack;
 mod varint;
@@ -21,5 +22,7 @@ mod varint;
 pub use control::{ControlFrame, ControlReader, DecoderReader, EncoderReader, StreamKind};
 pub use error::{Code, Error};
 pub use frame::{data_frame_head, goaway_frame, settings};
+#[doc(hidden)]
+pub use fuzz::{fuzz_qpack, fuzz_streams};
 pub use message::{MessageReader, Piece};
 pub use qpack::{Block, FieldBlock, read_request, read_trailers};
