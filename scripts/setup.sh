@@ -14,7 +14,7 @@ packages_of() {
         train) echo php-fpm python3 ;;
         run)   echo php-fpm php-sqlite3 curl ;;
         test)  echo php-fpm php-sqlite3 curl python3 ;;
-        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin ;;
+        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
