@@ -61,8 +61,6 @@ class Server(subject.Daemon):
         self.ports = {"tls": self.port, "plain": subject.free_port(), "rsa": subject.free_port()}
         for path in keys:
             shutil.copy(path, self.folder)
-        locations = os.path.join(subject.TEMPLATES, "encrypted-locations.conf")
-        shutil.copy(locations, os.path.join(self.folder, "locations.conf"))
         template = os.path.join(subject.TEMPLATES, "encrypted.conf")
         ports = {"PLAIN": self.ports["plain"], "RSA": self.ports["rsa"], "SMALL": small, "LARGE": large}
         self.start(subject.command_of(binary, self.folder, self.configure(template, self.kind, ports)), core)

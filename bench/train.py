@@ -11,8 +11,8 @@ import argparse
 import os
 import types
 
-from lib import load, peers, php, subject
-from proxying import KB, answer
+from lib import load, peers, php, subject, upstream
+from proxying import KB
 
 BROWSER = [
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
@@ -53,8 +53,8 @@ def main():
     peers.Floor.tool = chosen.floor
     anywhere = types.SimpleNamespace(core=None)
     with subject.Folder() as folder, php.PhpFpm(folder, 8) as fpm, peers.Floor(
-        anywhere, folder, answer(KB)
-    ) as small, peers.Floor(anywhere, folder, answer(64 * KB)) as large:
+        anywhere, folder, upstream.http_response(b"x" * KB)
+    ) as small, peers.Floor(anywhere, folder, upstream.http_response(b"x" * (64 * KB))) as large:
         site = peers.Site(folder, None)
         for path in (site.files, os.path.join(site.files, "files")):
             os.chmod(path, 0o755)
