@@ -153,14 +153,14 @@ def configurations_load(binary):
         "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
         "SMALL": 1, "LARGE": 2, "RESPONDER": 4, "ORIGIN": 3, "WORKERS": 2, "BODY": "x" * 40,
         "FILES": "/var/www", "ONE_LINE": "/one.php", "ACCESS_LOG": "off", "GZIP": "on", "SENDFILE": "on",
-        "PLAIN": subject.free_port(), "RSA": subject.free_port(),
+        "PLAIN": subject.free_port(), "RSA": subject.free_port(), "TLS": subject.free_port(),
     }
     templates = [os.path.join(subject.TEMPLATES, name) for name in sorted(os.listdir(subject.TEMPLATES))]
     for name in [*templates, os.path.join(peers.TEMPLATES, "mayfly-nginx.conf")]:
         with tempfile.TemporaryDirectory() as folder:
             values.update(FOLDER=folder, CACHE=folder + "/cache")
-            if os.path.basename(name) == "encrypted.conf":
-                list(encrypted.make_keys(folder))
+            if os.path.basename(name) in ("encrypted.conf", "training.conf"):
+                values["KEY"], _ = encrypted.make_keys(folder)
             config = os.path.join(folder, "nginx.conf")
             with open(name) as source, open(config, "w") as file:
                 file.write(subject.render(source.read(), subject.kind_of(binary), values))
