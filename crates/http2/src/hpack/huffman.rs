@@ -4,7 +4,7 @@
 //! symbols, and each length goes on where the one before it ended. So the lengths say
 //! everything, and all tables are computed from them when this is compiled.
 //!
-//! Decoding looks at [`LOOKUP_BITS`] bits at once and finds one symbol or two, which is
+//! Decoding looks at `LOOKUP_BITS` bits at once and finds one symbol or two, which is
 //! all there is in usual text. Longer codes are found by their length.
 
 use super::HpackError;

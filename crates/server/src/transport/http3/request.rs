@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use http_semantics::{RequestHead, Span, Version};
 use http2::{HeadBuffer, HeadLimits};
@@ -110,7 +111,7 @@ pub async fn serve<S: Service>(stream: OpenStream<S>, send: SendStream, receive:
     };
     let client = Arc::new(StreamClient::new(Outgoing::new(send, timeout)));
     let mut has_gone = false;
-    {
+    let send_timeout = {
         let mut answer = pin!(answering.answer(received, incoming, &client));
         poll_fn(|cx| {
             if !has_gone && stopped.as_mut().poll(cx).is_ready() {
@@ -119,11 +120,11 @@ pub async fn serve<S: Service>(stream: OpenStream<S>, send: SendStream, receive:
             }
             answer.as_mut().poll(cx)
         })
-        .await;
-    }
+        .await
+    };
     if !has_gone {
         // Until the client has it all, the connection stays.
-        let _ = tokio::time::timeout(timeout, stopped).await;
+        let _ = tokio::time::timeout(send_timeout, stopped).await;
     }
 }
 
@@ -244,13 +245,14 @@ impl<S: Service> Answering<S> {
         }
     }
 
-    /// Makes the response and sends it.
+    /// Makes the response and sends it. Gives how long the client may take nothing of it
+    /// (`send_timeout`).
     async fn answer(
         &self,
         received: ReceivedRequest<S>,
         mut incoming: Incoming,
         stream: &Arc<StreamClient>,
-    ) {
+    ) -> Duration {
         let ReceivedRequest {
             mut exchange,
             body,
@@ -296,9 +298,11 @@ impl<S: Service> Answering<S> {
             }
         };
         drop(outgoing);
+        let send_timeout = exchange.settings().connection.send_timeout;
         // What goes on in the background is not waited for.
         let _ = self
             .service
             .end(&mut exchange, &mut self.memory.lock(), &ending);
+        send_timeout
     }
 }
