@@ -33,6 +33,7 @@ SCENARIOS = (
     "wordpress_isolation",
     "browser_dokuwiki",
     "browser_wordpress",
+    "browser_protocols",
     "crawler_wordpress",
     "apache_behind_cache",
     "mediawiki_cdn",

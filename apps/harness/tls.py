@@ -51,27 +51,27 @@ class Proxy:
 
 def start_proxy(workdir, subject):
     folder = workdir.mkdir("proxy")
-    certificate, key = _certificate(workdir)
+    certificate_file, key = certificate(workdir)
     ports = {scheme: workdir.free_port() for scheme in ("http", "https")}
     config = fill(
         workdir, "tls_proxy.conf", dir=folder, address=workdir.address, upstream=subject.host,
-        http_port=ports["http"], https_port=ports["https"], certificate=certificate, key=key,
+        http_port=ports["http"], https_port=ports["https"], certificate=certificate_file, key=key,
     )  # fmt: skip
     process = workdir.spawn("proxy", ["/usr/sbin/nginx", "-c", config])
     for port in ports.values():
         wait_for("proxy", listens(workdir.address, port), START_SECONDS, process)
-    context = ssl.create_default_context(cafile=certificate)
+    context = ssl.create_default_context(cafile=certificate_file)
     return Proxy(workdir.address, ports, context)
 
 
-def _certificate(workdir):
+def certificate(workdir):
     """A certificate for the run's address, signed by itself; the paths of it and its key."""
-    certificate, key = (workdir.join(name) for name in ("certificate.pem", "key.pem"))
+    path, key = (workdir.join(name) for name in ("certificate.pem", "key.pem"))
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-days", "2", "-subj", "/CN=mayfly test", "-addext", f"subjectAltName=IP:{workdir.address}",
-         "-keyout", key, "-out", certificate],
+         "-keyout", key, "-out", path],
         check=True, capture_output=True, timeout=30,
     )  # fmt: skip
     os.chmod(key, 0o600)
-    return certificate, key
+    return path, key
