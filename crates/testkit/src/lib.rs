@@ -9,6 +9,7 @@ pub mod fake_php;
 pub mod golden;
 pub mod http2;
 pub mod origin;
+pub mod pebble;
 pub mod process;
 pub mod running;
 pub mod serving;
