@@ -10,8 +10,8 @@ use crate::cli::{ServeArgs, Workers};
 use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::serve::{
-    Bounds, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders, detect,
-    write_config, write_upstream_config,
+    self, Bounds, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders,
+    detect, write_config, write_upstream_config,
 };
 use crate::system_error::reason;
 
@@ -169,6 +169,10 @@ fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
         true => everywhere("80"),
         false => args.listen_http.clone(),
     };
+    let state = match &args.acme_state {
+        Some(folder) => paths::from_here(folder.clone()),
+        None => paths::state()?,
+    };
     Ok(Some(Https {
         domains: args
             .domain
@@ -179,7 +183,7 @@ fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
         directory,
         email: args.acme_email.clone(),
         authorities: args.acme_ca.clone().map(paths::from_here),
-        state: paths::state()?.join(&issuer),
+        state: state.join(&issuer),
         issuer,
         is_trusted: !args.staging && args.acme_directory.is_none(),
     }))
@@ -222,11 +226,7 @@ fn urls(listen: &[String], https: Option<&Https>) -> Vec<String> {
     let Some(https) = https else {
         return listen.iter().map(|listen| url(listen)).collect();
     };
-    let port = listen.first().and_then(|listen| listen.rsplit(':').next());
-    let port = match port {
-        None | Some("443") => String::new(),
-        Some(port) => format!(":{port}"),
-    };
+    let port = serve::port_of_urls(listen);
     let domains = https.domains.iter();
     domains
         .map(|name| format!("https://{name}{port}/"))
@@ -377,6 +377,7 @@ mod tests {
             acme_email: None,
             acme_directory: None,
             acme_ca: None,
+            acme_state: None,
             staging: false,
             ttl: std::time::Duration::from_secs(1),
             workers: Workers::Auto,

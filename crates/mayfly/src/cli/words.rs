@@ -72,6 +72,9 @@ pub struct ServeArgs {
     /// The authorities that its own certificate is verified with, as a file
     #[arg(long, value_name = "FILE", requires = "acme_directory")]
     pub acme_ca: Option<PathBuf>,
+    /// Where keys and certificates are kept, a folder for each issuer
+    #[arg(long, value_name = "FOLDER", requires = "domain")]
+    pub acme_state: Option<PathBuf>,
     /// Certificates for trying things out, which browsers do not trust
     #[arg(long, requires = "domain")]
     pub staging: bool,

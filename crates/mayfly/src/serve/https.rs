@@ -64,11 +64,7 @@ pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), C
     let Some(https) = &options.https else {
         return Ok(());
     };
-    let port = options.listen.first().and_then(|it| it.rsplit(':').next());
-    let port = match port {
-        None | Some("443") => String::new(),
-        Some(port) => format!(":{port}"),
-    };
+    let port = port_of_urls(&options.listen);
     for (index, domain) in https.domains.iter().enumerate() {
         conf.gap();
         conf.open("server");
@@ -81,4 +77,13 @@ pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), C
         conf.close();
     }
     Ok(())
+}
+
+/// What a URL says of the port: nothing for the usual one, else `:8443`.
+pub fn port_of_urls(listen: &[String]) -> String {
+    let port = |listen: &String| listen.rsplit(':').next()?.parse::<u16>().ok();
+    match listen.iter().find_map(port) {
+        None | Some(443) => String::new(),
+        Some(port) => format!(":{port}"),
+    }
 }

@@ -27,6 +27,7 @@ mod write_config;
 
 pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{Found, detect};
+pub use https::port_of_urls;
 pub use kind::Kind;
 pub use options::{Https, ServeOptions};
 pub use site_files::Folder;

@@ -9,6 +9,8 @@ use rustls::pki_types::pem::PemObject;
 use testkit::pebble::{Pebble, PebbleOptions};
 use testkit::process::free_port;
 use testkit::running::Running;
+use testkit::serving::Serving;
+use testkit::started::Started;
 use testkit::wait::until_or;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -68,7 +70,7 @@ impl Scene {
     }
 
     /// Waits until the log says that so many certificates were issued.
-    async fn issued(&self, server: &Running, count: usize) {
+    async fn issued(&self, server: &Started, count: usize) {
         let is_so = || server.error_log().matches("has been issued").count() >= count;
         until_or(is_so, || {
             format!("{}\n{}", server.error_log(), self.pebble.log())
@@ -112,10 +114,10 @@ impl Scene {
     }
 
     /// Waits until the server shows a certificate of the issuer's.
-    async fn visited(&self, server: &Running) {
+    async fn visited(&self, server: &Started) {
         for _ in 0..1000 {
             if let Ok(response) = self.visit().await {
-                assert!(response.ends_with("served"), "{response}");
+                assert!(response.contains("served"), "{response}");
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -186,4 +188,47 @@ async fn a_configuration_is_good_before_its_certificates_are_there() {
         .unwrap();
     assert!(checked.status.success(), "{checked:?}");
     assert!(!scene.state().exists(), "nothing is written");
+}
+
+#[tokio::test]
+async fn serve_with_a_domain_serves_it_over_https_and_redirects_to_that() {
+    let scene = Scene::new().await;
+    let site = Serving::folder();
+    std::fs::write(site.path().join("index.html"), "served").unwrap();
+    let (tls, http) = (
+        format!("127.0.0.1:{}", scene.tls_port),
+        format!("127.0.0.1:{}", scene.http_port),
+    );
+    let directory = scene.pebble.directory();
+    let authorities = scene.pebble.authority_file();
+    let issuer = directory.strip_prefix("https://").unwrap();
+    let issuer = issuer.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
+    // Where the scene looks for certificates.
+    std::os::unix::fs::symlink(scene.state.path().join(issuer), scene.state()).unwrap();
+    let arguments = [
+        "--domain",
+        "a.example",
+        "--listen",
+        &tls,
+        "--listen-http",
+        &http,
+        "--acme-directory",
+        &directory,
+        "--acme-ca",
+        authorities.to_str().unwrap(),
+        "--acme-state",
+        scene.state.path().to_str().unwrap(),
+    ];
+    let server = Serving::start(program(), site.path().to_str().unwrap(), &arguments).await;
+    scene.visited(&server).await;
+    let mut plain = TcpStream::connect(("127.0.0.1", scene.http_port))
+        .await
+        .unwrap();
+    let request = b"GET /x?y HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n";
+    plain.write_all(request).await.unwrap();
+    let mut response = String::new();
+    plain.read_to_string(&mut response).await.unwrap();
+    let location = format!("Location: https://a.example:{}/x?y\r\n", scene.tls_port);
+    assert!(response.starts_with("HTTP/1.1 301"), "{response}");
+    assert!(response.contains(&location), "{response}");
 }

@@ -287,8 +287,7 @@ impl Lowering<'_> {
                 .iter()
                 .all(|word| word.text != "ssl" && word.text != "quic")
         };
-        self.acme.uses_http_challenge()
-            && (lines.is_empty() || lines.iter().any(|node| is_plain(&node)))
+        self.acme.uses_http_challenge() && (lines.is_empty() || lines.iter().any(is_plain))
     }
 }
 
