@@ -33,15 +33,20 @@ def cost(server, target, seconds, core):
 
 
 def compare(servers, target, page_bytes, seconds, rounds, core):
+    """What a page costs each server: see `in_turns`."""
+    for server in servers.values():
+        load.crowd(server.port, [target] * 10, 1, page_bytes)
+    return in_turns(servers, lambda server: cost(server, target, seconds, core), rounds)
+
+
+def in_turns(servers, cost, rounds):
     """Medians of the rounds: CPU per request and speed of each server, and the ratio."""
     costs = {name: [] for name in servers}
     speeds = {name: [] for name in servers}
-    for server in servers.values():
-        load.crowd(server.port, [target] * 10, 1, page_bytes)
     for turn in range(rounds):
         # Whoever went first goes second in the next round.
         for name, server in list(servers.items())[:: -1 if turn % 2 else 1]:
-            microseconds, per_second = cost(server, target, seconds, core)
+            microseconds, per_second = cost(server)
             costs[name].append(microseconds)
             speeds[name].append(per_second)
     pairs = zip(costs["subject"], costs["reference"])

@@ -9,10 +9,12 @@ that are new, pages that expire, and an HTTP upstream. Measures nothing.
 
 import argparse
 import os
+import subprocess
 import types
 
-from lib import load, peers, php, subject
-from proxying import KB, answer
+import encrypted
+from lib import load, peers, php, subject, upstream
+from proxying import KB
 
 BROWSER = [
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
@@ -42,6 +44,23 @@ VISITS = [
     ("/large", [], [], 20_000),
     ("/kept/{}", ["--keys", "zipf:200"], [], 10_000),
 ]
+# Scheme, target, options of h2load beyond it, requests.
+ENCRYPTED_VISITS = [
+    ("http", "/bare/a?bytes=40", encrypted.STREAMS, 40_000),
+    ("http", "/bare/b?bytes=21504", (*encrypted.STREAMS, *encrypted.SMALL_WINDOWS), 10_000),
+    ("https", "/bare/a?bytes=40", encrypted.STREAMS, 40_000),
+    ("https", "/bare/b?bytes=21504", encrypted.STREAMS, 20_000),
+    ("https", "/small", encrypted.STREAMS, 20_000),
+    ("https", "/bare/b?bytes=21504", encrypted.KEPT, 20_000),
+    # A handshake for each.
+    ("https", "/bare/a?bytes=40", ("--h1", "-c", "500"), 500),
+]
+
+
+def visit_encrypted(ports):
+    for scheme, target, options, count in ENCRYPTED_VISITS:
+        url = f"{scheme}://127.0.0.1:{ports[scheme]}{target}"
+        subprocess.run(["h2load", "-n", str(count), *options, url], check=True, capture_output=True, timeout=60)
 
 
 def main():
@@ -53,14 +72,17 @@ def main():
     peers.Floor.tool = chosen.floor
     anywhere = types.SimpleNamespace(core=None)
     with subject.Folder() as folder, php.PhpFpm(folder, 8) as fpm, peers.Floor(
-        anywhere, folder, answer(KB)
-    ) as small, peers.Floor(anywhere, folder, answer(64 * KB)) as large:
+        anywhere, folder, upstream.http_response(b"x" * KB)
+    ) as small, peers.Floor(anywhere, folder, upstream.http_response(b"x" * (64 * KB))) as large:
         site = peers.Site(folder, None)
         for path in (site.files, os.path.join(site.files, "files")):
             os.chmod(path, 0o755)
+        key, _ = encrypted.make_keys(folder)
+        ports = {"http": subject.free_port(), "https": subject.free_port()}
         with subject.Server(
             chosen.binary, "training.conf", folder, SOCKET=fpm.socket, EXECUTIONS=fpm.executions,
             SMALL=small.port, LARGE=large.port, FILES=site.files,
+            PLAIN=ports["http"], TLS=ports["https"], KEY=key,
         ) as server:
             for target, more, fields, count in VISITS:
                 options = ["--count", str(count), "--seconds", "10", *more]
@@ -69,6 +91,7 @@ def main():
                 figures, _, _ = load.bench_load(chosen.load, server, target, None, options, 60)
                 if not figures["requests"]:
                     raise SystemExit(f"{target}: no answer; {figures}")
+            visit_encrypted(ports)
 
 
 if __name__ == "__main__":

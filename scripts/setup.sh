@@ -11,10 +11,10 @@ packages_of() {
     case $1 in
         build) echo gcc libc6-dev ;;
         lint)  echo python3 python3-pip ;;
-        train) echo php-fpm python3 ;;
+        train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo php-fpm php-sqlite3 curl python3 golang-go ;;
-        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin ;;
+        test)  echo php-fpm php-sqlite3 curl python3 golang-go openssl sslscan ;;
+        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;

@@ -1,5 +1,6 @@
 """The measurements: their client tells a whole answer from a broken one, their configurations load."""
 
+import glob
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 import xml.dom.minidom
 
 from lib import chart, comparison, load, page, peers, process, report, subject, upstream
+import encrypted
 import scenarios
 
 
@@ -25,6 +27,7 @@ def checks(binary):
         ("the_benchmarks_page_is_what_its_summary_makes", page_is_rendered),
         ("an_upstream_knows_the_end_of_a_fastcgi_request", fastcgi_request_end),
         ("a_process_is_at_rest_only_when_it_waits", process_at_rest),
+        ("every_program_of_bench_starts", programs_start),
         ("benchmark_configurations_load", lambda: configurations_load(binary)),
     ]
 
@@ -138,17 +141,26 @@ def process_at_rest():
             child.kill()
 
 
+def programs_start():
+    for path in sorted(glob.glob(os.path.join(report.FOLDER, "*.py"))):
+        done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True)
+        assert done.returncode == 0, f"{path} --help: {done.stderr}"
+
+
 def configurations_load(binary):
     values = {
         "PORT": subject.free_port(), "USER": "", "PAGE": "/page.php", "SOCKET": "/php.sock",
         "EXECUTIONS": "/dev/null", "WORK_ROUNDS": 0, "LIFETIME": "1s", "MEMORY": "64m",
         "SMALL": 1, "LARGE": 2, "RESPONDER": 4, "ORIGIN": 3, "WORKERS": 2, "BODY": "x" * 40,
         "FILES": "/var/www", "ONE_LINE": "/one.php", "ACCESS_LOG": "off", "GZIP": "on", "SENDFILE": "on",
+        "PLAIN": subject.free_port(), "RSA": subject.free_port(), "TLS": subject.free_port(),
     }
     templates = [os.path.join(subject.TEMPLATES, name) for name in sorted(os.listdir(subject.TEMPLATES))]
     for name in [*templates, os.path.join(peers.TEMPLATES, "mayfly-nginx.conf")]:
         with tempfile.TemporaryDirectory() as folder:
             values.update(FOLDER=folder, CACHE=folder + "/cache")
+            if os.path.basename(name) in ("encrypted.conf", "training.conf"):
+                values["KEY"], _ = encrypted.make_keys(folder)
             config = os.path.join(folder, "nginx.conf")
             with open(name) as source, open(config, "w") as file:
                 file.write(subject.render(source.read(), subject.kind_of(binary), values))

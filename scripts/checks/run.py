@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, the demo site.
+"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, the demo site.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -20,13 +20,14 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 
 import demo
 import documents
+import encryption
 import imports
 import manifests
 import measurements
 import scripts
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, demo)}
+PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, demo)}
 
 
 def main():

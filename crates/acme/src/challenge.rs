@@ -1,13 +1,13 @@
 //! How a name is shown to be ours: what is to be presented for a challenge, and by whom.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use child_process::Child;
 use instant_acme::{ChallengeType, KeyAuthorization};
 use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
-use tokio::process::Command;
 
 use crate::certificate::joined;
 use crate::failure::Failure;
@@ -119,14 +119,25 @@ impl Record {
             .args([verb, &self.name, &self.value])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .kill_on_drop(true);
-        match tokio::time::timeout(COMMAND_TIMEOUT, command.status()).await {
+            .stderr(Stdio::null());
+        let started = Child::spawn(&mut command).map(Running);
+        let mut child = started.map_err(|error| format!("{shown} cannot be run: {error}"))?;
+        match tokio::time::timeout(COMMAND_TIMEOUT, child.0.wait()).await {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err(format!("{shown} {verb} {} failed: {status}", self.name)),
             Ok(Err(error)) => Err(format!("{shown} cannot be run: {error}")),
             Err(_) => Err(format!("{shown} {verb} {} took too long", self.name)),
         }
+    }
+}
+
+/// A command, which ends with the attempt that it belongs to.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.start_kill();
     }
 }
 

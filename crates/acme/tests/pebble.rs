@@ -65,10 +65,7 @@ impl Site {
     }
 
     async fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            head.push(stream.read_u8().await?);
-        }
+        let head = read_head(&mut stream).await?;
         let head = String::from_utf8_lossy(&head).into_owned();
         let path = head.split(' ').nth(1).unwrap_or_default();
         let token = path.rsplit('/').next().unwrap_or_default();
@@ -93,6 +90,14 @@ impl Site {
         let is_so = || self.installed.lock().len() >= count;
         until_or(is_so, || format!("no certificate: {}", self.said())).await;
     }
+}
+
+async fn read_head(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    Ok(head)
 }
 
 /// A clock that stands still until it is set.
@@ -410,4 +415,86 @@ async fn an_account_that_is_gone_is_made_anew() {
 
 fn origin(directory: &str) -> &str {
     directory.strip_suffix("/dir").unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_ends_at_any_step_goes_on_where_it_was() {
+    let scene = Scene::new(PebbleOptions::default()).await;
+    let names = ["example.org"];
+    for file in [
+        "account.key",
+        "account.url",
+        "certificate.order",
+        "certificate.pem",
+    ] {
+        let path = scene.state().join(file);
+        let (installed, issued) = (scene.site.installed.lock().len(), scene.pebble.issued());
+        // It ends as soon as the file is there.
+        let task = tokio::spawn(scene.renewal(scene.issuer(), &names).run());
+        until_or(|| path.exists(), || scene.site.said()).await;
+        task.abort();
+        let _ = task.await;
+        let key = std::fs::read(scene.state().join("account.key")).unwrap();
+        let stored = scene.state().join("certificate.pem");
+        if stored.exists() {
+            // It is found, so that nobody asks for another.
+            let task = tokio::spawn(scene.renewal(scene.issuer(), &names).run());
+            scene.clock.advance(Duration::from_secs(1));
+            task.abort();
+        } else {
+            scene
+                .until_installed(scene.issuer(), &names, installed + 1)
+                .await;
+        }
+        let kept = std::fs::read(scene.state().join("account.key")).unwrap();
+        assert!(key == kept, "{file}: the account stays the same");
+        assert!(!scene.state().join("certificate.order").exists(), "{file}");
+        assert_eq!(scene.pebble.issued(), issued + 1, "{file}: one certificate");
+        std::fs::remove_dir_all(scene.state()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_wants_to_be_left_alone_is() {
+    let scene = Scene::new(PebbleOptions::default()).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // A directory, and a refusal of whatever else is asked for.
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let head = read_head(&mut stream).await.unwrap_or_default();
+            let url = |name: &str| format!("\"{name}\": \"http://{address}/{name}\"");
+            let urls = ["newNonce", "newAccount", "newOrder"].map(url).join(", ");
+            let (status, fields, body) = match head.starts_with(b"GET /dir") {
+                true => ("200 OK", "", format!("{{ {urls} }}")),
+                false if head.starts_with(b"HEAD") => {
+                    ("200 OK", "Replay-Nonce: abc\r\n", String::new())
+                }
+                false => (
+                    "429 Too Many Requests",
+                    "Replay-Nonce: abc\r\nRetry-After: 36000\r\n",
+                    "{ \"type\": \"urn:ietf:params:acme:error:rateLimited\", \
+                       \"detail\": \"too many\\naccounts\" }"
+                        .to_owned(),
+                ),
+            };
+            let length = body.len();
+            let response = format!(
+                "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+            let _ = stream.write_all(response.as_bytes()).await;
+            // What else was sent is read, so that the response is not lost with it.
+            let _ = stream.shutdown().await;
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        }
+    });
+    let limited = Issuer {
+        directory: format!("http://{address}/dir"),
+        ..scene.issuer()
+    };
+    let task = tokio::spawn(scene.renewal(limited, &["example.org"]).run());
+    scene
+        .until_said("rateLimited: too many accounts; there is none yet; next attempt in 10 hours")
+        .await;
+    task.abort();
 }

@@ -86,6 +86,14 @@ impl Description {
     }
 }
 
+/// The public key of a DER certificate of any version, as a `SubjectPublicKeyInfo`
+/// (RFC 5280 §4.1.2.7) in DER; `None` where it is no certificate.
+pub fn public_key(certificate: &[u8]) -> Option<Vec<u8>> {
+    let certificate = Certificate::from_der(certificate).ok()?;
+    let key = certificate.tbs_certificate().subject_public_key_info();
+    key.to_der().ok()
+}
+
 fn moment(time: &Time) -> Moment {
     let date = time.to_date_time();
     let month = MONTHS.get(usize::from(date.month()).saturating_sub(1));

@@ -20,6 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use child_process::Child;
 use rustix::io::FdFlags;
 use rustix::net::sockopt::Timeout;
 use server::live::acme_answers::AcmeAnswerTexts;
@@ -43,7 +44,7 @@ const WAITING_REPLIES: usize = 64;
 pub struct WorkerProcess {
     channel: Arc<OwnedFd>,
     replies: mpsc::Receiver<FromWorker>,
-    child: tokio::process::Child,
+    child: Child,
     /// Configurations released while we waited for another answer.
     released: Vec<u64>,
 }
@@ -78,9 +79,7 @@ impl WorkerProcess {
             .stdout(Stdio::null());
         // Ctrl-C is for the parent; it tells the worker.
         command.process_group(0);
-        let mut command = tokio::process::Command::from(command);
-        command.kill_on_drop(true);
-        let child = huge_pages::as_given(|| command.spawn())?;
+        let child = huge_pages::as_given(|| Child::spawn(&mut command))?;
         drop(program);
         let channel = Arc::new(ours);
         let (sender, replies) = mpsc::channel(WAITING_REPLIES);
@@ -175,6 +174,13 @@ impl WorkerProcess {
     pub async fn kill(mut self) {
         // It may have ended already.
         let _ = self.child.kill().await;
+    }
+}
+
+impl Drop for WorkerProcess {
+    /// It ends with its handle, if it has not ended before.
+    fn drop(&mut self) {
+        let _ = self.child.start_kill();
     }
 }
 

@@ -27,14 +27,16 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
+use child_process::Child;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use trusted_path::OwnFolder;
 
@@ -289,7 +291,10 @@ pub(crate) async fn start_master(
     make_slow_log(spec);
     let mut child = spawn(pool_folder, binary, &file, spec, log).await?;
     let since = Instant::now();
-    let (Some(pid), Some(stderr)) = (child.id(), child.stderr.take()) else {
+    let stderr = child
+        .take_stderr()
+        .map_err(|source| StartError::io("read php-fpm's log", source))?;
+    let (Some(pid), Some(stderr)) = (child.id(), stderr) else {
         return Err(StartError::io(
             "start php-fpm",
             io::ErrorKind::BrokenPipe.into(),
@@ -409,7 +414,8 @@ async fn spawn(
     // A group of its own: a Ctrl-C in the terminal is ours to handle, and what
     // is left of a dead master can be ended together.
     command.process_group(0);
-    let spawned = on_lasting_thread(move || huge_pages::as_given(|| command.spawn())).await;
+    let spawned =
+        on_lasting_thread(move || huge_pages::as_given(|| Child::spawn(&mut command))).await;
     spawned.map_err(|source| StartError::io(format!("start {}", binary.display()), source))
 }
 
@@ -442,8 +448,7 @@ fn may_drop_capabilities() -> bool {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs `work` on one thread that lives as long as the process, within the
-/// caller's runtime.
+/// Runs `work` on one thread that lives as long as the process.
 async fn on_lasting_thread<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -457,10 +462,8 @@ async fn on_lasting_thread<T: Send + 'static>(
             .spawn(body);
         sender
     });
-    let runtime = tokio::runtime::Handle::current();
     let (sender, done) = oneshot::channel();
     let job: Job = Box::new(move || {
-        let _within = runtime.enter();
         let _ = sender.send(work());
     });
     let gone = || io::Error::other("the thread that starts php-fpm could not be started");
@@ -477,7 +480,7 @@ enum FirstWord {
 
 /// Turns php-fpm's log into events until it is closed.
 async fn relay(
-    mut stderr: ChildStderr,
+    mut stderr: pipe::Receiver,
     level: LogLevel,
     log: Log,
     ready: oneshot::Sender<FirstWord>,

@@ -79,6 +79,17 @@ pub fn status_line(pid: u32, name: &str) -> String {
     value.unwrap_or_default().trim().to_owned()
 }
 
+/// Memory of a process as a line of its status says it (`VmRSS`, `VmHWM`), in bytes; 0 where
+/// it has ended.
+pub fn memory_bytes(pid: u32, name: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let values = text.lines().filter_map(|line| line.strip_prefix(name));
+    let kilobytes = values
+        .filter_map(|value| value.strip_prefix(':')?.trim().strip_suffix(" kB"))
+        .find_map(|value| value.parse::<u64>().ok());
+    kilobytes.unwrap_or(0) << 10
+}
+
 /// A port that nobody listens on at this moment.
 ///
 /// # Panics

@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{CipherSuite, Error, InconsistentKeys, SignatureAlgorithm};
+use rustls::{CipherSuite, SignatureAlgorithm};
 
 use crate::error::SettingsError;
 use crate::key::read_key;
@@ -116,12 +116,16 @@ fn certified_key(
         .key_provider
         .load_private_key(key)
         .map_err(|error| bad_key(error.to_string()))?;
-    let certified = CertifiedKey::new(chain, key);
-    match certified.keys_match() {
-        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
-        Err(Error::InconsistentKeys(_)) => Err(SettingsError::KeyMismatch {
+    // Not rustls' own comparison, which reads certificates of version 3 alone: what OpenSSL makes
+    // with the shortest of configurations is version 1.
+    let certificate = chain.first().map(|first| &first[..]).unwrap_or_default();
+    let Some(certified) = certificate_chain::public_key(certificate) else {
+        return Err(bad_chain("it is no X.509 certificate".to_owned()));
+    };
+    match key.public_key() {
+        Some(own) if *own != *certified => Err(SettingsError::KeyMismatch {
             file: identity.key.name.clone(),
         }),
-        Err(other) => Err(bad_chain(other.to_string())),
+        _ => Ok(CertifiedKey::new(chain, key)),
     }
 }

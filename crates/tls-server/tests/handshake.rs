@@ -406,3 +406,20 @@ fn an_encrypted_key_is_read_with_the_password_that_fits() {
             .contains("openssl pkcs8 -topk8")
     );
 }
+
+#[test]
+fn a_certificate_of_version_1_is_served_with_its_own_key_alone() {
+    let own = Identity {
+        chain: file("c.pem", include_bytes!("data/version_1.pem")),
+        key: file("c.key", include_bytes!("data/version_1.key")),
+    };
+    server(&settings(vec![own.clone()]));
+    let other = Identity {
+        key: identity(&authority("a")).key,
+        ..own
+    };
+    let expected = SettingsError::KeyMismatch {
+        file: "c.key".to_owned(),
+    };
+    assert_eq!(error(&settings(vec![other])), expected);
+}

@@ -24,7 +24,7 @@ struct Line {
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
     /// Show the version

@@ -22,6 +22,8 @@ pub struct Session {
     connection: ServerConnection,
     /// Bytes that were encrypted and not yet reported as written.
     unreported: usize,
+    /// The client closed its side after whatever was written: nobody reads what follows.
+    has_client_left: bool,
 }
 
 impl Session {
@@ -30,6 +32,7 @@ impl Session {
         Session {
             connection,
             unreported: 0,
+            has_client_left: false,
         }
     }
 
@@ -62,6 +65,7 @@ impl Session {
     pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<bool> {
         let mut socket = Socket::new(socket);
         let received = self.connection.read_tls(&mut socket)?;
+        self.has_client_left |= received == 0;
         if let Err(error) = self.connection.process_new_packets() {
             // The alert says why.
             let _ = self.connection.write_tls(&mut socket);
@@ -82,6 +86,7 @@ impl Session {
     pub fn write(&mut self, socket: BorrowedFd<'_>, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let offered = slices.iter().map(|slice| slice.len()).sum::<usize>();
         if self.unreported == 0 && offered > 0 {
+            self.has_client_left = false;
             self.flush(socket)?;
             self.unreported = self.connection.writer().write_vectored(slices)?;
         }
@@ -105,8 +110,12 @@ impl Session {
     ///
     /// # Errors
     /// `WouldBlock` where it takes nothing more, unless the client did not take what was written
-    /// before either: nobody waits for it again.
+    /// before either: nobody waits for it again. A client that has closed is told nothing, as in
+    /// nginx: its system would answer with a reset.
     pub fn close(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        if self.has_client_left {
+            return Ok(());
+        }
         self.connection.send_close_notify();
         let flushed = self.flush(socket);
         match self.unreported {

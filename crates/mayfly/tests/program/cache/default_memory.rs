@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use testkit::fake_php::{FakePhp, Script};
-use testkit::process::{descendants, is_root};
+use testkit::process::{descendants, is_root, memory_bytes};
 use testkit::running::Running;
 
 use crate::program;
@@ -54,11 +54,7 @@ impl Drop for Group {
 }
 
 fn resident(pid: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
-        .unwrap_or(0)
-        << 10
+    memory_bytes(pid, "VmRSS")
 }
 
 #[tokio::test]

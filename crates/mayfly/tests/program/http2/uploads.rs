@@ -4,7 +4,7 @@ use bytes::Bytes;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::fake_php::{self, FakePhp};
 use testkit::http2::{ErrorCode, data, headers};
-use testkit::process::descendants;
+use testkit::process::{descendants, memory_bytes};
 use testkit::running::Running;
 
 use super::{POST, client, frames, site, with};
@@ -14,15 +14,7 @@ pub fn peak_memory(server: &Running) -> u64 {
     descendants(server.pid())
         .into_iter()
         .chain([server.pid()])
-        .map(|pid| {
-            let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            let line = text.lines().find(|line| line.starts_with("VmHWM:"));
-            let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
-            kilobytes
-                .and_then(|text| text.parse::<u64>().ok())
-                .unwrap_or(0)
-                << 10
-        })
+        .map(|pid| memory_bytes(pid, "VmHWM"))
         .max()
         .unwrap_or(0)
 }

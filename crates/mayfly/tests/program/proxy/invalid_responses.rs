@@ -1,5 +1,7 @@
 //! Invalid responses of upstreams: they are truncated, refused or waited for, and never stored.
 
+use testkit::process::memory_bytes;
+
 use super::*;
 
 /// Each of these upstreams breaks its word. The client sees an error or a response
@@ -227,12 +229,7 @@ async fn a_304_with_more_behind_it_freshens_nothing() {
 
 /// Peak resident memory of a process.
 fn peak_memory_bytes(server: &Running) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
-    let status = status.expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kilobytes: u64 = kilobytes.expect("VmHWM").parse().expect("a number");
-    kilobytes << 10
+    memory_bytes(server.pid(), "VmHWM")
 }
 
 #[tokio::test]

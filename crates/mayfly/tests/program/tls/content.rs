@@ -1,5 +1,8 @@
 //! Requests and responses over TLS.
 
+use std::io::ErrorKind;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use testkit::client::Client;
@@ -145,6 +148,34 @@ async fn an_idle_connection_ends_with_close_notify_after_keepalive_timeout() {
     assert_eq!(ask(&mut client, "a.test", "/").await.text(), "page");
     assert_eq!(client.receive_all().await, b"");
     assert_eq!(client.error(), None);
+}
+
+#[tokio::test]
+async fn a_client_that_has_closed_is_told_the_end_only_behind_a_response_it_waits_for() {
+    let certificates = Certificates::new();
+    let server = certificates.site("location / { return 200 page; }").await;
+    let left = Some(ErrorKind::UnexpectedEof);
+    for (option, waits, error) in [("close", true, None), ("keep-alive", false, left)] {
+        let stream = UnixStream::connect(server.path("http")).expect("a connection");
+        let other = stream.try_clone().expect("a second descriptor");
+        stream.set_nonblocking(true).expect("a socket");
+        let stream = tokio::net::UnixStream::from_std(stream).expect("a socket");
+        let connected = certificates.client().connect_over(stream, "a.test").await;
+        let mut client = connected.expect("a handshake").client;
+        let request = format!("GET / HTTP/1.1\r\nHost: a.test\r\nConnection: {option}\r\n\r\n");
+        client.send(request).await;
+        if !waits {
+            assert_eq!(
+                client.receive(false).await.expect("a response").text(),
+                "page"
+            );
+        }
+        // The end of the connection, without the end of TLS.
+        other.shutdown(Shutdown::Write).expect("a socket");
+        let received = client.receive_all().await;
+        assert_eq!(received.ends_with(b"page"), waits);
+        assert_eq!(client.error(), error);
+    }
 }
 
 /// Reads little at first, so that the server's socket is full when it has written its last.

@@ -3,14 +3,27 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use testkit::process::Signal;
+use testkit::process::{Signal, descendants, memory_bytes};
 use testkit::running::Running;
 use testkit::tls_client::TlsClient;
 use testkit::wait::until;
 
 use super::{Certificates, ask, connect, get};
 
-const RELOADS: usize = 50;
+/// A longer run: `MAYFLY_RELOADS=200 cargo test -p mayfly --test program tls::reload`.
+fn reloads_wanted() -> usize {
+    std::env::var("MAYFLY_RELOADS").map_or(50, |text| text.parse().expect("a number"))
+}
+
+/// What the first reloads fill is not counted.
+const WARM_UP: usize = 10;
+const MOST_GROWTH_BYTES: u64 = 8 << 20;
+
+fn memory(server: &Running) -> u64 {
+    let children = descendants(server.pid());
+    let pids = children.into_iter().chain([server.pid()]);
+    pids.map(|pid| memory_bytes(pid, "VmRSS")).sum()
+}
 
 fn reloads(server: &Running) -> usize {
     server.error_log().matches("reloaded").count()
@@ -68,20 +81,27 @@ async fn a_certificate_is_replaced_again_and_again_under_load() {
         })
         .collect();
     let fresh = client.forgetful();
-    for number in 1..=RELOADS {
+    let mut memory_before = 0;
+    for number in 1..=reloads_wanted() {
         let replaced = certificates.add("a", "a.test");
         server.signal(Signal::HUP);
         until("the reload", || reloads(&server) == number).await;
         let connection = connect(&fresh, &server, "a.test").await;
         let is_new = connection.certificate == replaced.certificate_der();
         assert!(is_new, "the new certificate after reload {number}");
+        if number == WARM_UP {
+            memory_before = memory(&server);
+        }
     }
+    let grown = memory(&server).saturating_sub(memory_before);
+    eprintln!("{} KB grown from {} KB", grown >> 10, memory_before >> 10);
+    assert!(grown < MOST_GROWTH_BYTES, "{grown} bytes");
     stop.store(true, Ordering::Relaxed);
     for load in loads {
         load.await.expect("no failed request");
     }
     for served in served {
-        assert!(served.load(Ordering::Relaxed) > RELOADS);
+        assert!(served.load(Ordering::Relaxed) > reloads_wanted());
     }
 }
 

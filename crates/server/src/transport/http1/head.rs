@@ -197,8 +197,7 @@ impl FieldSink for Lines<'_> {
     #[inline]
     fn number<const START: usize>(&mut self, start: &'static [u8; START], value: u64) {
         self.0.extend_from_slice(start);
-        decimal::put(value, self.0);
-        self.0.extend_from_slice(b"\r\n");
+        decimal::put_line_end(value, self.0);
     }
 
     #[inline]
