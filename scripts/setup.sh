@@ -39,7 +39,7 @@ go_program() {
 PEBBLE=v2.10.1
 install_pebble() {
     local tools go
-    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools/bin
+    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools/pebble
     [ -x "$tools/pebble" ] && [ -x "$tools/pebble-challtestsrv" ] && return
     go=$(go_program) || { echo "Pebble cannot be installed: Go is missing." >&2; return 1; }
     echo "Installing Pebble $PEBBLE"

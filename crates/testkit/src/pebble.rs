@@ -1,5 +1,5 @@
 //! Pebble, Let's Encrypt's issuer for tests, with a name server that knows every name as this
-//! machine. `scripts/setup.sh test` installs both into `target/tools/bin`; `MAYFLY_PEBBLE` names
+//! machine. `scripts/setup.sh test` installs both into `target/tools/pebble`; `MAYFLY_PEBBLE` names
 //! another folder.
 
 use std::fs::File;
@@ -170,7 +170,7 @@ fn log(folder: &Path, name: &str) -> Stdio {
 fn tool(name: &str) -> PathBuf {
     let folder = match std::env::var_os("MAYFLY_PEBBLE") {
         Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/bin"),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/pebble"),
     };
     let path = folder.join(name);
     assert!(
