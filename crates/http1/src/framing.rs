@@ -184,6 +184,6 @@ pub fn wants_keep_alive<'a>(head: impl Into<RequestView<'a>>) -> bool {
     match head.version() {
         Version::Http09 => false,
         Version::Http10 => says(b"keep-alive") && !says(b"close"),
-        Version::Http11 | Version::Http2 => !says(b"close"),
+        Version::Http11 | Version::Http2 | Version::Http3 => !says(b"close"),
     }
 }

@@ -54,30 +54,9 @@ impl FieldBlock {
         name: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<(), FieldError> {
-        let (name, value) = (name.as_ref(), value.as_ref().trim_ascii());
-        if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
-            return Err(FieldError::Invalid);
-        }
-        let mut short = [0; NAME_BYTES];
-        match short.get_mut(..name.len()) {
-            Some(lower) => {
-                lower.copy_from_slice(name);
-                lower.make_ascii_lowercase();
-                self.put_lower(lower, value)
-            }
-            None => self.put_lower(&name.to_ascii_lowercase(), value),
-        }
-    }
-
-    fn put_lower(&mut self, name: &[u8], value: &[u8]) -> Result<(), FieldError> {
-        if name.is_empty() || !name.iter().all(|&byte| is_name_byte(byte)) {
-            return Err(FieldError::Invalid);
-        }
-        if is_connection_specific(name) {
-            return Err(FieldError::ConnectionSpecific);
-        }
-        hpack::put_field(&mut self.bytes, name, value);
-        Ok(())
+        with_sendable(name.as_ref(), value.as_ref(), |name, value| {
+            hpack::put_field(&mut self.bytes, name, value);
+        })
     }
 
     /// Takes all fields out, and keeps the memory.
@@ -99,6 +78,43 @@ impl FieldBlock {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// Hands a field to `put` as it is to be sent, its name in lower case and without white space
+/// around its value, if HTTP/2 and HTTP/3 have such a field.
+///
+/// # Errors
+/// [`FieldError`]; then `put` was not called.
+pub fn with_sendable(
+    name: &[u8],
+    value: &[u8],
+    put: impl FnOnce(&[u8], &[u8]),
+) -> Result<(), FieldError> {
+    let value = value.trim_ascii();
+    if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
+        return Err(FieldError::Invalid);
+    }
+    let mut short = [0; NAME_BYTES];
+    let long;
+    let name = match short.get_mut(..name.len()) {
+        Some(lower) => {
+            lower.copy_from_slice(name);
+            lower.make_ascii_lowercase();
+            &*lower
+        }
+        None => {
+            long = name.to_ascii_lowercase();
+            &long
+        }
+    };
+    if name.is_empty() || !name.iter().all(|&byte| is_name_byte(byte)) {
+        return Err(FieldError::Invalid);
+    }
+    if is_connection_specific(name) {
+        return Err(FieldError::ConnectionSpecific);
+    }
+    put(name, value);
+    Ok(())
 }
 
 /// RFC 9113 §8.2.1; a colon only begins pseudo-fields.

@@ -1,5 +1,7 @@
 //! A request head: from a field block to the spans that HTTP/1 has too
 //! (`http_semantics::RequestView`), and the rules of RFC 9113 §8.2 and §8.3 on the way.
+//! HTTP/3 has the same rules (RFC 9114 §4.2, §4.3), and its heads are read here as well: how
+//! a block is compressed is known to a [`FieldSource`] alone.
 //!
 //! A head costs no allocation but what the caller's reused [`HeadBuffer`] may need to grow.
 //! A block is decoded to its end even when the request is refused early, so that the
@@ -53,7 +55,8 @@ impl HeadBuffer {
         HeadBuffer::default()
     }
 
-    pub(crate) fn request(&self) -> RequestView<'_> {
+    /// The head that was read last, if it was sound.
+    pub fn request(&self) -> RequestView<'_> {
         RequestView {
             bytes: &self.bytes,
             line: &self.line,
@@ -102,17 +105,53 @@ pub fn to_owned_head(head: RequestView<'_>) -> RequestHead {
 
 /// What a head says about its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RequestFacts {
-    pub(crate) content_length: Option<u64>,
-    pub(crate) priority: Priority,
+pub struct RequestFacts {
+    /// How long the body will be, as far as the head says.
+    pub content_length: Option<u64>,
+    /// How urgent the response is (RFC 9218).
+    pub priority: Priority,
 }
 
 /// The most bytes that a field block may have, encoded or decoded.
-pub(crate) fn max_block_bytes(limits: &HeadLimits) -> usize {
+pub fn max_block_bytes(limits: &HeadLimits) -> usize {
     limits
         .max_list_bytes
         .saturating_mul(BLOCK_TO_LIST)
         .max(MIN_BLOCK_BYTES)
+}
+
+/// Gives the fields of a block, one after the other.
+pub trait FieldSource {
+    /// Why a block cannot be read, which ends the connection.
+    type Error;
+
+    /// Appends the next field to `out`, its value behind its name; `None` at the block's end.
+    ///
+    /// # Errors
+    /// The block is not what it should be.
+    fn next_field(&mut self, out: &mut Vec<u8>) -> Result<Option<DecodedField>, Self::Error>;
+
+    /// What a block is refused with that stands for far more than a head may have.
+    fn too_large() -> Self::Error;
+}
+
+/// A block of HPACK.
+struct HpackSource<'a> {
+    decoder: &'a mut Decoder,
+    reader: BlockReader<'a>,
+}
+
+impl FieldSource for HpackSource<'_> {
+    type Error = ConnectionError;
+
+    #[inline]
+    fn next_field(&mut self, out: &mut Vec<u8>) -> Result<Option<DecodedField>, ConnectionError> {
+        Ok(self.decoder.next_field(&mut self.reader, out)?)
+    }
+
+    fn too_large() -> ConnectionError {
+        ConnectionError::FieldBlockTooLarge
+    }
 }
 
 /// Reads a request head into `buffer`.
@@ -125,11 +164,26 @@ pub(crate) fn read_request(
     limits: &HeadLimits,
     buffer: &mut HeadBuffer,
 ) -> Result<Result<RequestFacts, RequestError>, ConnectionError> {
+    let reader = BlockReader::new(block);
+    let mut source = HpackSource { decoder, reader };
+    read_head(&mut source, Version::Http2, limits, buffer)
+}
+
+/// Reads the head of a request of this version into `buffer`.
+///
+/// # Errors
+/// Outside, those of the connection; inside, those of the request.
+pub fn read_head<S: FieldSource>(
+    source: &mut S,
+    version: Version,
+    limits: &HeadLimits,
+    buffer: &mut HeadBuffer,
+) -> Result<Result<RequestFacts, RequestError>, S::Error> {
     let mut builder = RequestBuilder::default();
-    let verdict = read_fields(decoder, block, limits, buffer, |buffer, field| {
+    let verdict = read_fields(source, limits, buffer, |buffer, field| {
         builder.take(buffer, field, limits)
     })?;
-    Ok(verdict.and_then(|()| builder.finish(buffer)))
+    Ok(verdict.and_then(|()| builder.finish(buffer, version)))
 }
 
 /// Reads trailers into `buffer`.
@@ -142,7 +196,21 @@ pub(crate) fn read_trailers(
     limits: &HeadLimits,
     buffer: &mut HeadBuffer,
 ) -> Result<Result<(), RequestError>, ConnectionError> {
-    read_fields(decoder, block, limits, buffer, |buffer, field| {
+    let reader = BlockReader::new(block);
+    let mut source = HpackSource { decoder, reader };
+    read_trailer_fields(&mut source, limits, buffer)
+}
+
+/// Reads trailers into `buffer`, however their block is compressed.
+///
+/// # Errors
+/// As [`read_head`].
+pub fn read_trailer_fields<S: FieldSource>(
+    source: &mut S,
+    limits: &HeadLimits,
+    buffer: &mut HeadBuffer,
+) -> Result<Result<(), RequestError>, S::Error> {
+    read_fields(source, limits, buffer, |buffer, field| {
         let (name, value) = field.of(&buffer.bytes);
         if name.starts_with(b":") {
             return Err(RequestError::MisplacedPseudoField(Excerpt::of(name)));
@@ -164,7 +232,9 @@ pub(crate) fn skip_block(
     buffer: &mut HeadBuffer,
 ) -> Result<(), ConnectionError> {
     let refuse = |_: &mut HeadBuffer, _| Err(RequestError::HeadTooLarge);
-    read_fields(decoder, block, limits, buffer, refuse).map(|_| ())
+    let reader = BlockReader::new(block);
+    let mut source = HpackSource { decoder, reader };
+    read_fields(&mut source, limits, buffer, refuse).map(|_| ())
 }
 
 /// A field in the buffer that is not among its fields yet.
@@ -213,30 +283,28 @@ impl HeadBuffer {
 }
 
 /// Decodes a block field by field, and gives each to `take` until one is refused.
-fn read_fields(
-    decoder: &mut Decoder,
-    block: &[u8],
+fn read_fields<S: FieldSource>(
+    source: &mut S,
     limits: &HeadLimits,
     buffer: &mut HeadBuffer,
     mut take: impl FnMut(&mut HeadBuffer, NewField) -> Result<(), RequestError>,
-) -> Result<Result<(), RequestError>, ConnectionError> {
+) -> Result<Result<(), RequestError>, S::Error> {
     buffer.clear();
     buffer.line.ignored_fields = 0;
     buffer.line.presence = Presence::default();
     let max_decoded_bytes = max_block_bytes(limits);
     let (mut decoded_bytes, mut list_bytes) = (0, 0);
     let mut verdict = Ok(());
-    let mut reader = BlockReader::new(block);
     loop {
         let start = buffer.bytes.len();
-        let Some(field) = decoder.next_field(&mut reader, &mut buffer.bytes)? else {
+        let Some(field) = source.next_field(&mut buffer.bytes)? else {
             return Ok(verdict);
         };
         let field_bytes = field.name_len + field.value_len;
         // An index of one byte can stand for a field of 4 KB (an "HPACK bomb").
         decoded_bytes += field_bytes + FIELD_OVERHEAD_BYTES;
         if decoded_bytes > max_decoded_bytes.saturating_add(overhead_bytes(limits)) {
-            return Err(ConnectionError::FieldBlockTooLarge);
+            return Err(S::too_large());
         }
         list_bytes += field_bytes;
         if verdict.is_ok() {
@@ -375,7 +443,11 @@ impl RequestBuilder {
         }
     }
 
-    fn finish(self, buffer: &mut HeadBuffer) -> Result<RequestFacts, RequestError> {
+    fn finish(
+        self,
+        buffer: &mut HeadBuffer,
+        version: Version,
+    ) -> Result<RequestFacts, RequestError> {
         let missing = RequestError::MissingPseudoField;
         let method = self.method.ok_or(missing(":method"))?;
         match method.of(&buffer.bytes) {
@@ -401,7 +473,9 @@ impl RequestBuilder {
         buffer.line.method = buffer.append_copy(method);
         buffer.append(b" ");
         buffer.line.target = buffer.append_copy(path);
-        let line_end = buffer.append(b" HTTP/2.0").end as usize;
+        buffer.append(b" ");
+        let line_end = buffer.append(version.as_str().as_bytes()).end as usize;
+        buffer.line.version = version;
         buffer.line.line = Span::new(line_start, line_end);
         buffer.line.head_len = line_end;
         buffer.scheme = scheme;

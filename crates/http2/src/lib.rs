@@ -95,11 +95,14 @@ pub use bounds::Flood;
 pub use connection::{Connection, SendError};
 pub use error::{ConnectionError, ErrorCode, StreamError};
 pub use event::{Event, Notice, Received, ResetCause, TrailerView};
-pub use field_block::{FieldBlock, FieldError};
+pub use field_block::{FieldBlock, FieldError, with_sendable};
 pub use frame::{FrameKind, StreamId};
 #[doc(hidden)]
 pub use fuzz::{fuzz_connection, fuzz_frames, fuzz_hpack};
-pub use head::{HeadBuffer, to_owned_head};
+pub use head::{
+    FieldSource, HeadBuffer, RequestFacts, max_block_bytes, read_head, read_trailer_fields,
+    to_owned_head,
+};
 pub use output::Output;
 pub use preface::{PREFACE, Preface, read_preface};
 pub use priority::Priority;

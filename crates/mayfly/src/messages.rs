@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixListener;
@@ -108,6 +108,7 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
         fds.extend(group.iter().map(|socket| match &**socket {
             Listening::Tcp(listener) => listener.as_fd(),
             Listening::Unix(listener) => listener.as_fd(),
+            Listening::Udp(socket) => socket.as_fd(),
         }));
     }
     put_logs(&mut out, sent.logs, &mut fds);
@@ -239,6 +240,7 @@ fn received(
             group.push(Arc::new(match &address {
                 ListenAddress::Tcp(_) => Listening::Tcp(TcpListener::from(fd)),
                 ListenAddress::Unix(_) => Listening::Unix(UnixListener::from(fd)),
+                ListenAddress::Udp(_) => Listening::Udp(UdpSocket::from(fd)),
             }));
         }
         sockets.insert(address, group);
@@ -281,18 +283,23 @@ fn put_address(out: &mut Encoder, address: &ListenAddress) {
             out.number(1);
             out.bytes(path.as_os_str().as_bytes());
         }
+        ListenAddress::Udp(address) => {
+            out.number(2);
+            out.bytes(address.to_string().as_bytes());
+        }
     }
 }
 
 fn address(input: &mut Decoder<'_>) -> Option<ListenAddress> {
-    match input.number()? {
-        0 => std::str::from_utf8(input.bytes()?)
-            .ok()?
-            .parse()
-            .ok()
-            .map(ListenAddress::Tcp),
-        _ => path(input).map(ListenAddress::Unix),
+    let kind = input.number()?;
+    if kind == 1 {
+        return path(input).map(ListenAddress::Unix);
     }
+    let address = std::str::from_utf8(input.bytes()?).ok()?.parse().ok()?;
+    Some(match kind {
+        0 => ListenAddress::Tcp(address),
+        _ => ListenAddress::Udp(address),
+    })
 }
 
 fn put_logs<'a>(out: &mut Encoder, logs: &'a LogFiles, fds: &mut Vec<BorrowedFd<'a>>) {

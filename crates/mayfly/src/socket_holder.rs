@@ -9,6 +9,8 @@ use site::ListenAddress;
 
 /// The state of a listening socket in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
+/// The state of a socket in `/proc/net/udp` that takes packets of all senders.
+const UNCONNECTED: &str = "07";
 
 /// `nginx (process 123)`; `None` where `/proc` does not tell.
 pub fn holder(address: &ListenAddress) -> Option<String> {
@@ -16,7 +18,12 @@ pub fn holder(address: &ListenAddress) -> Option<String> {
         ListenAddress::Tcp(wanted) => ["/proc/net/tcp", "/proc/net/tcp6"]
             .iter()
             .filter_map(|table| fs::read_to_string(table).ok())
-            .flat_map(|table| inodes_of(&table, *wanted))
+            .flat_map(|table| inodes_of(&table, *wanted, LISTEN))
+            .collect(),
+        ListenAddress::Udp(wanted) => ["/proc/net/udp", "/proc/net/udp6"]
+            .iter()
+            .filter_map(|table| fs::read_to_string(table).ok())
+            .flat_map(|table| inodes_of(&table, *wanted, UNCONNECTED))
             .collect(),
         ListenAddress::Unix(path) => {
             let table = fs::read_to_string("/proc/net/unix").ok()?;
@@ -27,7 +34,7 @@ pub fn holder(address: &ListenAddress) -> Option<String> {
 }
 
 /// The sockets of a table that listen where `wanted` would be.
-fn inodes_of(table: &str, wanted: SocketAddr) -> Vec<String> {
+fn inodes_of(table: &str, wanted: SocketAddr, wanted_state: &str) -> Vec<String> {
     let lines = table.lines().skip(1);
     lines
         .filter_map(|line| {
@@ -36,7 +43,7 @@ fn inodes_of(table: &str, wanted: SocketAddr) -> Vec<String> {
             let (ip, port) = local.split_once(':')?;
             let port = u16::from_str_radix(port, 16).ok()?;
             let is_there = port == wanted.port() && meets(address_of(ip)?, wanted.ip());
-            (*state == LISTEN && is_there).then(|| (*inode).to_owned())
+            (*state == wanted_state && is_there).then(|| (*inode).to_owned())
         })
         .collect()
 }
@@ -121,8 +128,8 @@ mod tests {
              1: 0100007F:0050 0100007F:1234 01 00000000:00000000 00:00000000 00000000     0        0 4243 1\n\
              odd line\n";
         let wanted = "127.0.0.1:80".parse().unwrap();
-        assert_eq!(inodes_of(table, wanted), ["4242"]);
-        assert!(inodes_of(table, "127.0.0.1:81".parse().unwrap()).is_empty());
+        assert_eq!(inodes_of(table, wanted, LISTEN), ["4242"]);
+        assert!(inodes_of(table, "127.0.0.1:81".parse().unwrap(), LISTEN).is_empty());
         let table = "Num RefCount Protocol Flags Type St Inode Path\n\
              0000: 00000002 00000000 00010000 0001 01 77 /run/x.sock\n";
         assert_eq!(inodes_of_path(table, Path::new("/run/x.sock")), ["77"]);

@@ -22,6 +22,8 @@ use crate::system_error::reason;
 
 /// nginx's default on Linux.
 const BACKLOG: i32 = 511;
+/// Packets of all clients wait here: some hundred kilobytes come in one turn of a worker.
+const UDP_BUFFER_BYTES: usize = 2 * 1024 * 1024;
 /// A taken port is tried so often ...
 const TRIES: u32 = 5;
 /// ... with this pause: nginx's 2.5 seconds in all.
@@ -184,18 +186,16 @@ impl Drop for NewSockets {
 /// `listen *:80` takes what comes to `listen 10.0.0.1:80`: one socket, as in
 /// nginx; the server is chosen by the address the connection came to.
 fn is_covered(address: &ListenAddress, wanted: &Wanted) -> bool {
-    let ListenAddress::Tcp(address) = address else {
-        return false;
-    };
-    !address.ip().is_unspecified()
-        && wanted.iter().any(|(other, _)| match other {
-            ListenAddress::Tcp(other) => {
-                other.ip().is_unspecified()
-                    && other.port() == address.port()
-                    && other.is_ipv4() == address.is_ipv4()
-            }
-            ListenAddress::Unix(_) => false,
-        })
+    wanted.iter().any(|(other, _)| match (address, other) {
+        (ListenAddress::Tcp(address), ListenAddress::Tcp(other))
+        | (ListenAddress::Udp(address), ListenAddress::Udp(other)) => {
+            !address.ip().is_unspecified()
+                && other.ip().is_unspecified()
+                && other.port() == address.port()
+                && other.is_ipv4() == address.is_ipv4()
+        }
+        _ => false,
+    })
 }
 
 struct Failure {
@@ -220,7 +220,9 @@ impl Failure {
                 Some(holder) => format!("{message}; {holder} listens there"),
                 None => message,
             },
-            (io::ErrorKind::PermissionDenied, ListenAddress::Tcp(at)) if self.call == "bind()" => {
+            (io::ErrorKind::PermissionDenied, ListenAddress::Tcp(at) | ListenAddress::Udp(at))
+                if self.call == "bind()" =>
+            {
                 format!("{message}; {}", right_to_bind(at.port()))
             }
             _ => message,
@@ -242,10 +244,12 @@ fn right_to_bind(port: u16) -> String {
 /// `127.0.0.1:80`, `unix:/run/x.sock`
 pub fn shown(address: &ListenAddress) -> String {
     match address {
-        ListenAddress::Tcp(address) if address.ip().is_unspecified() && address.is_ipv4() => {
+        ListenAddress::Tcp(address) | ListenAddress::Udp(address)
+            if address.ip().is_unspecified() && address.is_ipv4() =>
+        {
             format!("0.0.0.0:{}", address.port())
         }
-        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Tcp(address) | ListenAddress::Udp(address) => address.to_string(),
         ListenAddress::Unix(path) => format!("unix:{}", path.display()),
     }
 }
@@ -256,11 +260,14 @@ fn listen_group(
     options: &ListenOptions,
     workers: usize,
 ) -> Result<Vec<Arc<Listening>>, Failure> {
-    let count = if options.reuseport { workers.max(1) } else { 1 };
+    // All packets of QUIC are taken by one worker.
+    let has_several = options.reuseport && !options.quic;
+    let count = if has_several { workers.max(1) } else { 1 };
     (0..count)
         .map(|_| match address {
             ListenAddress::Tcp(address) => listen_tcp(*address, options),
             ListenAddress::Unix(path) => listen_unix(path, options),
+            ListenAddress::Udp(address) => listen_udp(*address, options),
         })
         .map(|socket| socket.map(Arc::new))
         .collect()
@@ -290,6 +297,25 @@ fn listen_tcp(address: SocketAddr, options: &ListenOptions) -> Result<Listening,
         .listen(backlog(options))
         .map_err(Failure::of("listen()"))?;
     Ok(Listening::Tcp(socket.into()))
+}
+
+fn listen_udp(address: SocketAddr, options: &ListenOptions) -> Result<Listening, Failure> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)
+        .map_err(Failure::of("socket()"))?;
+    let set = || {
+        if address.is_ipv6() {
+            socket.set_only_v6(options.ipv6only.unwrap_or(true))?;
+        }
+        // Where the kernel allows less, it takes what it allows.
+        let _ = socket.set_recv_buffer_size(UDP_BUFFER_BYTES);
+        let _ = socket.set_send_buffer_size(UDP_BUFFER_BYTES);
+        set_common(&socket, options)
+    };
+    set().map_err(Failure::of("setsockopt()"))?;
+    socket
+        .bind(&address.into())
+        .map_err(Failure::of("bind()"))?;
+    Ok(Listening::Udp(socket.into()))
 }
 
 fn listen_unix(path: &Path, options: &ListenOptions) -> Result<Listening, Failure> {

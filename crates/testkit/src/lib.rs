@@ -8,6 +8,7 @@ pub mod fake_http;
 pub mod fake_php;
 pub mod golden;
 pub mod http2;
+pub mod http3;
 pub mod origin;
 pub mod pebble;
 pub mod process;

@@ -1,4 +1,5 @@
-//! Settings made ready: rustls's configuration in two forms, with HTTP/2 and without.
+//! Settings made ready: rustls's configuration in three forms: with HTTP/2, without, and for
+//! HTTP/3.
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::settings::{Clients, Settings};
 use crate::tickets::{NoTickets, TicketKeys, Ticketer};
 
 /// The names in ALPN, as nginx has them.
+const HTTP3_PROTOCOL: &[u8] = b"h3";
 const HTTP2_PROTOCOL: &[u8] = b"h2";
 const HTTP1_PROTOCOLS: [&[u8]; 3] = [b"http/1.1", b"http/1.0", b"http/0.9"];
 /// What rustls counts to a record beside its plaintext.
@@ -47,6 +49,7 @@ pub struct Resumption {
 pub struct TlsServer {
     with_http2: Arc<ServerConfig>,
     without_http2: Arc<ServerConfig>,
+    for_http3: Arc<ServerConfig>,
     client_chains: Option<ClientChainVerifier>,
 }
 
@@ -89,6 +92,10 @@ impl TlsServer {
         resume(&mut config, settings, resumption, context);
         let client_chains = settings.clients.as_ref().map(ClientChainVerifier::new);
         let mut with_http2 = config.clone();
+        let mut for_http3 = config.clone();
+        for_http3.alpn_protocols = vec![HTTP3_PROTOCOL.to_vec()];
+        // Requests that somebody could repeat are not taken (RFC 9001 §9.2).
+        for_http3.max_early_data_size = 0;
         config.alpn_protocols = HTTP1_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         with_http2.alpn_protocols = [HTTP2_PROTOCOL]
             .iter()
@@ -98,6 +105,7 @@ impl TlsServer {
         Ok(TlsServer {
             with_http2: Arc::new(with_http2),
             without_http2: Arc::new(config),
+            for_http3: Arc::new(for_http3),
             client_chains: client_chains.transpose()?,
         })
     }
@@ -108,6 +116,11 @@ impl TlsServer {
             true => &self.with_http2,
             false => &self.without_http2,
         }
+    }
+
+    /// For a handshake of QUIC. Without TLS 1.3 among the settings it cannot be made.
+    pub fn http3_config(&self) -> &Arc<ServerConfig> {
+        &self.for_http3
     }
 
     /// Are clients asked for a certificate?

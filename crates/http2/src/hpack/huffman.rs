@@ -213,7 +213,10 @@ impl Bits<'_> {
 }
 
 /// Appends what `input` stands for to `out`: at most eight bytes for five.
-pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
+///
+/// # Errors
+/// [`HpackError::InvalidHuffman`]
+pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     out.reserve(input.len() * 8 / 5 + 1);
     let mut bits = Bits {
         rest: input,
@@ -245,13 +248,13 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
 
 /// How many bytes `text` has when it is encoded.
 #[inline]
-pub(super) fn encoded_len(text: &[u8]) -> usize {
+pub fn encoded_len(text: &[u8]) -> usize {
     let bits = |&byte: &u8| usize::from(LENGTHS[usize::from(byte)]);
     text.iter().map(bits).sum::<usize>().div_ceil(8)
 }
 
 /// Appends `text`, encoded.
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     // Fewer than 32 bits wait in `word` before a code is added, so that 30 more fit.
     let (mut word, mut count) = (0u64, 0u32);
     for &byte in text {

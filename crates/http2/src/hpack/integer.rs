@@ -8,8 +8,11 @@ const MAX_CONTINUATION_BYTES: usize = 4;
 
 /// Reads the integer whose prefix is the low `prefix_bits` of `first`; `rest` is what
 /// follows that byte, and moves on.
+///
+/// # Errors
+/// [`HpackError::Truncated`], [`HpackError::IntegerTooLarge`]
 #[inline]
-pub(super) fn read(first: u8, prefix_bits: u32, rest: &mut &[u8]) -> Result<u32, HpackError> {
+pub fn read(first: u8, prefix_bits: u32, rest: &mut &[u8]) -> Result<u32, HpackError> {
     let mask = (1u32 << prefix_bits) - 1;
     let prefix = u32::from(first) & mask;
     if prefix < mask {
@@ -29,7 +32,7 @@ pub(super) fn read(first: u8, prefix_bits: u32, rest: &mut &[u8]) -> Result<u32,
 
 /// Writes `value` with the bits of `pattern` above its prefix.
 #[inline]
-pub(super) fn write(out: &mut Vec<u8>, pattern: u8, prefix_bits: u32, value: usize) {
+pub fn write(out: &mut Vec<u8>, pattern: u8, prefix_bits: u32, value: usize) {
     let mask = (1usize << prefix_bits) - 1;
     if value < mask {
         out.push(pattern | value as u8);

@@ -11,8 +11,8 @@
 
 mod decode;
 mod encode;
-mod huffman;
-mod integer;
+pub mod huffman;
+pub mod integer;
 mod static_table;
 mod table;
 

@@ -20,6 +20,7 @@ mod error_page;
 mod geo;
 mod http1;
 mod http2;
+mod http3;
 mod huge_pages;
 mod limit_except;
 mod limit_rate;

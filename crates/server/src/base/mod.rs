@@ -5,6 +5,7 @@ pub mod clock;
 pub mod deadline;
 pub mod decimal;
 pub mod field_list;
+pub mod host_key;
 pub mod lru;
 pub mod memory_limit;
 pub mod open_file;

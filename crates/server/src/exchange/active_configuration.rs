@@ -10,6 +10,7 @@ use site::{InFileOnly, Site};
 use crate::exchange::compiled_location::CompiledLocations;
 use crate::exchange::functions::Functions;
 use crate::live::connectors;
+use crate::live::quic_keys::QuicKeys;
 use crate::live::server_tls::{self, ServerTlsInForce};
 use crate::live::{BuildError, LiveState, Resources};
 use crate::transport::body;
@@ -32,6 +33,7 @@ pub struct ActiveConfiguration {
     pub connectors: Vec<tls_client::Connector>,
     /// By [`site::ServerTlsId`].
     pub server_tls: Vec<ServerTlsInForce>,
+    pub quic_keys: QuicKeys,
     /// Those of clients, whatever configuration they began under.
     pub connections: Arc<Connections>,
 }
@@ -54,6 +56,7 @@ impl ActiveConfiguration {
         let connectors = connectors.map(|tls| connectors::connector(tls, &tls_files));
         let connectors = connectors.collect::<Result<_, _>>()?;
         let server_tls = server_tls::build(&site, &tls_files, &live.tls_resumption)?;
+        let quic_keys = QuicKeys::read(&site, &tls_files)?;
         // From here on nothing fails, and the groups may serve already.
         let groups = live.groups.groups();
         for followed in naming::followed(&site, groups, &live.names) {
@@ -71,6 +74,7 @@ impl ActiveConfiguration {
             functions,
             connectors,
             server_tls,
+            quic_keys,
             connections: previous.map_or_else(Arc::default, |it| it.connections.clone()),
             charsets: crate::exchange::charset_map::Conversions::new(&site.http.charset_maps),
             hostname: rustix::system::uname()

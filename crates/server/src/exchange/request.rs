@@ -199,7 +199,7 @@ impl Request {
             (Some(peer), local) => {
                 let peer = peer.ip().to_canonical();
                 let is_own = |own: &SocketAddr| own.ip().to_canonical() == peer;
-                peer.is_loopback() || matches!(local, LocalAddress::Tcp(own) if is_own(own))
+                peer.is_loopback() || matches!(local, LocalAddress::Ip(own) if is_own(own))
             }
         };
         is_peer_here

@@ -14,6 +14,7 @@ pub mod limit_conn;
 pub mod limit_req;
 pub mod log_sinks;
 pub mod names;
+pub mod quic_keys;
 pub mod registry;
 pub mod server_tls;
 pub mod stats;

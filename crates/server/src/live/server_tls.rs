@@ -17,6 +17,7 @@ use tls_server::{
 };
 
 use crate::live::build_error::BuildError;
+use crate::live::quic_keys::QuicKeys;
 use crate::live::tls_files::TlsFiles;
 
 /// The TLS of a server, ready for handshakes.
@@ -29,6 +30,11 @@ impl ServerTlsInForce {
     /// For a handshake in which a client may choose HTTP/2, or may not.
     pub fn config(&self, with_http2: bool) -> &Arc<ServerConfig> {
         self.server.config(with_http2)
+    }
+
+    /// For a handshake of QUIC.
+    pub fn http3_config(&self) -> &Arc<ServerConfig> {
+        self.server.http3_config()
     }
 
     /// `ssl_reject_handshake on`: the client gets the alert `unrecognized_name`.
@@ -141,6 +147,8 @@ pub fn problems(site: &Site, files: &TlsFiles) -> Vec<String> {
     let resumption = TlsResumption::renew(site, None);
     let servers = site.http.server_tls.iter();
     let failed = servers.filter_map(|tls| server(tls, files, &resumption).err());
+    let quic = QuicKeys::read(site, files).err();
+    let failed = failed.chain(quic);
     let mut problems: Vec<String> = Vec::new();
     for problem in failed.map(|error| error.to_string()) {
         if !problems.contains(&problem) {

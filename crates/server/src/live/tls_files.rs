@@ -29,6 +29,8 @@ impl TlsFiles {
                 paths.extend(&clients.crl);
             }
         }
+        let servers = site.http.servers.iter();
+        paths.extend(servers.filter_map(|server| server.http3.host_key_file.as_ref()));
         for tls in &site.http.tls {
             if let Some(verify) = &tls.verify {
                 paths.push(&verify.trusted);

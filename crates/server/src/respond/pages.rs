@@ -90,7 +90,7 @@ fn origin(request: &Request) -> Vec<u8> {
         out.extend_from_slice(&request.host);
     } else {
         match &connection.local {
-            LocalAddress::Tcp(address) => crate::base::address::put_ip(address.ip(), &mut out),
+            LocalAddress::Ip(address) => crate::base::address::put_ip(address.ip(), &mut out),
             LocalAddress::Unix(_) => out.extend_from_slice(server.name.as_bytes()),
         }
     }

@@ -52,13 +52,17 @@ fn position_of(
     local: &LocalAddress,
     place: &site::ListenAddress,
 ) -> Option<usize> {
-    let is_wildcard =
-        matches!(place, site::ListenAddress::Tcp(address) if address.ip().is_unspecified());
-    if is_wildcard && let LocalAddress::Tcp(local) = local {
+    let is_wildcard = matches!(place, site::ListenAddress::Tcp(address) | site::ListenAddress::Udp(address)
+            if address.ip().is_unspecified());
+    if is_wildcard && let LocalAddress::Ip(local) = local {
         let local = std::net::SocketAddr::new(local.ip().to_canonical(), local.port());
         let own = listeners
             .iter()
-            .position(|listener| listener.address == site::ListenAddress::Tcp(local));
+            .position(|listener| match (&listener.address, place) {
+                (site::ListenAddress::Tcp(own), site::ListenAddress::Tcp(_))
+                | (site::ListenAddress::Udp(own), site::ListenAddress::Udp(_)) => *own == local,
+                _ => false,
+            });
         if own.is_some() {
             return own;
         }
@@ -102,7 +106,7 @@ mod tests {
             // Taken away by a reload.
             ("10.0.0.3:82", "10.0.0.3:82", None),
         ] {
-            let local = LocalAddress::Tcp(local.parse().unwrap());
+            let local = LocalAddress::Ip(local.parse().unwrap());
             let found = position_of(&listeners, &local, &tcp(place));
             assert_eq!(
                 found.map(|index| listeners[index].address.clone()),

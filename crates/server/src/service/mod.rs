@@ -8,6 +8,7 @@ mod tls;
 mod validate;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_semantics::RequestView;
 use site::{HeadSettings, ListenAddress, ListenerId, LogLevel, Server, ServerId};
@@ -22,11 +23,16 @@ use crate::transport::ConnectionOpening;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::handshake::Asked;
+use crate::transport::http3;
 use crate::transport::outbound::SendError;
 use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
 use crate::worker::Shared;
 
 pub use listener::Memory;
+
+/// A client of HTTP/3 is given up that shows no sign of life for so long, however soon
+/// `keepalive_timeout` would end its connection: packets get lost.
+const SILENCE_AT_LEAST: Duration = Duration::from_secs(30);
 
 /// What holds for the next request of a connection: the configuration, and the listener in it.
 pub struct RequestTerms {
@@ -60,19 +66,41 @@ impl Terms for RequestTerms {
 
     fn http2(&self) -> http2::Settings {
         let server = &self.configuration.site.http.servers[self.server.0];
-        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
-        let field_bytes = bytes(server.head.large_buffer_bytes);
         http2::Settings {
             max_concurrent_streams: server.http2.max_concurrent_streams,
             stream_window_bytes: server.http2.body_preread_bytes,
-            head: http2::HeadLimits {
-                max_field_bytes: field_bytes,
-                max_list_bytes: field_bytes.saturating_mul(server.head.large_buffers),
-                max_fields: server.head.max_fields,
-                ignore_invalid_fields: server.head.ignore_invalid,
-                underscores: server.head.underscores,
-            },
+            head: self.head_limits(),
             ..http2::Settings::default()
+        }
+    }
+
+    fn http3(&self) -> http3::Settings {
+        let server = &self.configuration.site.http.servers[self.server.0];
+        let keep = server.settings(Server::ROOT).connection.keepalive_timeout;
+        let http3 = &server.http3;
+        http3::Settings {
+            max_concurrent_streams: http3.max_concurrent_streams,
+            stream_buffer_bytes: http3.stream_buffer_bytes,
+            validates_addresses: http3.validates_addresses,
+            segmentation_offload: http3.segmentation_offload,
+            idle_timeout: keep.max(server.head.timeout).max(SILENCE_AT_LEAST),
+            first_request_timeout: server.head.timeout,
+            head: self.head_limits(),
+        }
+    }
+}
+
+impl RequestTerms {
+    fn head_limits(&self) -> http2::HeadLimits {
+        let head = self.head();
+        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        let field_bytes = bytes(head.large_buffer_bytes);
+        http2::HeadLimits {
+            max_field_bytes: field_bytes,
+            max_list_bytes: field_bytes.saturating_mul(head.large_buffers),
+            max_fields: head.max_fields,
+            ignore_invalid_fields: head.ignore_invalid,
+            underscores: head.underscores,
         }
     }
 }

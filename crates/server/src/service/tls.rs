@@ -30,7 +30,14 @@ pub fn choose(terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<ServerConfig
     let listener = &http.listeners[terms.listener.0];
     let with_http2 = listener.options.http2 || http.servers[server.0].http2.enabled;
     let tls = &configuration.server_tls[tls_of(configuration, terms.listener, server)?.0];
-    (!tls.rejects_handshake()).then(|| tls.config(with_http2).clone())
+    if tls.rejects_handshake() {
+        return None;
+    }
+    if !listener.options.quic {
+        return Some(tls.config(with_http2).clone());
+    }
+    let speaks_http3 = http.servers[server.0].http3.enabled;
+    speaks_http3.then(|| tls.http3_config().clone())
 }
 
 /// Notes what the client's certificate is worth to the server that it asked for.

@@ -2,11 +2,19 @@
 //! be counted, and to be closed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 use parking_lot::Mutex;
 
-use crate::transport::stream::{ClientStream, Phase};
+use crate::transport::stream::Phase;
+
+/// A connection, as others see it.
+pub trait Tracked: Send + Sync {
+    fn phase(&self) -> Phase;
+
+    /// Ends it where it waits for a next request.
+    fn close_if_idle(&self);
+}
 
 /// The connections there are.
 #[derive(Default)]
@@ -14,7 +22,7 @@ pub struct Connections(Mutex<Registry>);
 
 #[derive(Default)]
 struct Registry {
-    streams: HashMap<usize, Weak<ClientStream>>,
+    streams: HashMap<usize, Weak<dyn Tracked>>,
     next: usize,
 }
 
@@ -32,11 +40,11 @@ pub struct Census {
 
 impl Connections {
     /// Takes a connection in; what comes back is to be given to [`Connections::remove`].
-    pub fn add(&self, stream: &Arc<ClientStream>) -> usize {
+    pub fn add(&self, stream: Weak<dyn Tracked>) -> usize {
         let mut registry = self.0.lock();
         let key = registry.next;
         registry.next = registry.next.wrapping_add(1);
-        registry.streams.insert(key, Arc::downgrade(stream));
+        registry.streams.insert(key, stream);
         key
     }
 
@@ -44,10 +52,10 @@ impl Connections {
         self.0.lock().streams.remove(&key);
     }
 
-    pub fn for_each(&self, mut act: impl FnMut(&ClientStream)) {
+    pub fn for_each(&self, mut act: impl FnMut(&dyn Tracked)) {
         for stream in self.0.lock().streams.values() {
             if let Some(stream) = stream.upgrade() {
-                act(&stream);
+                act(&*stream);
             }
         }
     }

@@ -49,7 +49,8 @@ pub struct TlsFacts {
 /// The end of a connection that is ours.
 #[derive(Debug, Clone)]
 pub enum LocalAddress {
-    Tcp(SocketAddr),
+    /// TCP or UDP.
+    Ip(SocketAddr),
     Unix(PathBuf),
 }
 
@@ -99,7 +100,7 @@ impl ConnectionFacts {
 impl std::fmt::Display for LocalAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LocalAddress::Tcp(address) => address.fmt(f),
+            LocalAddress::Ip(address) => address.fmt(f),
             LocalAddress::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -109,7 +110,7 @@ impl LocalAddress {
     /// `None`: a unix socket has none.
     pub fn port(&self) -> Option<u16> {
         match self {
-            LocalAddress::Tcp(address) => Some(address.port()),
+            LocalAddress::Ip(address) => Some(address.port()),
             LocalAddress::Unix(_) => None,
         }
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use rustls::server::{Accepted, Acceptor};
-use rustls::{HandshakeKind, ServerConfig, ServerConnection};
+use rustls::{CommonState, HandshakeKind, ServerConfig, ServerConnection};
 use tls_server::ClientVerdict;
 
 use crate::live::acme_answers::TLS_PROTOCOL;
@@ -142,7 +142,8 @@ fn poll_handshake(
     }
 }
 
-fn facts(connection: &ServerConnection, server_name: Option<String>) -> TlsFacts {
+/// What a handshake came to. The client's certificate is not judged yet.
+pub fn facts(connection: &CommonState, server_name: Option<String>) -> TlsFacts {
     TlsFacts {
         protocol: connection.protocol_version(),
         cipher: connection.negotiated_cipher_suite(),

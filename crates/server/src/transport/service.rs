@@ -21,6 +21,7 @@ use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::{ConnectionFacts, TlsFacts};
 use crate::transport::handshake::Asked;
+use crate::transport::http3;
 use crate::transport::opening::ConnectionOpening;
 use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
 
@@ -122,6 +123,9 @@ pub trait Terms: Send + Sync {
 
     /// How HTTP/2 is spoken.
     fn http2(&self) -> http2::Settings;
+
+    /// How HTTP/3 is spoken.
+    fn http3(&self) -> http3::Settings;
 }
 
 /// A request as it was received.

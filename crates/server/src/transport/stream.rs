@@ -19,6 +19,7 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::transport::connections::Tracked;
 use crate::transport::gathered::Gathered;
 use crate::transport::tls::{self, Session};
 
@@ -71,6 +72,31 @@ pub enum Phase {
     Reading,
     /// With a request.
     Busy,
+}
+
+impl Phase {
+    /// The phase of this number.
+    pub fn of(number: u8) -> Phase {
+        match number {
+            phase if phase == Phase::Idle as u8 => Phase::Idle,
+            phase if phase == Phase::Quiet as u8 => Phase::Quiet,
+            phase if phase == Phase::Reading as u8 => Phase::Reading,
+            _ => Phase::Busy,
+        }
+    }
+}
+
+impl Tracked for ClientStream {
+    fn phase(&self) -> Phase {
+        Phase::of(self.phase.load(Ordering::Relaxed))
+    }
+
+    /// The reader sees the end of the stream.
+    fn close_if_idle(&self) {
+        if self.phase() == Phase::Idle {
+            self.close_reading();
+        }
+    }
 }
 
 /// A connected client.
@@ -565,22 +591,6 @@ impl ClientStream {
 
     pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Relaxed);
-    }
-
-    pub fn phase(&self) -> Phase {
-        match self.phase.load(Ordering::Relaxed) {
-            phase if phase == Phase::Idle as u8 => Phase::Idle,
-            phase if phase == Phase::Quiet as u8 => Phase::Quiet,
-            phase if phase == Phase::Reading as u8 => Phase::Reading,
-            _ => Phase::Busy,
-        }
-    }
-
-    /// Ends a wait for the next request: the reader sees the end of the stream.
-    pub fn close_if_idle(&self) {
-        if self.phase() == Phase::Idle {
-            self.close_reading();
-        }
     }
 
     pub fn close_reading(&self) {

@@ -1,12 +1,12 @@
 //! Accepting: from each listening socket in force, until another configuration or the
 //! graceful stop ends it. An accepted connection is served here or handed to the worker
-//! that has the fewest.
+//! that has the fewest. Packets of QUIC are all taken by one worker, see [`http3`].
 
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use site::ListenAddress;
@@ -15,17 +15,21 @@ use tokio::sync::mpsc;
 
 use super::WorkerContext;
 use super::loads::{Accepted, ConnectionSlot};
-use super::shared::{Listening, Shared};
+use super::shared::{Listening, Registration, Shared};
 use crate::base::clock;
 use crate::log::error_log;
 use crate::transport;
+use crate::transport::connections::Tracked;
 use crate::transport::facts::{ConnectionFacts, LocalAddress};
+use crate::transport::http3;
 use crate::transport::stream::ClientStream;
 
 /// How long accepting pauses when the process has no more file descriptors: at first so long
 /// that connections that have ended can be closed, then longer each time.
 const ACCEPT_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const ACCEPT_PAUSE_LAST: Duration = Duration::from_millis(500);
+/// The worker that takes the packets of QUIC.
+const QUIC_WORKER: usize = 0;
 
 /// Accepts from all sockets in force until the graceful stop.
 pub async fn accept_all(context: &WorkerContext) {
@@ -37,10 +41,14 @@ pub async fn accept_all(context: &WorkerContext) {
     loop {
         let current = sockets.borrow_and_update().clone();
         accepting.retain(|address, (listening, task)| {
+            // A socket of QUIC has connections, which a reload does not end: it stays the same
+            // one as long as its address does, however often it is handed over.
+            let is_quic = is_quic(address);
             let stays = current.get(address).is_some_and(|sockets| {
-                sockets
-                    .get(index % sockets.len().max(1))
-                    .is_some_and(|socket| Arc::ptr_eq(socket, listening))
+                is_quic
+                    || sockets
+                        .get(index % sockets.len().max(1))
+                        .is_some_and(|socket| Arc::ptr_eq(socket, listening))
             });
             if !stays {
                 task.abort();
@@ -51,7 +59,8 @@ pub async fn accept_all(context: &WorkerContext) {
             let Some(listening) = group.get(index % group.len().max(1)) else {
                 continue;
             };
-            if accepting.contains_key(address) {
+            let is_others = is_quic(address) && index != QUIC_WORKER;
+            if is_others || accepting.contains_key(address) {
                 continue;
             }
             match listening.try_clone() {
@@ -113,7 +122,22 @@ async fn accept(context: WorkerContext, listening: Listening, address: ListenAdd
             },
             Err(error) => failed(error),
         },
+        Listening::Udp(socket) => {
+            let key = {
+                let configuration = context.shared.configuration();
+                configuration.quic_keys.of(&configuration.site, &address)
+            };
+            let service = context.shared.clone();
+            let admit = |connection: &Arc<dyn Tracked>| context.admit(connection);
+            if let Err(error) = http3::listen(service, socket, address.clone(), key, admit).await {
+                failed(error);
+            }
+        }
     }
+}
+
+fn is_quic(address: &ListenAddress) -> bool {
+    matches!(address, ListenAddress::Udp(_))
 }
 
 /// Serves what other workers hand over.
@@ -124,6 +148,13 @@ pub async fn receive(shared: Arc<Shared>, mut inbox: mpsc::Receiver<Accepted>) {
 }
 
 impl WorkerContext {
+    /// Counts a connection of QUIC, which is served here.
+    fn admit(&self, connection: &Arc<dyn Tracked>) -> Registration {
+        count(&self.shared);
+        let slot = self.loads.own_slot(self.index);
+        self.shared.register(Arc::downgrade(connection), slot)
+    }
+
     /// Serves a connection that was accepted here, or leaves it to another worker.
     fn take(&self, stream: ClientStream, peer: Option<SocketAddr>, address: &ListenAddress) {
         let slot = self.loads.slot(self.index);
@@ -171,20 +202,27 @@ fn begin(
     address: ListenAddress,
     slot: ConnectionSlot,
 ) {
-    let stats = &shared.glance().live.stats;
-    stats.accepted.fetch_add(1, Ordering::Relaxed);
+    count(shared);
     let local = match (stream.local_address(), &address) {
-        (Some(address), _) => LocalAddress::Tcp(address),
-        (None, ListenAddress::Tcp(address)) => LocalAddress::Tcp(*address),
+        (Some(address), _) => LocalAddress::Ip(address),
+        (None, ListenAddress::Tcp(address) | ListenAddress::Udp(address)) => {
+            LocalAddress::Ip(*address)
+        }
         (None, ListenAddress::Unix(path)) => LocalAddress::Unix(path.clone()),
     };
-    shared.end_long_pause();
-    stats.handled.fetch_add(1, Ordering::Relaxed);
     let stream = Arc::new(stream);
-    let registration = shared.register(&stream, slot);
+    let registration = shared.register(Arc::downgrade(&stream) as Weak<dyn Tracked>, slot);
     let facts = ConnectionFacts::new(peer, local, clock::now());
     let shared = shared.clone();
     transport::spawn(shared, stream, facts, address, registration);
+}
+
+/// A connection was accepted, and will be served.
+fn count(shared: &Shared) {
+    let stats = &shared.glance().live.stats;
+    stats.accepted.fetch_add(1, Ordering::Relaxed);
+    shared.end_long_pause();
+    stats.handled.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A connection that broke before it was accepted is nothing; running out of

@@ -84,6 +84,11 @@ impl WorkerLoads {
         self.slot_with(self.choose(own))
     }
 
+    /// A slot with a worker that serves what it has accepted whatever it has already.
+    pub fn own_slot(self: &Arc<Self>, own: usize) -> ConnectionSlot {
+        self.slot_with(own)
+    }
+
     /// Sends a connection to the worker of its slot. Where that one takes
     /// none, it comes back with a slot of `own`.
     pub fn hand_over(self: &Arc<Self>, accepted: Accepted, own: usize) -> Option<Accepted> {

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixListener as StdUnixListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -16,8 +16,7 @@ use tokio::sync::{Notify, watch};
 use super::loads::ConnectionSlot;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
-use crate::transport::connections::Connections;
-use crate::transport::stream::ClientStream;
+use crate::transport::connections::{Connections, Tracked};
 
 /// Between two rounds of housekeeping while there are requests.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -29,6 +28,8 @@ const REST_INTERVAL: Duration = Duration::from_secs(60);
 pub enum Listening {
     Tcp(std::net::TcpListener),
     Unix(StdUnixListener),
+    /// QUIC.
+    Udp(std::net::UdpSocket),
 }
 
 impl Listening {
@@ -36,6 +37,7 @@ impl Listening {
         Ok(match self {
             Listening::Tcp(listener) => Listening::Tcp(listener.try_clone()?),
             Listening::Unix(listener) => Listening::Unix(listener.try_clone()?),
+            Listening::Udp(socket) => Listening::Udp(socket.try_clone()?),
         })
     }
 }
@@ -202,7 +204,7 @@ impl Shared {
         self.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
         let connections = self.glance().connections.clone();
-        connections.for_each(ClientStream::close_if_idle);
+        connections.for_each(|connection| connection.close_if_idle());
     }
 
     /// Resolves when what began under `configuration` has had its time after a reload:
@@ -222,11 +224,11 @@ impl Shared {
 
     pub(super) fn register(
         &self,
-        stream: &Arc<ClientStream>,
+        connection: Weak<dyn Tracked>,
         slot: ConnectionSlot,
     ) -> Registration {
         let connections = self.glance().connections.clone();
-        let key = connections.add(stream);
+        let key = connections.add(connection);
         Registration {
             connections,
             key,

@@ -300,7 +300,10 @@ pub(super) const TABLE: &[Directive] = &[
             server. If no server has that name, `default_server` takes the request, else the first \
             server.\n\n\
             Parameters of the socket, such as `backlog` and `reuseport`, must be written in one server \
-            only. `proxy_protocol` reads the client's address from the PROXY protocol.")
+            only. `proxy_protocol` reads the client's address from the PROXY protocol. `ssl` makes \
+            clients speak TLS.\n\n\
+            `quic` listens with UDP for HTTP/3. Give it a line of its own beside the one with `ssl`. There, \
+            `reuseport` has no effect: one thread takes all packets of an address.")
         .example("listen 127.0.0.1:8080 default_server;"),
     Directive::new("location", &[Context::Server, Context::Location])
         .takes(1, 2, "[= | ^~ | ~ | ~*] PATH { ... } | @NAME { ... }").block().repeats()

@@ -111,9 +111,73 @@ pub(super) const TABLE: &[Directive] = &[
         .example("http2_streams_index_size 64;"),
     Directive::new("http3", SERVERS)
         .takes(1, 1, "on | off").inherited()
-        .default("off")
-        .missing("there is no HTTP/3 yet; clients use HTTP/2 or HTTP/1.1")
-        .short("switches HTTP/3 on")
-        .long("The line is accepted because clients use HTTP/2 or HTTP/1.1 by themselves.")
+        .default("on")
+        .short("sets whether HTTP/3 is spoken on addresses with `listen ... quic`")
+        .long("\
+            Browsers use HTTP/3 only if a response over HTTP/1.1 or HTTP/2 tells them that it is there. \
+            Add `add_header Alt-Svc 'h3=\":443\"; ma=86400'` for that.\n\n\
+            With `off`, clients that ask for this server by its name cannot connect with QUIC.")
         .example("http3 on;"),
+    Directive::new("http3_hq", SERVERS)
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .missing("it is for tests of QUIC alone; clients use HTTP/3")
+        .short("switches HTTP/0.9 over QUIC on")
+        .long("The line may be removed.")
+        .example("http3_hq on;"),
+    Directive::new("http3_max_concurrent_streams", SERVERS)
+        .takes(1, 1, "NUMBER").inherited()
+        .default("128")
+        .short("limits the requests at the same time on an HTTP/3 connection")
+        .long("\
+            Clients are told the limit and wait until a response is complete. The value of the default \
+            server of an address holds.")
+        .example("http3_max_concurrent_streams 64;"),
+    Directive::new("http3_stream_buffer_size", SERVERS)
+        .takes(1, 1, "SIZE").inherited()
+        .default("64k")
+        .short("sets how much of a request body is taken before it is read")
+        .long("\
+            It is the window of a stream (RFC 9000): a client may send so much until the server reads it. \
+            The value of the default server of an address holds. Values below 4k count as 4k.")
+        .example("http3_stream_buffer_size 128k;"),
+    Directive::new("quic_active_connection_id_limit", SERVERS)
+        .takes(1, 1, "NUMBER").inherited()
+        .default("2")
+        .ignored("Mayfly keeps as many connection IDs as it needs")
+        .short("sets how many connection IDs of a client nginx keeps")
+        .long("The line may be removed.")
+        .example("quic_active_connection_id_limit 4;"),
+    Directive::new("quic_bpf", &[Context::Main])
+        .takes(1, 1, "on | off")
+        .default("off")
+        .ignored("one thread takes all packets of an address, so that none goes astray")
+        .short("sets whether nginx finds the process of a packet by eBPF")
+        .long("The line may be removed.")
+        .example("quic_bpf on;"),
+    Directive::new("quic_gso", SERVERS)
+        .takes(1, 1, "on | off").inherited()
+        .default("on")
+        .short("sets whether the kernel cuts large sends into packets")
+        .long("\
+            It saves much CPU time. Where the kernel or the network card cannot do it, it is switched off \
+            by itself. The value of the default server of an address holds.")
+        .example("quic_gso off;"),
+    Directive::new("quic_host_key", SERVERS)
+        .takes(1, 1, "PATH").inherited()
+        .short("names a file with the secret that signs tokens of QUIC")
+        .long("\
+            With the secret, the server signs what `quic_retry` hands out, and what tells a client that its \
+            connection is gone (stateless reset). Without a file, the secret is random, and a restart makes \
+            another one. The file should have 32 random bytes or more. It is read when the address is \
+            opened; the value of the default server of an address holds.")
+        .example("quic_host_key /etc/mayfly/quic.key;"),
+    Directive::new("quic_retry", SERVERS)
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("sets whether a client must prove its address before the handshake")
+        .long("\
+            It costs each new connection one round trip, and spares the server handshakes with forged \
+            addresses. The value of the default server of an address holds.")
+        .example("quic_retry on;"),
 ];

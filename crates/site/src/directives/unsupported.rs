@@ -59,7 +59,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
         "proxy_ssl_password_file",
         "keep the key unencrypted, readable for the server only",
     ),
-    ("quic_*", "there is no HTTP/3 yet; leave it out"),
     ("random_index", "leave it out"),
     (
         "scgi_*",

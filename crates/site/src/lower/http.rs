@@ -28,6 +28,7 @@ impl Lowering<'_> {
         );
         self.acme_issuers(level);
         self.http2(level);
+        self.http3(level);
         self.server_tls_settings(level, false);
         let servers: Vec<&Node<'_>> = level.own("server").to_vec();
         let lowered: Vec<Server> = servers
@@ -98,6 +99,7 @@ impl Lowering<'_> {
             merge_slashes: self.flag(&level, "merge_slashes", true),
             tls: self.server_tls(&level),
             http2: self.http2(&level),
+            http3: self.http3(&level),
         }
     }
 

@@ -66,7 +66,9 @@ impl Lowering<'_> {
                 }
             }
         }
-        for draft in drafts.iter().filter(|draft| draft.listener.options.ssl) {
+        let has_tls =
+            |draft: &&ListenerDraft| draft.listener.options.ssl || draft.listener.options.quic;
+        for draft in drafts.iter().filter(has_tls) {
             self.needs_certificates(draft, servers, lowered);
         }
         drafts.into_iter().map(|draft| draft.listener).collect()
@@ -84,7 +86,21 @@ impl Lowering<'_> {
             let id = lowered.get(id.0).and_then(|server| server.tls);
             id.map(|id| &self.server_tls[id.0])
         };
+        let kind = if draft.listener.options.quic {
+            "quic"
+        } else {
+            "ssl"
+        };
         let default = draft.listener.default_server;
+        if draft.listener.options.quic
+            && tls_of(default).is_some_and(|tls| !tls.tls13)
+            && let Some(node) = servers.get(default.0)
+        {
+            let message =
+                "\"ssl_protocols\" must enable TLSv1.3 for the \"listen ... quic\" directive";
+            self.report(Diagnostic::error(node.span(), message).label("in this server"));
+            return;
+        }
         let without = match tls_of(default) {
             None => Some(default),
             Some(tls) if tls.rejects_handshake && tls.certificates.is_empty() => {
@@ -97,7 +113,9 @@ impl Lowering<'_> {
             self.report(
                 Diagnostic::error(
                     node.span(),
-                    "no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive",
+                    format!(
+                        "no \"ssl_certificate\" is defined for the \"listen ... {kind}\" directive"
+                    ),
                 )
                 .label("this server needs one"),
             );
@@ -143,6 +161,7 @@ impl Lowering<'_> {
                     proxy_protocol,
                     ssl,
                     http2,
+                    quic,
                     ..
                 } = draft.listener.options;
                 draft.options = Some(span);
@@ -150,6 +169,7 @@ impl Lowering<'_> {
                     proxy_protocol,
                     ssl,
                     http2,
+                    quic,
                     ..listen.options
                 };
             }
@@ -173,6 +193,7 @@ impl Lowering<'_> {
         known.proxy_protocol |= new.proxy_protocol;
         known.ssl |= new.ssl;
         known.http2 |= new.http2;
+        known.quic |= new.quic;
     }
 
     fn listens(&mut self, server: &Node<'_>) -> Vec<ListenLine> {
@@ -198,16 +219,7 @@ impl Lowering<'_> {
     }
 
     fn listen(&mut self, node: &Node<'_>) -> Vec<ListenLine> {
-        if let Some(word) = node.args().iter().find(|word| word.text == "quic") {
-            // QUIC uses UDP, so that it does not conflict with TCP on the same port.
-            self.report(
-                Diagnostic::warning(word.span, "this \"listen\" has no effect")
-                    .label("there is no HTTP/3 yet; clients use HTTP/2 or HTTP/1.1")
-                    .cause("there is no HTTP/3 yet; clients use HTTP/2 or HTTP/1.1"),
-            );
-            return Vec::new();
-        }
-        let addresses = self.listen_addresses(node.arg(0));
+        let mut addresses = self.listen_addresses(node.arg(0));
         let mut options = ListenOptions::default();
         let mut sets_options = false;
         let mut is_default = false;
@@ -216,6 +228,7 @@ impl Lowering<'_> {
                 "default_server" | "default" => is_default = true,
                 "proxy_protocol" => options.proxy_protocol = true,
                 "ssl" => options.ssl = true,
+                "quic" => options.quic = true,
                 "http2" => {
                     options.http2 = true;
                     self.report(
@@ -230,6 +243,9 @@ impl Lowering<'_> {
                 _ => sets_options |= self.listen_option(word, &mut options),
             }
         }
+        if options.quic && !self.make_udp(node, &mut addresses, &options) {
+            return Vec::new();
+        }
         addresses
             .into_iter()
             .map(|address| ListenLine {
@@ -240,6 +256,37 @@ impl Lowering<'_> {
                 span: Some(node.span()),
             })
             .collect()
+    }
+
+    /// The addresses of a line with `quic`, which is over UDP; false where that cannot be.
+    fn make_udp(
+        &mut self,
+        node: &Node<'_>,
+        addresses: &mut [ListenAddress],
+        options: &ListenOptions,
+    ) -> bool {
+        let conflicts = [
+            ("ssl", options.ssl),
+            ("http2", options.http2),
+            ("proxy_protocol", options.proxy_protocol),
+        ];
+        if let Some((other, _)) = conflicts.iter().find(|(_, is_set)| *is_set) {
+            let message = format!("\"quic\" parameter is incompatible with \"{other}\"");
+            let hint = "write another \"listen\" for it";
+            self.report(Diagnostic::error(node.span(), message).hint(hint));
+            return false;
+        }
+        for address in addresses {
+            match address {
+                ListenAddress::Tcp(at) => *address = ListenAddress::Udp(*at),
+                _ => {
+                    let message = "\"quic\" needs an address with a port";
+                    self.report(Diagnostic::error(node.span(), message));
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Reads one parameter; true if it is an option of the socket.
@@ -293,6 +340,7 @@ impl Lowering<'_> {
                         "proxy_protocol",
                         "ssl",
                         "http2",
+                        "quic",
                         "bind",
                     ],
                 );
@@ -418,7 +466,7 @@ fn port_range(text: &str) -> Option<std::ops::RangeInclusive<u16>> {
 /// As nginx shows it.
 pub(crate) fn show(address: &ListenAddress) -> String {
     match address {
-        ListenAddress::Tcp(address) => address.to_string(),
+        ListenAddress::Tcp(address) | ListenAddress::Udp(address) => address.to_string(),
         ListenAddress::Unix(path) => format!("unix:{}", path.display()),
     }
 }

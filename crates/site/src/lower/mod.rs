@@ -24,6 +24,7 @@ mod headers;
 mod health;
 mod http;
 mod http2;
+mod http3;
 mod level;
 mod limit_except;
 mod limits;

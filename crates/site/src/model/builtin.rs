@@ -62,7 +62,7 @@ builtins! {
     Host "host" "host of the request target, else of the Host field, else the server's name";
     Hostname "hostname" "name of this machine";
     Http2 "http2" "`h2` for HTTP/2 over TLS, `h2c` without TLS, else empty";
-    Http3 "http3" "empty: no connection is HTTP/3 yet";
+    Http3 "http3" "`h3` for HTTP/3, else empty";
     Https "https" "`on` over TLS, else empty";
     InvalidReferer "invalid_referer" "empty if the Referer is one of `valid_referers`, else `1`";
     IsArgs "is_args" "`?` if the request has arguments, else empty";

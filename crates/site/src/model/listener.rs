@@ -10,7 +10,7 @@ use super::ids::{LocationId, ServerId, ServerTlsId};
 use super::location::{Location, Locations};
 use super::pattern::Pattern;
 use super::rewrite::RewriteOp;
-use super::server_tls::Http2Settings;
+use super::server_tls::{Http2Settings, Http3Settings};
 use super::settings::Settings;
 
 /// One listening socket and the servers behind it.
@@ -25,6 +25,8 @@ pub struct Listener {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ListenAddress {
     Tcp(SocketAddr),
+    /// QUIC.
+    Udp(SocketAddr),
     Unix(PathBuf),
 }
 
@@ -42,6 +44,8 @@ pub struct ListenOptions {
     pub ssl: bool,
     /// All servers behind the address speak HTTP/2.
     pub http2: bool,
+    /// Clients speak HTTP/3.
+    pub quic: bool,
 }
 
 /// How a request's host selects a server: exact, `*.example.org`,
@@ -79,6 +83,7 @@ pub struct Server {
     /// address speaks TLS.
     pub tls: Option<ServerTlsId>,
     pub http2: Http2Settings,
+    pub http3: Http3Settings,
 }
 
 impl Server {

@@ -1,4 +1,5 @@
-//! TLS and HTTP/2 towards clients: what `ssl_*` and `http2*` of a server say.
+//! TLS, HTTP/2 and HTTP/3 towards clients: what `ssl_*`, `http2*`, `http3*` and `quic_*` of a
+//! server say.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -193,4 +194,22 @@ pub struct Http2Settings {
     pub max_concurrent_streams: u32,
     /// `http2_body_preread_size`: a stream's window before somebody reads the body.
     pub body_preread_bytes: u32,
+}
+
+/// `http3`, `http3_*` and `quic_*` of a server. What holds for a whole connection is taken from
+/// the default server of its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http3Settings {
+    /// `http3 on`
+    pub enabled: bool,
+    /// `http3_max_concurrent_streams`
+    pub max_concurrent_streams: u32,
+    /// `http3_stream_buffer_size`: how much of a body waits on either way.
+    pub stream_buffer_bytes: u32,
+    /// `quic_retry on`: a client's address is validated before anything else.
+    pub validates_addresses: bool,
+    /// `quic_gso on`: the kernel cuts what is sent into packets.
+    pub segmentation_offload: bool,
+    /// `quic_host_key`
+    pub host_key_file: Option<PathBuf>,
 }

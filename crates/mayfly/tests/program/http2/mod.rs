@@ -2,10 +2,10 @@
 
 mod ending;
 mod requests;
-mod smuggling;
+pub mod smuggling;
 mod streams;
 mod through_cache;
-mod uploads;
+pub mod uploads;
 
 use testkit::http2::{FrameClient, Http2Client};
 use testkit::running::Running;

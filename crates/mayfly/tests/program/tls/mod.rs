@@ -21,14 +21,14 @@ use testkit::tls_client::{Offer, TlsClient, TlsConnection};
 use crate::program;
 
 /// Certificates as files, signed by an authority that clients trust.
-struct Certificates {
-    authority: Authority,
+pub struct Certificates {
+    pub authority: Authority,
     folder: TempDir,
 }
 
 impl Certificates {
     /// With `a.pem` and `a.key`, for `a.test`.
-    fn new() -> Certificates {
+    pub fn new() -> Certificates {
         let certificates = Certificates {
             authority: Authority::new("authority"),
             folder: tempfile::tempdir().expect("a folder"),
@@ -38,34 +38,34 @@ impl Certificates {
         certificates
     }
 
-    fn write(&self, file: &str, text: &str) {
+    pub fn write(&self, file: &str, text: &str) {
         std::fs::write(self.folder.path().join(file), text).expect("a file");
     }
 
     /// Writes `STEM.pem` and `STEM.key`, for a host of this name.
-    fn add(&self, stem: &str, name: &str) -> Identity {
+    pub fn add(&self, stem: &str, name: &str) -> Identity {
         let identity = self.authority.identity(name);
         self.put(stem, &identity);
         identity
     }
 
-    fn put(&self, stem: &str, identity: &Identity) {
+    pub fn put(&self, stem: &str, identity: &Identity) {
         self.write(&format!("{stem}.pem"), &identity.certificate_pem());
         self.write(&format!("{stem}.key"), &identity.key_pem());
     }
 
     /// Puts the folder's name for `FILES`.
-    fn resolve(&self, text: &str) -> String {
+    pub fn resolve(&self, text: &str) -> String {
         text.replace("FILES", &self.folder.path().display().to_string())
     }
 
     /// A server with this in its http block; `FILES` stands for the folder of certificates.
-    async fn start(&self, http: &str) -> Running {
+    pub async fn start(&self, http: &str) -> Running {
         self.start_with("", http).await
     }
 
     /// The same with `main` in the main block.
-    async fn start_with(&self, main: &str, http: &str) -> Running {
+    pub async fn start_with(&self, main: &str, http: &str) -> Running {
         Running::start(program(), main, &self.resolve(http)).await
     }
 

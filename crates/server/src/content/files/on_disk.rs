@@ -67,7 +67,7 @@ impl Tree {
         let connection = ConnectionFacts {
             serial: 1,
             peer: Some("127.0.0.1:1".parse().unwrap()),
-            local: LocalAddress::Tcp("127.0.0.1:80".parse().unwrap()),
+            local: LocalAddress::Ip("127.0.0.1:80".parse().unwrap()),
             scheme: "http",
             accepted_at: 0,
             proxy: None,

@@ -188,9 +188,9 @@ fn without_connection(request: &Request) -> Arc<ConnectionFacts> {
         serial: connection.serial,
         peer: request.client,
         local: match &connection.local {
-            LocalAddress::Tcp(address) => {
+            LocalAddress::Ip(address) => {
                 let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-                LocalAddress::Tcp(SocketAddr::new(any, address.port()))
+                LocalAddress::Ip(SocketAddr::new(any, address.port()))
             }
             LocalAddress::Unix(path) => LocalAddress::Unix(path.clone()),
         },

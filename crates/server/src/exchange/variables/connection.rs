@@ -29,8 +29,13 @@ pub const VARIABLES: Variables = &[
         }),
     ),
     (B::Http2, Of(put_http2)),
-    // No connection is of this one yet.
-    (B::Http3, Of(|_, _| true)),
+    (
+        B::Http3,
+        Of(|request, out| {
+            let is_http3 = request.head.version() == Version::Http3;
+            put(Some(if is_http3 { b"h3" } else { b"" }), out)
+        }),
+    ),
     (
         B::Https,
         Of(|request, out| {
@@ -77,7 +82,7 @@ fn of_proxy(request: &Request) -> Option<&ProxyAddresses> {
 
 fn put_server_address(request: &mut Request, out: &mut Vec<u8>) -> bool {
     match &request.connection.local {
-        LocalAddress::Tcp(address) => put_address(Some(*address), out),
+        LocalAddress::Ip(address) => put_address(Some(*address), out),
         LocalAddress::Unix(path) => {
             out.extend_from_slice(b"unix:");
             put(Some(path.as_os_str().as_bytes()), out)

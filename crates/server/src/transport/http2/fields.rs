@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use http2::FieldBlock;
 
-use crate::base::clock;
-use crate::transport::outbound::{FieldSink, Opening, SentHead, ServerField};
+use crate::transport::head;
+use crate::transport::outbound::{FieldSink, SentHead};
 use crate::transport::service::Exchange;
 
 thread_local! {
@@ -21,27 +21,9 @@ pub fn with_block<X: Exchange, R>(
 ) -> R {
     BLOCK.with_borrow_mut(|block| {
         block.clear();
-        put_opening(&exchange.opening(), block);
-        let mut fields = Block(block);
-        sent.walk(&mut fields);
-        exchange.walk_fields(&mut fields);
+        head::walk(exchange, sent, &mut Block(block));
         send(block)
     })
-}
-
-fn put_opening(opening: &Opening<'_>, block: &mut FieldBlock) {
-    let version = concat!("mayfly/", env!("CARGO_PKG_VERSION"));
-    let _ = match opening.server {
-        ServerField::Version => block.put("server", version),
-        ServerField::Name => block.put("server", "mayfly"),
-        ServerField::Text(text) => block.put("server", text),
-        ServerField::None => Ok(()),
-    };
-    if let Some(now_ms) = opening.date {
-        clock::with_date(now_ms, |date| {
-            let _ = block.put("date", date);
-        });
-    }
 }
 
 /// Appends fields.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_semantics::{Fields, status};
 use http2::{ErrorCode, FieldBlock, StreamId};
-use tokio::time::Instant;
 
 use super::fields;
 use super::shared::{Shared, gone};
-use crate::base::spool::Spool;
-use crate::transport::outbound::{Body, Leaves, NextBytes, Pace, SendError, SentHead};
+use crate::transport::outbound::{Body, Leaves, SendError, SentHead};
+use crate::transport::outflow::{self, Outlet};
 use crate::transport::service::Exchange;
 
 /// Gives the whole response to the codec: how many bytes its body had.
@@ -62,7 +61,8 @@ async fn send_whole<X: Exchange>(
         // HTTP/2 has no way to ask for one (RFC 9113 §8.6).
         return Err(SendError::Truncated);
     }
-    send_arriving(exchange, shared, id, length).await
+    let mut outlet = StreamOutlet { shared, id };
+    outflow::send_arriving(exchange, &mut outlet, length).await
 }
 
 /// Gives a response whose body is there; `None` where it has to be pulled.
@@ -120,82 +120,50 @@ fn sent_head(length: Option<u64>) -> SentHead {
     }
 }
 
-/// What was pulled and not given.
-struct Outflow<'a, X> {
-    shared: &'a Shared<X>,
+/// A stream of HTTP/2, for bodies that are pulled.
+struct StreamOutlet<'a, X> {
+    shared: &'a Arc<Shared<X>>,
     id: StreamId,
-    ahead: Spool,
-    /// A piece of what was ahead, cut to what may be given now.
-    piece: Bytes,
-    /// Bytes that are still owed to the client, where a length was promised.
-    owed: Option<u64>,
-    given: u64,
-    pace: Option<(Pace, Instant)>,
 }
 
-/// Pulls a body, and gives it as fast as the client takes it.
-async fn send_arriving<X: Exchange>(
-    exchange: &mut X,
-    shared: &Arc<Shared<X>>,
-    id: StreamId,
-    length: Option<u64>,
-) -> Result<u64, SendError> {
-    let pace = exchange.pace();
-    let mut body = exchange.take_body().into_arriving();
-    let flow = body.flow();
-    send_head(exchange, shared, id, length, flow.leaves)?;
-    let mut outflow = Outflow {
-        shared,
-        id,
-        ahead: Spool::new(flow.ahead),
-        piece: Bytes::new(),
-        owed: length,
-        given: 0,
-        pace: pace.map(|pace| (pace, Instant::now())),
-    };
-    loop {
-        while !outflow.ahead.has_room() {
-            outflow.give().await?;
+impl<'a, X: Exchange> Outlet<X> for StreamOutlet<'a, X> {
+    async fn send_head(
+        &mut self,
+        exchange: &mut X,
+        length: Option<u64>,
+        leaves: Leaves,
+    ) -> Result<(), SendError> {
+        let mut state = self.shared.lock();
+        put_head(&*exchange, &mut state.codec, self.id, length, false)?;
+        if leaves == Leaves::AtOnce {
+            state.wake_writer();
         }
-        let read = {
-            let mut next = body.next(exchange);
-            outflow.give_until(&mut next, flow.ends_with_client).await?
-        };
-        match read {
-            Ok(Some(bytes)) => body.keep(bytes, &mut outflow.ahead),
-            Ok(None) => break,
-            Err(error) => {
-                // What was received is the client's, also when the rest is missing.
-                outflow.give_all().await?;
-                return Err(error);
-            }
-        }
+        Ok(())
     }
-    outflow.give_all().await?;
-    if outflow.owed.is_some_and(|owed| owed > 0) {
-        return Err(SendError::Truncated);
-    }
-    let given = outflow.given;
-    let received = body.take_trailers();
-    drop(body);
-    end(shared, id, exchange.trailers(received))?;
-    Ok(given)
-}
 
-/// The head alone. It leaves with the first bytes, unless it is wanted at once.
-fn send_head<X: Exchange>(
-    exchange: &X,
-    shared: &Shared<X>,
-    id: StreamId,
-    length: Option<u64>,
-    leaves: Leaves,
-) -> Result<(), SendError> {
-    let mut state = shared.lock();
-    put_head(exchange, &mut state.codec, id, length, false)?;
-    if leaves == Leaves::AtOnce {
+    fn room(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
+        self.shared.room(self.id)
+    }
+
+    async fn send(&mut self, piece: Bytes) -> Result<(), SendError> {
+        let mut state = self.shared.lock();
+        let given = state.codec.send_body(self.id, piece, false);
+        given.map_err(|_| gone())?;
         state.wake_writer();
+        Ok(())
     }
-    Ok(())
+
+    async fn end(&mut self, trailers: &Fields) -> Result<(), SendError> {
+        end(self.shared, self.id, trailers)
+    }
+
+    fn gone(&self) -> impl Future<Output = SendError> + Send + use<'a, X> {
+        let (shared, id) = (self.shared.clone(), self.id);
+        async move {
+            shared.gone(id).await;
+            gone().into()
+        }
+    }
 }
 
 /// The end of a body, with the fields that follow it.
@@ -212,61 +180,4 @@ fn end<X>(shared: &Shared<X>, id: StreamId, trailers: &Fields) -> Result<(), Sen
     .map_err(|_| gone())?;
     state.wake_writer();
     Ok(())
-}
-
-impl<X: Exchange> Outflow<'_, X> {
-    /// Waits for bytes, and meanwhile gives what there is.
-    async fn give_until(
-        &mut self,
-        next: &mut NextBytes<'_>,
-        ends_with_client: bool,
-    ) -> Result<Result<Option<Bytes>, SendError>, SendError> {
-        let (shared, id) = (self.shared, self.id);
-        loop {
-            let has_more = !self.piece.is_empty() || !self.ahead.is_empty();
-            tokio::select! {
-                biased;
-                read = &mut *next => return Ok(read),
-                given = self.give(), if has_more => given?,
-                () = shared.gone(id), if ends_with_client => return Err(gone().into()),
-            }
-        }
-    }
-
-    async fn give_all(&mut self) -> Result<(), SendError> {
-        while !self.piece.is_empty() || !self.ahead.is_empty() {
-            self.give().await?;
-        }
-        Ok(())
-    }
-
-    /// Gives some bytes, once the client has taken enough of what was given before. Whoever
-    /// gives up waiting has lost nothing.
-    async fn give(&mut self) -> Result<(), SendError> {
-        if self.piece.is_empty() {
-            self.piece = self.ahead.pop().unwrap_or_default();
-            if let Some(owed) = &mut self.owed {
-                let kept = usize::try_from(*owed).unwrap_or(usize::MAX);
-                // What goes beyond the promised length is cut off.
-                self.piece.truncate(kept);
-                *owed -= self.piece.len() as u64;
-            }
-        }
-        if self.piece.is_empty() {
-            return Ok(());
-        }
-        self.shared.room(self.id).await?;
-        let allowed = match &self.pace {
-            Some((pace, started)) => pace.allowance(*started, self.given).await,
-            None => usize::MAX,
-        };
-        let allowed = allowed.min(self.piece.len());
-        let piece = self.piece.split_to(allowed);
-        self.given += piece.len() as u64;
-        let mut state = self.shared.lock();
-        let given = state.codec.send_body(self.id, piece, false);
-        given.map_err(|_| gone())?;
-        state.wake_writer();
-        Ok(())
-    }
 }

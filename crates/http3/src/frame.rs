@@ -1,0 +1,65 @@
+//! Frames (RFC 9114 §7): a type, a length, a payload. Those that a server sends are written
+//! here; those of a client are read in `message.rs` and `control.rs`.
+
+use crate::varint;
+
+pub(crate) const DATA: u64 = 0x00;
+pub(crate) const HEADERS: u64 = 0x01;
+pub(crate) const CANCEL_PUSH: u64 = 0x03;
+pub(crate) const SETTINGS: u64 = 0x04;
+pub(crate) const PUSH_PROMISE: u64 = 0x05;
+pub(crate) const GOAWAY: u64 = 0x07;
+pub(crate) const MAX_PUSH_ID: u64 = 0x0d;
+
+/// SETTINGS_MAX_FIELD_SECTION_SIZE
+const MAX_FIELD_SECTION_SIZE: u64 = 0x06;
+/// The type of the stream that begins with SETTINGS (§6.2.1).
+const CONTROL_STREAM: u64 = 0x00;
+
+/// Types that stand for frames of HTTP/2 (§7.2.8): nobody may send them.
+pub(crate) fn is_reserved(kind: u64) -> bool {
+    matches!(kind, 0x02 | 0x06 | 0x08 | 0x09)
+}
+
+/// Type and length from the front of `input`, and how many bytes they had.
+pub(crate) fn read_head(input: &[u8]) -> Option<(u64, u64, usize)> {
+    let (kind, kind_len) = varint::read(input)?;
+    let (length, length_len) = varint::read(input.get(kind_len..)?)?;
+    Some((kind, length, kind_len + length_len))
+}
+
+pub(crate) fn write_head(out: &mut Vec<u8>, kind: u64, length: u64) {
+    varint::write(out, kind);
+    varint::write(out, length);
+}
+
+/// What comes before `length` bytes of a body.
+pub fn data_frame_head(length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(9);
+    write_head(&mut out, DATA, length as u64);
+    out
+}
+
+/// What the server's control stream begins with. No dynamic table is offered, nor used.
+pub fn settings(max_field_section_bytes: u64) -> Vec<u8> {
+    let mut pairs = Vec::new();
+    varint::write(&mut pairs, MAX_FIELD_SECTION_SIZE);
+    varint::write(&mut pairs, max_field_section_bytes);
+    let mut out = Vec::new();
+    varint::write(&mut out, CONTROL_STREAM);
+    write_head(&mut out, SETTINGS, pairs.len() as u64);
+    out.extend_from_slice(&pairs);
+    out
+}
+
+/// Requests from this stream on are not served (§5.2); `None`: which, is not known yet.
+pub fn goaway_frame(first_refused: Option<u64>) -> Vec<u8> {
+    // The last one that a client could begin: a multiple of four.
+    let stream = first_refused.unwrap_or(varint::MAX - 3);
+    let mut id = Vec::new();
+    varint::write(&mut id, stream);
+    let mut out = Vec::new();
+    write_head(&mut out, GOAWAY, id.len() as u64);
+    out.extend_from_slice(&id);
+    out
+}

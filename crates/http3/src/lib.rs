@@ -1,0 +1,28 @@
+//! The HTTP/3 codec of a server (RFC 9114, QPACK of RFC 9204), without I/O: bytes of a
+//! stream in, pieces of a request out; fields in, frames out. QUIC itself is elsewhere.
+//!
+//! The rules for fields are those of HTTP/2 word for word (RFC 9114 §4.2, §4.3; RFC 9113 §8.2,
+//! §8.3), so are the Huffman code and the integers of QPACK those of HPACK: they are taken from
+//! the crate `http2`. QPACK is used without its dynamic table in both directions, so that no
+//! request waits for another stream and a block of fields depends on no connection.
+//!
+//! Nothing here opens a socket, reads a clock or waits. Bytes of a peer lead to pieces or to an
+//! [`Error`] that names the offence, never to a panic, and every buffer has a bound.
+//!
+//! Not offered: server push, CONNECT and extended CONNECT, datagrams.
+
+mod control;
+mod error;
+mod frame;
+mod fuzz;
+mod message;
+mod qpack;
+mod varint;
+
+pub use control::{ControlFrame, ControlReader, DecoderReader, EncoderReader, StreamKind};
+pub use error::{Code, Error};
+pub use frame::{data_frame_head, goaway_frame, settings};
+#[doc(hidden)]
+pub use fuzz::{fuzz_qpack, fuzz_streams};
+pub use message::{MessageReader, Piece};
+pub use qpack::{Block, FieldBlock, read_request, read_trailers};

@@ -1,0 +1,30 @@
+//! HTTP/3 (RFC 9114) over QUIC (RFC 9000). QUIC is the crate `quinn`; the codec is the crate
+//! `http3`; here are the UDP socket, the clock and the tasks.
+//!
+//! ```text
+//!  UDP socket ─► endpoint.rs ─► handshake.rs ─► connection.rs ─► request.rs ─► service
+//!      ▲        one task for     TLS, chosen     task of the     task of the      │
+//!      │        the socket       by the name     connection      request          ▼
+//!      └──────────────── quinn ◄──── stream.rs ◄──── body.rs, respond.rs ◄────────┘
+//! ```
+//!
+//! All packets of a socket are taken by one thread, and all its connections are served there:
+//! a client that changes its address (connection migration, RFC 9000 §9) still reaches the
+//! thread that knows its connection. Each request has a task of its own, which reads and writes
+//! its stream by itself, since a stream of QUIC has its own windows.
+//!
+//! How much a client may be sent before it has shown that its address is its own (three times
+//! what it sent, RFC 9000 §8.1) is kept by quinn.
+
+mod body;
+mod connection;
+mod endpoint;
+mod fields;
+mod handshake;
+mod request;
+mod respond;
+mod settings;
+mod stream;
+
+pub use endpoint::listen;
+pub use settings::Settings;

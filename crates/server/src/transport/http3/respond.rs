@@ -1,0 +1,150 @@
+//! Sending a response on a stream: what is at hand goes to quinn as it is, anything else is
+//! pulled as fast as the client takes it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_semantics::Fields;
+use http3::data_frame_head;
+use tokio::sync::OwnedMutexGuard;
+
+use super::fields;
+use super::stream::{Outgoing, StreamClient, gone};
+use crate::transport::outbound::{Body, Leaves, SendError, SentHead};
+use crate::transport::outflow::{self, Outlet};
+use crate::transport::service::Exchange;
+
+/// Sends the whole response: how many bytes its body had.
+///
+/// # Errors
+/// It could not be sent whole.
+pub async fn send<X: Exchange>(
+    exchange: &mut X,
+    client: &Arc<StreamClient>,
+) -> Result<u64, SendError> {
+    let mut outgoing = client.outgoing.clone().lock_owned().await;
+    outgoing.set_timeout(exchange.settings().connection.send_timeout);
+    let status = exchange.opening().status;
+    let rules = exchange.rules();
+    let has_none = matches!(status, 204 | 304);
+    let is_empty = matches!(exchange.body(), Body::Empty) && !exchange.wants_head_alone();
+    let length = match has_none {
+        true => None,
+        false => exchange.content_length().or(is_empty.then_some(0)),
+    };
+    exchange.note_head(sent_head(length));
+    if has_none || exchange.wants_head_alone() {
+        // A body that nobody wants is dropped; one that is being stored goes on
+        // arriving without this reader.
+        *exchange.body() = Body::Empty;
+        send_at_hand(exchange, &mut outgoing, length).await?;
+        return Ok(0);
+    }
+    exchange.body().read_small_file();
+    if !rules.may_have_trailers
+        && !rules.may_be_paced
+        && let Some(bytes) = send_at_hand(exchange, &mut outgoing, length).await?
+    {
+        return Ok(bytes);
+    }
+    if matches!(exchange.body(), Body::Tunnel(_)) {
+        // HTTP/3 has no way to ask for one (RFC 9114 §4.5).
+        return Err(SendError::Truncated);
+    }
+    let mut outlet = StreamOutlet {
+        outgoing,
+        client: client.clone(),
+        head_waits: false,
+    };
+    outflow::send_arriving(exchange, &mut outlet, length).await
+}
+
+fn sent_head(length: Option<u64>) -> SentHead {
+    SentHead {
+        length,
+        ..SentHead::default()
+    }
+}
+
+/// Sends a response whose body is there; `None` where it has to be pulled.
+async fn send_at_hand<X: Exchange>(
+    exchange: &mut X,
+    outgoing: &mut Outgoing,
+    length: Option<u64>,
+) -> Result<Option<u64>, SendError> {
+    let Some(chunks) = exchange.body().chunks(length) else {
+        return Ok(None);
+    };
+    let chunks: Vec<Bytes> = chunks.to_vec();
+    outgoing.push(fields::response(&*exchange, &sent_head(length)));
+    let bytes = chunks.iter().map(Bytes::len).sum::<usize>();
+    if bytes > 0 {
+        outgoing.push(data_frame_head(bytes).into());
+    }
+    for chunk in chunks {
+        outgoing.push(chunk);
+    }
+    outgoing.flush().await?;
+    outgoing.finish();
+    // Nothing of the upstream is kept longer than needed.
+    if let Body::Arriving(_) = exchange.body() {
+        exchange.take_body();
+    }
+    Ok(Some(bytes as u64))
+}
+
+/// A stream of HTTP/3, for bodies that are pulled.
+struct StreamOutlet {
+    outgoing: OwnedMutexGuard<Outgoing>,
+    client: Arc<StreamClient>,
+    /// The head leaves with the first piece of the body.
+    head_waits: bool,
+}
+
+impl<X: Exchange> Outlet<X> for StreamOutlet {
+    async fn send_head(
+        &mut self,
+        exchange: &mut X,
+        length: Option<u64>,
+        leaves: Leaves,
+    ) -> Result<(), SendError> {
+        let head = fields::response(&*exchange, &sent_head(length));
+        self.outgoing.push(head);
+        self.head_waits = leaves != Leaves::AtOnce;
+        match self.head_waits {
+            true => Ok(()),
+            false => self.outgoing.flush().await,
+        }
+    }
+
+    async fn room(&mut self) -> Result<(), SendError> {
+        match self.head_waits {
+            true => Ok(()),
+            false => self.outgoing.flush().await,
+        }
+    }
+
+    async fn send(&mut self, piece: Bytes) -> Result<(), SendError> {
+        self.head_waits = false;
+        self.outgoing.push(data_frame_head(piece.len()).into());
+        self.outgoing.push(piece);
+        self.outgoing.flush().await
+    }
+
+    async fn end(&mut self, trailers: &Fields) -> Result<(), SendError> {
+        if let Some(frame) = fields::trailers(trailers) {
+            self.outgoing.push(frame);
+        }
+        self.outgoing.flush().await?;
+        self.outgoing.finish();
+        Ok(())
+    }
+
+    fn gone(&self) -> impl Future<Output = SendError> + Send + use<X> {
+        let client = self.client.clone();
+        async move {
+            client.gone().await;
+            gone().into()
+        }
+    }
+}
