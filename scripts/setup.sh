@@ -13,7 +13,7 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo php-fpm php-sqlite3 curl python3 openssl sslscan ;;
+        test)  echo php-fpm php-sqlite3 curl python3 golang-go openssl sslscan ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
@@ -30,6 +30,32 @@ php_fpm() {
     return 1
 }
 
+# Go, from its own installation or Debian's.
+go_program() {
+    command -v go || { [ -x /usr/local/go/bin/go ] && echo /usr/local/go/bin/go; }
+}
+
+# The issuer that the tests of certificates ask, and the name server that it asks.
+PEBBLE=v2.10.1
+install_pebble() {
+    local tools go
+    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools/pebble
+    [ -x "$tools/pebble" ] && [ -x "$tools/pebble-challtestsrv" ] && return
+    go=$(go_program) || { echo "Pebble cannot be installed: Go is missing." >&2; return 1; }
+    echo "Installing Pebble $PEBBLE"
+    GOBIN=$tools "$go" install \
+        "github.com/letsencrypt/pebble/v2/cmd/pebble@$PEBBLE" \
+        "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv@$PEBBLE"
+}
+
+# What is no package, for the groups that need it.
+install_tools() {
+    local group
+    for group in "$@"; do
+        [ "$group" != test ] || install_pebble
+    done
+}
+
 # Asks for the program, not the package: a PHP of one's own counts as well, and
 # other distributions have other names.
 is_installed() {
@@ -39,6 +65,7 @@ is_installed() {
         varnish)     [ -x /usr/sbin/varnishd ] || command -v varnishd >/dev/null ;;
         apache2-bin) [ -x /usr/sbin/apache2 ] || command -v httpd >/dev/null ;;
         python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
+        golang-go)   go_program >/dev/null ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
@@ -64,7 +91,10 @@ for group in "$@"; do
         is_installed "$package" || missing+=("$package")
     done
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+if [ ${#missing[@]} -eq 0 ]; then
+    install_tools "$@"
+    exit
+fi
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 
 if ! command -v apt-get >/dev/null; then
@@ -105,3 +135,4 @@ if ! install; then
     install || { cat "$log" >&2; exit 1; }
 fi
 rm -f "$log"
+install_tools "$@"

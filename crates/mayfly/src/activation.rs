@@ -16,10 +16,11 @@ use std::time::Duration;
 
 use nginx_conf::Sources;
 use server::live::tls_files::TlsFiles;
-use site::{Content, Process, Site};
+use site::{Acme, Content, Process, Site};
 
 use crate::account::{self, Account};
 use crate::backend::Handover;
+use crate::certificates::Certificates;
 use crate::config::{Accepted, Invocation};
 use crate::journal::Journal;
 use crate::limits;
@@ -40,6 +41,7 @@ pub struct Surroundings<'a> {
     /// Who serves; `None` where it is the account of this process.
     pub account: Option<&'a Account>,
     pub workers: usize,
+    pub certificates: &'a Certificates,
 }
 
 /// What is held for the configuration that is served; empty before the first. It changes
@@ -54,6 +56,8 @@ pub struct Configuration {
     pub process: Process,
     pub sources: Sources,
     pub names_pid_file: bool,
+    /// Certificates that come by themselves.
+    pub acme: Acme,
     pub tls_files: TlsFiles,
 }
 
@@ -117,7 +121,7 @@ impl LogsOpen {
     ) -> Result<(Served, Activated), Vec<String>> {
         let bound = self.bind(surroundings, held.sockets).await?;
         let ready = bound.start_pools(surroundings, held.pools).await?;
-        ready.hand_over(surroundings.invocation, held, serve).await
+        ready.hand_over(surroundings, held, serve).await
     }
 
     async fn bind(
@@ -131,6 +135,7 @@ impl LogsOpen {
             journal,
             account,
             workers,
+            ..
         } = surroundings;
         limits::make_temp_folders(&accepted.site, account, &invocation.prefix, journal)
             .map_err(|message| vec![message])?;
@@ -166,7 +171,7 @@ impl SocketsBound {
 impl PoolsReady {
     async fn hand_over<Served>(
         self,
-        invocation: &Invocation,
+        surroundings: Surroundings<'_>,
         held: Held<'_>,
         serve: impl AsyncFnOnce(Handover<'_>) -> Result<Served, String>,
     ) -> Result<(Served, Activated), Vec<String>> {
@@ -177,10 +182,12 @@ impl PoolsReady {
             change,
         } = self;
         let process = accepted.site.process.clone();
-        let tls_files = TlsFiles::read(&accepted.site);
+        let acme = accepted.site.http.acme.clone();
+        let issued = surroundings.certificates.files(&accepted.site);
+        let tls_files = TlsFiles::read(&accepted.site).with(issued);
         let handover = Handover {
             site: accepted.site,
-            invocation,
+            invocation: surroundings.invocation,
             sources: &accepted.sources,
             sockets: sockets.sockets(),
             logs: logs.clone(),
@@ -200,6 +207,7 @@ impl PoolsReady {
                 process,
                 sources: accepted.sources,
                 names_pid_file: accepted.names_pid_file,
+                acme,
                 tls_files,
             },
             logs,
@@ -293,11 +301,13 @@ mod tests {
             let accepted = accepted.unwrap_or_else(|rejected| {
                 panic!("{:?}", rejected.diagnostics);
             });
+            let certificates = Certificates::new(self.journal.clone());
             let surroundings = Surroundings {
                 invocation: &self.invocation,
                 journal: &self.journal,
                 account: None,
                 workers: 1,
+                certificates: &certificates,
             };
             let held = Held {
                 sockets: &mut self.sockets,

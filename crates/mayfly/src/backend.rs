@@ -2,6 +2,7 @@
 //! without root's rights. Both take the same and tell the same.
 
 use nginx_conf::Sources;
+use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
 use server::worker::Sockets;
 use site::Site;
@@ -160,6 +161,18 @@ impl Backend {
             Backend::InProcess(threads) => threads.serving.pool_changed(status),
             Backend::Separate { worker, .. } => worker.pool_changed(&status),
         }
+    }
+
+    /// What issuers of certificates look for from now on.
+    ///
+    /// # Errors
+    /// A message for the operator.
+    pub async fn answer_issuers(&mut self, answers: AcmeAnswerTexts) -> Result<(), String> {
+        match self {
+            Backend::InProcess(threads) => threads.serving.answer_issuers(answers),
+            Backend::Separate { worker, .. } => worker.answer_issuers(&answers).await?,
+        }
+        Ok(())
     }
 
     pub fn reopen(&self, logs: &LogFiles) {

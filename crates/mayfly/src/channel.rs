@@ -4,7 +4,7 @@
 //! be megabytes, as the descriptor of a file in memory.
 //!
 //! ```text
-//! parent -> worker   Serve(configuration + descriptors), Pool, Reopen, Stop
+//! parent -> worker   Serve(configuration + descriptors), Pool, Reopen, Answers, Stop
 //! worker -> parent   Ready, Refused(why), Released(serial)
 //! ```
 //!

@@ -4,8 +4,10 @@
 use std::io::{self, Write};
 
 use server::live::server_tls;
+use server::live::tls_files::TlsFiles;
 
 use crate::account;
+use crate::certificates;
 use crate::cli::{CheckArgs, Flags};
 use crate::config::{self, Accepted, Invocation};
 use crate::exit::Exit;
@@ -62,8 +64,14 @@ fn problems(accepted: &Accepted, invocation: &Invocation) -> Vec<String> {
     paths.extend(invocation.error_log_file());
     let mut problems = LogFiles::open(&paths).err().unwrap_or_default();
     problems.extend(account::to_serve(accepted.site.process.user.as_ref()).err());
-    problems.extend(server_tls::problems(&accepted.site));
+    problems.extend(tls_problems(&accepted.site));
     problems
+}
+
+/// Certificates that cannot be used. Those that are still to be issued are no problem.
+fn tls_problems(site: &site::Site) -> Vec<String> {
+    let files = TlsFiles::default().with(certificates::files_for_test(site));
+    server_tls::problems(site, &files)
 }
 
 fn dump_files(accepted: &Accepted) {
@@ -91,7 +99,7 @@ pub fn check(args: &CheckArgs) -> Exit {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
             say_shared_accounts(&accepted);
-            let problems = server_tls::problems(&accepted.site);
+            let problems = tls_problems(&accepted.site);
             if !problems.is_empty() {
                 for problem in &problems {
                     let _ = writeln!(io::stderr(), "error: {problem}");

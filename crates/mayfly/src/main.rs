@@ -13,6 +13,7 @@
 mod account;
 mod activation;
 mod backend;
+mod certificates;
 mod channel;
 mod check;
 mod cli;

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nginx_conf::{MemoryLoader, Sources};
+use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
 use server::worker::{Listening, Sockets};
 use site::ListenAddress;
@@ -41,6 +42,8 @@ pub enum ToWorker {
     Serve(ReceivedConfiguration),
     Pool(PoolStatus),
     Reopen(LogFiles),
+    /// What issuers of certificates look for.
+    Answers(AcmeAnswerTexts),
     /// Graceful: requests under way are finished.
     Stop,
 }
@@ -48,7 +51,7 @@ pub enum ToWorker {
 /// From the worker.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FromWorker {
-    /// The last configuration is in force.
+    /// The last configuration is in force, or the last answers are.
     Ready,
     /// The last configuration is not in force.
     Refused(String),
@@ -59,6 +62,7 @@ pub enum FromWorker {
 const SERVE: u8 = b'c';
 const POOL: u8 = b'p';
 const REOPEN: u8 = b'l';
+const ANSWERS: u8 = b'a';
 const STOP: u8 = b'q';
 const READY: u8 = b'r';
 const REFUSED: u8 = b'x';
@@ -136,6 +140,15 @@ pub fn send_logs(channel: BorrowedFd<'_>, logs: &LogFiles) -> io::Result<()> {
 
 /// # Errors
 /// What the system says.
+pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::Result<()> {
+    let mut out = Encoder::default();
+    put_pairs(&mut out, &answers.files);
+    put_pairs(&mut out, &answers.certificates);
+    channel::send(channel, ANSWERS, &out.0, &[])
+}
+
+/// # Errors
+/// What the system says.
 pub fn send_stop(channel: BorrowedFd<'_>) -> io::Result<()> {
     channel::send(channel, STOP, b"", &[])
 }
@@ -193,6 +206,10 @@ fn decode(message: Message) -> Option<ToWorker> {
         SERVE => ToWorker::Serve(received(&mut input, &mut fds)?),
         POOL => ToWorker::Pool(pool(&mut input)?),
         REOPEN => ToWorker::Reopen(logs(&mut input, &mut fds)?),
+        ANSWERS => ToWorker::Answers(AcmeAnswerTexts {
+            files: pairs(&mut input)?,
+            certificates: pairs(&mut input)?,
+        }),
         STOP => ToWorker::Stop,
         _ => return None,
     })
@@ -315,6 +332,23 @@ fn pool(input: &mut Decoder<'_>) -> Option<PoolStatus> {
         workers: u32::try_from(input.number()?).ok()?,
         generation: input.number()?,
     })
+}
+
+fn put_pairs(out: &mut Encoder, pairs: &[(String, String)]) {
+    out.number(pairs.len() as u64);
+    for (name, value) in pairs {
+        out.bytes(name.as_bytes());
+        out.bytes(value.as_bytes());
+    }
+}
+
+fn pairs(input: &mut Decoder<'_>) -> Option<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    for _ in 0..input.number()? {
+        pairs.push((text(input.bytes()?)?, text(input.bytes()?)?));
+    }
+    Some(pairs)
 }
 
 fn path(input: &mut Decoder<'_>) -> Option<PathBuf> {

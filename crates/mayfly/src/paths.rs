@@ -20,3 +20,22 @@ pub const CONF: &str = match option_env!("MAYFLY_CONF") {
 pub fn from_here(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
+
+/// Where keys and certificates are kept that come by themselves: a folder of the system's for
+/// root, else one of the account's.
+///
+/// # Errors
+/// The account has no home.
+pub fn state() -> Result<PathBuf, String> {
+    if crate::account::is_root() {
+        return Ok("/var/lib/mayfly".into());
+    }
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| Some(absolute("HOME")?.join(".local/state")))
+        .ok_or("there is no HOME to keep keys and certificates in")?;
+    Ok(state.join("mayfly"))
+}

@@ -10,8 +10,8 @@ use crate::cli::{ServeArgs, Workers};
 use crate::config::{Invocation, MADE_CONF};
 use crate::paths;
 use crate::serve::{
-    Bounds, Folder, Found, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders, detect,
-    write_config, write_upstream_config,
+    self, Bounds, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders,
+    detect, write_config, write_upstream_config,
 };
 use crate::system_error::reason;
 
@@ -23,7 +23,7 @@ pub struct Serve {
     what: String,
     /// Who makes the pages.
     maker: &'static str,
-    listen: Vec<String>,
+    urls: Vec<String>,
     is_cached: bool,
     notes: Vec<String>,
 }
@@ -70,8 +70,10 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     } else {
         None
     };
+    let https = https(args)?;
+    let listen = listens(args, https.as_ref());
     let options = ServeOptions {
-        listen: args.listen.clone(),
+        listen: listen.clone(),
         ttl: args.ttl,
         workers: match args.workers {
             Workers::Auto => None,
@@ -82,6 +84,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         mail_gains_rights: mail_gains_rights(),
         access_log: None,
         behind: args.behind.clone(),
+        https: https.clone(),
     };
     if found.kind != Kind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
@@ -130,10 +133,104 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         text,
         what: what_and_where(&found, &document_root),
         maker: "PHP",
-        listen: args.listen.clone(),
+        urls: urls(&listen, https.as_ref()),
         is_cached,
         notes,
     })
+}
+
+/// The places of Let's Encrypt.
+const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
+const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
+
+/// What `--domain` asks for.
+fn https(args: &ServeArgs) -> Result<Option<Https>, String> {
+    if args.domain.is_empty() {
+        return Ok(None);
+    }
+    for domain in &args.domain {
+        let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+        let is_name = domain.bytes().all(is_name_byte) && domain.contains('.');
+        if !is_name || domain.starts_with('.') || domain.ends_with('.') {
+            return Err(format!(
+                "--domain {domain}: expected a name such as example.org"
+            ));
+        }
+    }
+    let (issuer, directory) = match (&args.acme_directory, args.staging) {
+        (Some(url), _) => (issuer_name(url), url.clone()),
+        (None, true) => (
+            "letsencrypt-staging".to_owned(),
+            LETS_ENCRYPT_STAGING.to_owned(),
+        ),
+        (None, false) => ("letsencrypt".to_owned(), LETS_ENCRYPT.to_owned()),
+    };
+    let listen_http = match args.listen_http.is_empty() {
+        true => everywhere("80"),
+        false => args.listen_http.clone(),
+    };
+    let state = match &args.acme_state {
+        Some(folder) => paths::from_here(folder.clone()),
+        None => paths::state()?,
+    };
+    Ok(Some(Https {
+        domains: args
+            .domain
+            .iter()
+            .map(|it| it.to_ascii_lowercase())
+            .collect(),
+        listen_http,
+        directory,
+        email: args.acme_email.clone(),
+        authorities: args.acme_ca.clone().map(paths::from_here),
+        state: state.join(&issuer),
+        issuer,
+        is_trusted: !args.staging && args.acme_directory.is_none(),
+    }))
+}
+
+/// A name for an issuer of which only the URL is known; its folder is called so.
+fn issuer_name(url: &str) -> String {
+    let place = url.strip_prefix("https://").unwrap_or(url);
+    let letter = |letter: char| {
+        if letter.is_ascii_alphanumeric() {
+            letter
+        } else {
+            '-'
+        }
+    };
+    let name: String = place.chars().map(letter).take(60).collect();
+    name.trim_matches('-').to_owned()
+}
+
+/// Where to listen.
+fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
+    match (args.listen.is_empty(), https) {
+        (false, _) => args.listen.clone(),
+        (true, None) => vec![LISTEN.to_owned()],
+        (true, Some(_)) => everywhere("443"),
+    }
+}
+
+/// A port at all addresses of this machine.
+fn everywhere(port: &str) -> Vec<String> {
+    let mut listens = vec![port.to_owned()];
+    if std::net::TcpListener::bind("[::1]:0").is_ok() {
+        listens.push(format!("[::]:{port}"));
+    }
+    listens
+}
+
+/// What visitors type.
+fn urls(listen: &[String], https: Option<&Https>) -> Vec<String> {
+    let Some(https) = https else {
+        return listen.iter().map(|listen| url(listen)).collect();
+    };
+    let port = serve::port_of_urls(listen);
+    let domains = https.domains.iter();
+    domains
+        .map(|name| format!("https://{name}{port}/"))
+        .collect()
 }
 
 /// Which applications were found, in which folder, and by what.
@@ -161,7 +258,8 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
             upstream.text
         ));
     }
-    let mut listen = args.listen.clone();
+    let https = https(args)?;
+    let mut listen = listens(args, https.as_ref());
     let mut notes = Vec::new();
     // The usual port of both: the one who comes second takes another.
     if listen == [LISTEN] && upstream.is_at(LISTEN) {
@@ -174,6 +272,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         listen: listen.clone(),
         ttl: args.ttl,
         behind: args.behind.clone(),
+        https: https.clone(),
         ..ServeOptions::default()
     };
     let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
@@ -181,7 +280,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         text,
         what: format!("what {} says", upstream.text),
         maker: "the upstream",
-        listen,
+        urls: urls(&listen, https.as_ref()),
         is_cached: !args.ttl.is_zero(),
         notes,
     })
@@ -231,14 +330,13 @@ impl Serve {
 
     fn announcement(&self) -> String {
         let mut text = format!("Serving {}\n", self.what);
-        let urls: Vec<String> = self.listen.iter().map(|listen| url(listen)).collect();
-        for url in &urls {
+        for url in &self.urls {
             text.push_str(&format!("  {url}\n"));
         }
         for note in &self.notes {
             text.push_str(&format!("Note: {note}\n"));
         }
-        if let (true, Some(url)) = (self.is_cached, urls.first()) {
+        if let (true, Some(url)) = (self.is_cached, self.urls.first()) {
             text.push_str(&format!(
                 "See it work: for i in 1 2; do curl -si {url} | grep -i cache; done\n\
                  The first page is made by {} (MISS), the second comes from memory (HIT).\n",
@@ -274,6 +372,13 @@ mod tests {
         let args = ServeArgs {
             dir: folder.path().to_owned(),
             listen: vec!["8080".to_owned()],
+            domain: Vec::new(),
+            listen_http: Vec::new(),
+            acme_email: None,
+            acme_directory: None,
+            acme_ca: None,
+            acme_state: None,
+            staging: false,
             ttl: std::time::Duration::from_secs(1),
             workers: Workers::Auto,
             php: None,
@@ -289,6 +394,12 @@ mod tests {
         assert!(says_so(&args));
         std::fs::write(folder.path().join("index.html"), "hello").unwrap();
         assert!(!says_so(&args));
+    }
+
+    #[test]
+    fn an_issuer_is_named_by_its_url() {
+        let url = "https://ca.example.org:9000/acme/directory";
+        assert_eq!(issuer_name(url), "ca-example-org-9000-acme-directory");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use server::compose;
 use server::exchange::active_configuration::ActiveConfiguration;
 use server::live::Resources;
+use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::log_sinks::LogSinks;
 use server::live::tls_files::TlsFiles;
 use server::live::upstream_groups::PoolAddress;
@@ -136,6 +137,12 @@ impl Serving {
                 group.close_idle(index);
             }
         }
+    }
+
+    /// What issuers of certificates look for from now on.
+    pub fn answer_issuers(&self, answers: AcmeAnswerTexts) {
+        let configuration = self.shared.configuration();
+        configuration.live.acme_answers.replace(answers);
     }
 
     /// Logs were moved away: from now on lines go to these files.

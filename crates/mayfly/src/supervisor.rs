@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use server::live::cache_zones::DefaultMemory;
 use site::{Process, Site};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::account::{self, Account};
 use crate::activation::{self, Activated, Configuration, Held, Surroundings};
 use crate::backend::{Backend, Handover};
+use crate::certificates::{Certificates, Change};
 use crate::config::{self, Accepted, Invocation};
 use crate::exit::Exit;
 use crate::journal::Journal;
@@ -57,6 +58,7 @@ struct Supervisor {
     pool_changes: mpsc::UnboundedReceiver<PoolStatus>,
     account: Option<Account>,
     backend: Backend,
+    certificates: Certificates,
     retired: Vec<Retired>,
     pid_file: Option<PidFile>,
     writes_pid_file: bool,
@@ -134,11 +136,13 @@ impl Supervisor {
         let (sender, pool_changes) = mpsc::unbounded_channel();
         let mut sockets = BoundSockets::default();
         let mut pools = Pools::new(journal.clone(), sender);
+        let certificates = Certificates::new(journal.clone());
         let surroundings = Surroundings {
             invocation: &invocation,
             journal,
             account: account.as_ref(),
             workers,
+            certificates: &certificates,
         };
         let held = Held {
             sockets: &mut sockets,
@@ -156,6 +160,7 @@ impl Supervisor {
             pool_changes,
             account,
             backend,
+            certificates,
             retired: Vec::new(),
             pid_file: None,
             writes_pid_file,
@@ -169,6 +174,7 @@ impl Supervisor {
             journal.notice(message);
         }
         journal.notice("ready");
+        supervisor.certificates.keep(&supervisor.configuration.acme);
         Ok(supervisor)
     }
 
@@ -210,6 +216,7 @@ impl Supervisor {
                     }
                 }
                 Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
+                change = self.certificates.next_change() => self.certificates_changed(change).await,
                 event = self.backend.next_event() => match event {
                     WorkerEvent::Released(serial) => self.stop_retired(|it| it.serial <= serial),
                     WorkerEvent::Ended(how) => if self.worker_ended(&how).await.is_err() {
@@ -282,6 +289,7 @@ impl Supervisor {
             journal: &self.journal,
             account: self.account.as_ref(),
             workers: worker_count(self.configuration.process.workers),
+            certificates: &self.certificates,
         };
         let held = Held {
             sockets: &mut self.sockets,
@@ -306,6 +314,7 @@ impl Supervisor {
             .use_logs(&configuration.process.error_logs, &logs);
         self.logs = logs;
         self.configuration = configuration;
+        self.certificates.keep(&self.configuration.acme);
         if let Err(message) = self.write_pid_file() {
             self.journal.error(message);
         }
@@ -358,17 +367,11 @@ impl Supervisor {
             tokio::time::sleep(SHORT_LIFE).await;
         }
         self.started_at = Instant::now();
-        // The texts in force, not the files: they may have changed meanwhile.
-        let texts = Arc::new(nginx_conf::MemoryLoader::from(&self.configuration.sources));
-        let invocation = Invocation {
-            texts: Some(texts),
-            ..self.invocation.clone()
-        };
-        let restarted = match config::judge(invocation.read()) {
-            Err(_) => Err("the configuration in force is not valid any more".to_owned()),
-            Ok(accepted) => {
+        let restarted = match self.in_force() {
+            Err(message) => Err(message),
+            Ok((site, invocation)) => {
                 let handover = Handover {
-                    site: accepted.site,
+                    site,
                     invocation: &invocation,
                     sources: &self.configuration.sources,
                     sockets: self.sockets.sockets(),
@@ -379,7 +382,74 @@ impl Supervisor {
                 self.backend.restart(handover).await
             }
         };
+        if restarted.is_ok() {
+            self.give_answers(None).await;
+        }
         restarted.map_err(|message| self.journal.emerg(message))
+    }
+
+    /// The configuration in force, read again: from the texts in force, not from the files, which
+    /// may have changed meanwhile.
+    fn in_force(&self) -> Result<(Site, Invocation), String> {
+        let texts = Arc::new(nginx_conf::MemoryLoader::from(&self.configuration.sources));
+        let invocation = Invocation {
+            texts: Some(texts),
+            ..self.invocation.clone()
+        };
+        match config::judge(invocation.read()) {
+            Ok(accepted) => Ok((accepted.site, invocation)),
+            Err(_) => Err("the configuration in force is not valid any more".to_owned()),
+        }
+    }
+
+    async fn certificates_changed(&mut self, change: Change) {
+        match change {
+            Change::Answers(waiting) => self.give_answers(waiting).await,
+            Change::Certificates => {
+                if let Err(message) = self.serve_new_certificates().await {
+                    self.journal.error(format_args!(
+                        "new certificates are not served yet: {message}"
+                    ));
+                    self.certificates.again();
+                }
+            }
+        }
+    }
+
+    /// The configuration in force goes on with the certificates there are now.
+    async fn serve_new_certificates(&mut self) -> Result<(), String> {
+        let (site, invocation) = self.in_force()?;
+        let issued = self.certificates.files(&site);
+        let tls_files = self.configuration.tls_files.clone().with(issued);
+        let handover = Handover {
+            site,
+            invocation: &invocation,
+            sources: &self.configuration.sources,
+            sockets: self.sockets.sockets(),
+            logs: self.logs.clone(),
+            pools: self.pools.statuses(),
+            tls_files: tls_files.clone(),
+        };
+        self.backend.replace(handover).await?;
+        self.configuration.tls_files = tls_files;
+        Ok(())
+    }
+
+    /// Those who serve get what issuers look for.
+    async fn give_answers(&mut self, waiting: Option<oneshot::Sender<()>>) {
+        match self
+            .backend
+            .answer_issuers(self.certificates.answers())
+            .await
+        {
+            Ok(()) => {
+                if let Some(waiting) = waiting {
+                    // Whoever waited may have given up.
+                    let _ = waiting.send(());
+                }
+            }
+            Err(message) => self.journal.error(message),
+        }
     }
 
     /// Ends what runs, in the order in which one needs the other.

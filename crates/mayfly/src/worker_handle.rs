@@ -23,6 +23,7 @@ use std::time::Duration;
 use child_process::Child;
 use rustix::io::FdFlags;
 use rustix::net::sockopt::Timeout;
+use server::live::acme_answers::AcmeAnswerTexts;
 use tokio::sync::mpsc;
 
 use crate::account::{self, Account, SETPRIV};
@@ -108,6 +109,21 @@ impl WorkerProcess {
         let gone =
             |error: io::Error| format!("the worker process does not take a configuration: {error}");
         messages::send_configuration(self.channel.as_fd(), sent).map_err(gone)?;
+        self.answer().await
+    }
+
+    /// Tells it what issuers of certificates look for; over when that is in force.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub async fn answer_issuers(&mut self, answers: &AcmeAnswerTexts) -> Result<(), String> {
+        let gone = |error: io::Error| format!("the worker process does not listen: {error}");
+        messages::send_answers(self.channel.as_fd(), answers).map_err(gone)?;
+        self.answer().await
+    }
+
+    /// Waits until it has done what it was told.
+    async fn answer(&mut self) -> Result<(), String> {
         loop {
             match tokio::time::timeout(ANSWER_TIMEOUT, self.replies.recv()).await {
                 Ok(Some(FromWorker::Ready)) => return Ok(()),

@@ -107,6 +107,14 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     serving.reopen(&logs);
                 }
             }
+            ToWorker::Answers(answers) => {
+                if let Some(serving) = &serving {
+                    serving.answer_issuers(answers);
+                }
+                if messages::reply(channel.as_fd(), &FromWorker::Ready).is_err() {
+                    return Exit::Refused;
+                }
+            }
             ToWorker::Stop => {
                 if let Some(serving) = &mut serving {
                     serving.stop_gracefully();

@@ -98,6 +98,7 @@ pub(crate) fn inside(name: &str, context: Context) -> Context {
         "limit_except" => Context::LimitExcept,
         "upstream" => Context::Upstream,
         "php_pool" => Context::PhpPool,
+        "acme_issuer" => Context::AcmeIssuer,
         _ => context,
     }
 }

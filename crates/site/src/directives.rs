@@ -9,6 +9,7 @@
 //! `unsupported`.
 
 mod access;
+mod acme;
 mod brotli;
 mod cache;
 mod core;
@@ -52,6 +53,7 @@ pub enum Context {
     ServerIf,
     Upstream,
     PhpPool,
+    AcmeIssuer,
 }
 
 impl Context {
@@ -68,6 +70,7 @@ impl Context {
             Context::ServerIf => "if in server",
             Context::Upstream => "upstream",
             Context::PhpPool => "php_pool",
+            Context::AcmeIssuer => "acme_issuer",
         }
     }
 }
@@ -251,6 +254,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("PHP pools", php_pool::TABLE),
     ("Servers and locations", http::TABLE),
     ("TLS for clients", tls::TABLE),
+    ("Certificates that come by themselves", acme::TABLE),
     ("HTTP/2 and HTTP/3", http2::TABLE),
     ("Rewriting and variables", rewrite::TABLE),
     ("FastCGI and what all upstreams share", fastcgi::TABLE),

@@ -10,6 +10,7 @@ pub mod golden;
 pub mod http2;
 pub mod http3;
 pub mod origin;
+pub mod pebble;
 pub mod process;
 pub mod running;
 pub mod serving;

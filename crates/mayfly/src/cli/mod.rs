@@ -18,7 +18,7 @@ pub use words::{CheckArgs, ServeArgs, Workers};
 pub enum Command {
     /// What nginx's flags ask for.
     Flags(Flags, Action),
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     Check(CheckArgs),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),

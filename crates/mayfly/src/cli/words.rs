@@ -24,7 +24,7 @@ struct Line {
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Word {
     /// Serve the site in a folder or behind an HTTP server, without a configuration
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
     /// Show the version
@@ -44,9 +44,40 @@ pub struct ServeArgs {
     /// Folder of the site, or http://HOST:PORT of a server to stand in front of
     #[arg(value_name = "DIR|URL")]
     pub dir: PathBuf,
-    /// Where to listen; may be given more than once
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    /// Where to listen [default: 127.0.0.1:8080, with --domain 443]; may be given more than once
+    #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
+    /// Serve this name over HTTPS, to everybody; may be given more than once
+    ///
+    /// The certificate comes from Let's Encrypt, whose terms of service you accept by this, and is
+    /// renewed for ever. It needs port 80, which redirects to HTTPS, and the name must lead to this
+    /// machine. Keys and certificates are kept in /var/lib/mayfly, or in ~/.local/state/mayfly
+    /// where another account than root starts this.
+    #[arg(long, value_name = "NAME")]
+    pub domain: Vec<String>,
+    /// Where to listen without TLS, with --domain [default: 80]; may be given more than once
+    #[arg(long, value_name = "ADDR:PORT", requires = "domain")]
+    pub listen_http: Vec<String>,
+    /// Whom the issuer of certificates may write to
+    #[arg(long, value_name = "ADDRESS", requires = "domain")]
+    pub acme_email: Option<String>,
+    /// Another issuer than Let's Encrypt: the URL of its directory
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "domain",
+        conflicts_with = "staging"
+    )]
+    pub acme_directory: Option<String>,
+    /// The authorities that its own certificate is verified with, as a file
+    #[arg(long, value_name = "FILE", requires = "acme_directory")]
+    pub acme_ca: Option<PathBuf>,
+    /// Where keys and certificates are kept, a folder for each issuer
+    #[arg(long, value_name = "FOLDER", requires = "domain")]
+    pub acme_state: Option<PathBuf>,
+    /// Certificates for trying things out, which browsers do not trust
+    #[arg(long, requires = "domain")]
+    pub staging: bool,
     /// How long a page is fresh in memory at most; 0 keeps none
     ///
     /// Nobody sees a page older than this, with four exceptions. A page that is being renewed is
@@ -223,7 +254,7 @@ mod tests {
             panic!("refused")
         };
         assert_eq!(args.dir, PathBuf::from("site"));
-        assert_eq!(args.listen, ["127.0.0.1:8080"]);
+        assert!(args.listen.is_empty() && args.domain.is_empty());
         assert_eq!(args.ttl, Duration::from_secs(1));
         assert_eq!(args.workers, Workers::Auto);
         assert!(!args.print_config);

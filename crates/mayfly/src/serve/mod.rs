@@ -11,6 +11,7 @@ mod closed_folders;
 mod conf_text;
 mod detect;
 mod http_settings;
+mod https;
 mod kind;
 mod locations;
 mod nested_applications;
@@ -26,8 +27,9 @@ mod write_config;
 
 pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{Found, detect};
+pub use https::port_of_urls;
 pub use kind::Kind;
-pub use options::ServeOptions;
+pub use options::{Https, ServeOptions};
 pub use site_files::Folder;
 pub use unreadable::Watched;
 pub use upstream::{UpstreamUrl, write_upstream_config};

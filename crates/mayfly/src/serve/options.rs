@@ -22,6 +22,27 @@ pub struct ServeOptions {
     pub access_log: Option<PathBuf>,
     /// Addresses of proxies in front, whose word on visitors counts.
     pub behind: Vec<String>,
+    /// `--domain` and what belongs to it.
+    pub https: Option<Https>,
+}
+
+/// A site on the internet: HTTPS for its names, with certificates that come by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Https {
+    /// At least one.
+    pub domains: Vec<String>,
+    /// Where the listeners without TLS are.
+    pub listen_http: Vec<String>,
+    /// What the issuer is called, and the URL of its directory.
+    pub issuer: String,
+    pub directory: String,
+    pub email: Option<String>,
+    /// The authorities that the issuer's own certificate is verified with.
+    pub authorities: Option<PathBuf>,
+    /// The folder for keys and certificates.
+    pub state: PathBuf,
+    /// Browsers trust the issuer, so that they may be told to come by HTTPS only.
+    pub is_trusted: bool,
 }
 
 impl Default for ServeOptions {
@@ -35,6 +56,7 @@ impl Default for ServeOptions {
             mail_gains_rights: false,
             access_log: None,
             behind: Vec::new(),
+            https: None,
         }
     }
 }

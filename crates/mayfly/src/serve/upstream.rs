@@ -8,6 +8,7 @@ use super::applications::rules;
 use super::cache_rules::{Spelling, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, word};
 use super::http_settings::{compression, log, trusted_proxies};
+use super::https;
 use super::kind::Kind;
 use super::options::ServeOptions;
 
@@ -117,13 +118,12 @@ pub fn write_upstream_config(
     conf.line(&format!("keepalive {KEPT_CONNECTIONS};"));
     conf.close();
     conf.gap();
+    https::issuer(&mut conf, options)?;
     conf.open("server");
-    for listen in &options.listen {
-        conf.line(&format!("listen {} default_server;", word(listen)?));
-    }
-    conf.line("server_name _;");
+    https::listen(&mut conf, options)?;
     trusted_proxies(&mut conf, options)?;
     conf.line("client_max_body_size 64m;");
+    https::strict_transport(&mut conf, options);
     conf.gap();
     for (name, value) in FIELDS {
         conf.line(&format!("proxy_set_header {name} {value};"));
@@ -141,6 +141,7 @@ pub fn write_upstream_config(
     conf.line("proxy_pass http://site;");
     conf.close();
     conf.close();
+    https::redirects(&mut conf, options)?;
     conf.close();
     Ok(conf.text)
 }

@@ -14,6 +14,7 @@ use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, path, word};
 use super::detect::Found;
 use super::http_settings::{compression, log, trusted_proxies, types};
+use super::https;
 use super::kind::Kind;
 use super::locations::locations;
 use super::nested_applications;
@@ -52,6 +53,7 @@ pub fn write_config(
             ],
         );
     }
+    https::issuer(&mut conf, options)?;
     conf.open("server");
     server(&mut conf, found, dir, options)?;
     if rules.is_some() {
@@ -65,6 +67,7 @@ pub fn write_config(
     conf.gap();
     locations(&mut conf, found, rules.as_ref(), caching.is_some());
     conf.close();
+    https::redirects(&mut conf, options)?;
     conf.close();
     Ok(conf.text)
 }
@@ -117,10 +120,7 @@ fn server(
     dir: &Path,
     options: &ServeOptions,
 ) -> Result<(), CannotWrite> {
-    for listen in &options.listen {
-        conf.line(&format!("listen {} default_server;", word(listen)?));
-    }
-    conf.line("server_name _;");
+    https::listen(conf, options)?;
     trusted_proxies(conf, options)?;
     let root = match found.document_root {
         "" => dir.to_owned(),
@@ -136,6 +136,7 @@ fn server(
     conf.line("client_max_body_size 64m;");
     conf.note("No browser takes a file for something that it is not sent as.");
     conf.line("add_header X-Content-Type-Options nosniff always;");
+    https::strict_transport(conf, options);
     Ok(())
 }
 
@@ -155,6 +156,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::serve::Https;
 
     fn found(kind: Kind) -> Found {
         Found {
@@ -193,6 +195,21 @@ mod tests {
             mail_gains_rights: true,
             access_log: Some("/var/log/mayfly.log".into()),
             behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
+            https: None,
+        };
+        let domain = ServeOptions {
+            listen: vec!["443".into(), "[::]:443".into()],
+            https: Some(Https {
+                domains: vec!["example.org".into(), "www.example.org".into()],
+                listen_http: vec!["80".into(), "[::]:80".into()],
+                issuer: "letsencrypt".into(),
+                directory: "https://acme-v02.api.letsencrypt.org/directory".into(),
+                email: Some("admin@example.org".into()),
+                authorities: None,
+                state: "/var/lib/mayfly/letsencrypt".into(),
+                is_trusted: true,
+            }),
+            ..ServeOptions::default()
         };
         let uncached = ServeOptions {
             ttl: Duration::ZERO,
@@ -210,6 +227,7 @@ mod tests {
             plain("front_controller", Kind::FrontController),
             plain("plain_php", Kind::PlainPhp),
             plain("static", Kind::Static),
+            ("domain", found(Kind::Static), domain),
             ("all_options", found(Kind::FrontController), all_options),
             ("uncached", found(Kind::DokuWiki), uncached),
         ]

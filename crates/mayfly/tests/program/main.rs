@@ -4,6 +4,7 @@
 //! `MAYFLY_UNDER_TEST=PATH` runs another build of the program instead, to see how it behaves.
 
 mod access_log;
+mod acme;
 mod add_header;
 mod attacks;
 mod auth_basic;

@@ -5,6 +5,7 @@
 //! Nothing here knows a request. Whoever uses a zone or a group asks the configuration
 //! in force for it.
 
+pub mod acme_answers;
 mod build_error;
 pub mod cache_zones;
 pub mod connectors;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use http_cache::Zone;
 use site::{CacheZone, Site, Template};
 
+use acme_answers::AcmeAnswers;
 pub use build_error::BuildError;
 use error_log::ErrorLogs;
 use log_sinks::LogSinks;
@@ -70,6 +72,8 @@ pub struct LiveState {
     pub names: Names,
     /// The keys of tickets and the sessions of clients.
     pub tls_resumption: TlsResumption,
+    /// What issuers of certificates look for.
+    pub acme_answers: Arc<AcmeAnswers>,
     /// The files of error logs and access logs.
     pub log_sinks: Arc<LogSinks>,
     pub error_logs: Arc<ErrorLogs>,
@@ -115,6 +119,7 @@ impl LiveState {
             limit_conn: Registry::renew(previous.map(|live| &live.limit_conn), limit_conn),
             names: Names::build(site, previous.map(|live| &live.names)),
             tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
+            acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
             error_logs: Arc::new(ErrorLogs::new(log_sinks.clone())),
             log_sinks,
             stats: previous.map_or_else(Arc::default, |live| live.stats.clone()),

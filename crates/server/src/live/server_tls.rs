@@ -142,13 +142,12 @@ pub fn build(
 }
 
 /// What is wrong with the files of `ssl_*`, for a test of a configuration that is not to be
-/// served: one message for each cause.
-pub fn problems(site: &Site) -> Vec<String> {
-    let files = TlsFiles::default();
+/// served: one message for each cause. `files` has those that are not on the disk.
+pub fn problems(site: &Site, files: &TlsFiles) -> Vec<String> {
     let resumption = TlsResumption::renew(site, None);
     let servers = site.http.server_tls.iter();
-    let failed = servers.filter_map(|tls| server(tls, &files, &resumption).err());
-    let quic = QuicKeys::read(site, &files).err();
+    let failed = servers.filter_map(|tls| server(tls, files, &resumption).err());
+    let quic = QuicKeys::read(site, files).err();
     let failed = failed.chain(quic);
     let mut problems: Vec<String> = Vec::new();
     for problem in failed.map(|error| error.to_string()) {

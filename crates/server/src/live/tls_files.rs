@@ -44,6 +44,14 @@ impl TlsFiles {
         paths.into_iter().filter_map(read).collect()
     }
 
+    /// With others, which go before those of the same name.
+    #[must_use]
+    pub fn with(self, others: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> TlsFiles {
+        let mut files = Arc::unwrap_or_clone(self.0);
+        files.extend(others);
+        TlsFiles(Arc::new(files))
+    }
+
     /// The bytes of a file: as they were handed over, or from the disk.
     ///
     /// # Errors

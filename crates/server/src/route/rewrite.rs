@@ -47,6 +47,15 @@ pub fn run(request: &mut Request, program: &[RewriteOp]) -> Rewritten {
 fn run_steps(request: &mut Request, program: &[RewriteOp], changed: &mut bool) -> Step {
     for op in program {
         match op {
+            RewriteOp::AcmeChallenge => {
+                let answers = &request.configuration.live.acme_answers;
+                if let Some(content) = answers.file(&request.path) {
+                    return Step::Done(Rewritten::Return {
+                        status: 200,
+                        value: Some(content),
+                    });
+                }
+            }
             RewriteOp::Set { target, value } => set(request, target, value),
             RewriteOp::Break => {
                 return Step::Done(if *changed {

@@ -22,6 +22,7 @@ use crate::pipeline;
 use crate::transport::ConnectionOpening;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::{ConnectionFacts, TlsFacts};
+use crate::transport::handshake::Asked;
 use crate::transport::http3;
 use crate::transport::outbound::SendError;
 use crate::transport::service::{Answer, BodyLength, Ending, Received, Refusal, Service, Terms};
@@ -125,8 +126,8 @@ impl Service for Shared {
         })
     }
 
-    fn tls(&self, terms: &RequestTerms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>> {
-        tls::choose(terms, name)
+    fn tls(&self, terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<rustls::ServerConfig>> {
+        tls::choose(terms, asked)
     }
 
     fn judge_client(&self, terms: &RequestTerms, facts: &mut TlsFacts) {

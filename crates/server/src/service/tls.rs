@@ -11,11 +11,20 @@ use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
 use crate::route;
 use crate::transport::facts::TlsFacts;
+use crate::transport::handshake::Asked;
 use crate::transport::service::Refusal;
 
-/// The rules for a client that asks for this name; `None` where its handshake is refused.
-pub fn choose(terms: &RequestTerms, name: Option<&str>) -> Option<Arc<ServerConfig>> {
+/// The rules for a client that asks for this; `None` where its handshake is refused.
+pub fn choose(terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<ServerConfig>> {
     let configuration = &terms.configuration;
+    if asked.for_validation
+        && let Some(answer) = asked
+            .name
+            .and_then(|it| configuration.live.acme_answers.tls(it))
+    {
+        return Some(answer);
+    }
+    let name = asked.name;
     let http = &configuration.site.http;
     let server = server_of(configuration, terms.listener, name);
     let listener = &http.listeners[terms.listener.0];

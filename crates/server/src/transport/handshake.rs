@@ -11,6 +11,7 @@ use rustls::server::{Accepted, Acceptor};
 use rustls::{CommonState, HandshakeKind, ServerConfig, ServerConnection};
 use tls_server::ClientVerdict;
 
+use crate::live::acme_answers::TLS_PROTOCOL;
 use crate::transport::facts::TlsFacts;
 use crate::transport::stream::ClientStream;
 use crate::transport::tls::Session;
@@ -20,20 +21,35 @@ use crate::transport::tls::Session;
 const UNRECOGNIZED_NAME: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 const DECODE_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
 
+/// What a client asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub name: Option<&'a str>,
+    /// An issuer of certificates wants to see that the name is served here (RFC 8737).
+    pub for_validation: bool,
+}
+
 /// Makes the handshake; from then on the stream is encrypted. What the client sent along is put
-/// into `ahead`. `choose` gives the rules for the name that the client asked for, or `None` where it
-/// is not served.
+/// into `ahead`. `choose` gives the rules for what the client asked for, or `None` where that is
+/// not served.
 ///
 /// # Errors
 /// What happened, for the log.
 pub async fn accept(
     stream: &ClientStream,
     ahead: &mut BytesMut,
-    choose: impl FnOnce(Option<&str>) -> Option<Arc<ServerConfig>>,
+    choose: impl FnOnce(Asked<'_>) -> Option<Arc<ServerConfig>>,
 ) -> Result<TlsFacts, String> {
     let accepted = client_hello(stream).await?;
-    let name = accepted.client_hello().server_name().map(str::to_owned);
-    let Some(config) = choose(name.as_deref()) else {
+    let hello = accepted.client_hello();
+    let name = hello.server_name().map(str::to_owned);
+    let asked = Asked {
+        name: name.as_deref(),
+        for_validation: hello
+            .alpn()
+            .is_some_and(|mut protocols| protocols.any(|it| it == TLS_PROTOCOL)),
+    };
+    let Some(config) = choose(asked) else {
         let _ = stream.try_write(&UNRECOGNIZED_NAME);
         return Err("handshake rejected".to_owned());
     };

@@ -7,7 +7,7 @@ pub mod client;
 pub mod connections;
 pub mod facts;
 pub mod gathered;
-mod handshake;
+pub mod handshake;
 mod head;
 pub mod http1;
 pub mod http2;

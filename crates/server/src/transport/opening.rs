@@ -13,6 +13,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use site::ListenAddress;
 
+use crate::live::acme_answers::TLS_PROTOCOL;
 use crate::transport::facts::ConnectionFacts;
 use crate::transport::service::{Service, Terms};
 use crate::transport::stream::{ClientStream, Phase};
@@ -136,6 +137,10 @@ async fn open<S: Service>(
     if let Some(tls) = &facts.tls
         && let Some(alpn) = &tls.alpn
     {
+        // An issuer of certificates has seen what it wanted to see.
+        if alpn == TLS_PROTOCOL {
+            return None;
+        }
         return Some(match &alpn[..] {
             b"h2" => Protocol::Http2,
             _ => Protocol::Http1,
@@ -164,7 +169,7 @@ async fn encrypt<S: Service>(
         }
         _ => return Err(handshake::closed()),
     }
-    let mut tls = handshake::accept(stream, ahead, |name| service.tls(terms, name)).await?;
+    let mut tls = handshake::accept(stream, ahead, |asked| service.tls(terms, asked)).await?;
     service.judge_client(terms, &mut tls);
     facts.scheme = "https";
     facts.tls = Some(Box::new(tls));

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use crate::base::ready_or_pending::ReadyOrPending;
 use crate::transport::client::ClientSide;
 use crate::transport::facts::{ConnectionFacts, TlsFacts};
+use crate::transport::handshake::Asked;
 use crate::transport::http3;
 use crate::transport::opening::ConnectionOpening;
 use crate::transport::outbound::{Body, FieldSink, Opening, Pace, SendError, SentHead};
@@ -42,8 +43,8 @@ pub trait Service: Send + Sync + 'static {
     fn terms(&self, connection: &ConnectionFacts, memory: &mut Self::Memory)
     -> Option<Self::Terms>;
 
-    /// The rules for a client that asks for this name; `None` where its handshake is refused.
-    fn tls(&self, terms: &Self::Terms, name: Option<&str>) -> Option<Arc<rustls::ServerConfig>>;
+    /// The rules for a client that asks for this; `None` where its handshake is refused.
+    fn tls(&self, terms: &Self::Terms, asked: Asked<'_>) -> Option<Arc<rustls::ServerConfig>>;
 
     /// The handshake is over: is the client's certificate worth anything?
     fn judge_client(&self, terms: &Self::Terms, facts: &mut TlsFacts);

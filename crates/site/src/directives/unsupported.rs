@@ -7,10 +7,6 @@
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("absent_ok", "leave it out"),
     ("accept_zone", "leave it out"),
-    (
-        "acme_*",
-        "let a program such as certbot renew the certificates, and reload",
-    ),
     ("ancient_browser", "use `map $http_user_agent`"),
     ("ancient_browser_value", "use `map $http_user_agent`"),
     ("api", "there is no status API yet; `stub_status` works"),

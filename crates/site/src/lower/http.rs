@@ -26,6 +26,7 @@ impl Lowering<'_> {
             &LocationMatcher::server_level(),
             None,
         );
+        self.acme_issuers(level);
         self.http2(level);
         self.http3(level);
         self.server_tls_settings(level, false);
@@ -48,6 +49,7 @@ impl Lowering<'_> {
             groups: std::mem::take(&mut self.groups),
             tls: std::mem::take(&mut self.tls),
             server_tls: std::mem::take(&mut self.server_tls),
+            acme: std::mem::take(&mut self.acme),
             http2_receive_buffer_bytes: self.http2_receive_buffer(level),
             resolvers: std::mem::take(&mut self.resolvers),
             health_checks: std::mem::take(&mut self.health_checks),
@@ -82,10 +84,15 @@ impl Lowering<'_> {
             .map(|word| word.text.clone())
             .collect();
         let name = self.first_name();
+        self.acme_file = self.acme_certificate(&level);
+        let mut rewrite = self.rewrite_ops(&level, None);
+        if self.answers_acme_challenges(&level) {
+            rewrite.insert(0, RewriteOp::AcmeChallenge);
+        }
         let (locations, top) = self.location_tree(&level);
         Server {
             name,
-            rewrite: self.rewrite_ops(&level, None),
+            rewrite,
             locations,
             top,
             head: self.head_settings(&level),

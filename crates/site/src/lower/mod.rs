@@ -10,6 +10,7 @@
 //! whatever is wrong is replaced by its default so that the rest is read too.
 
 mod access;
+mod acme;
 mod cache;
 mod cache_purge;
 mod cache_shared;
@@ -129,6 +130,9 @@ pub(crate) struct Lowering<'a> {
     implicit_groups: HashMap<String, GroupId>,
     tls: Vec<TlsSettings>,
     server_tls: Vec<ServerTls>,
+    acme: Acme,
+    /// The file of `acme_certificate` of the server that is being lowered.
+    acme_file: Option<PathBuf>,
     /// Sizes of `ssl_session_cache shared:NAME:SIZE` by name.
     tls_session_caches: HashMap<String, u64>,
     resolvers: Vec<ResolverSettings>,
@@ -169,6 +173,8 @@ impl<'a> Lowering<'a> {
             implicit_groups: HashMap::new(),
             tls: Vec::new(),
             server_tls: Vec::new(),
+            acme: Acme::default(),
+            acme_file: None,
             tls_session_caches: HashMap::new(),
             resolvers: Vec::new(),
             resolver_lines: HashMap::new(),

@@ -1,5 +1,7 @@
 //! Lowers `ssl_*`: TLS on connections of clients.
 
+use std::path::PathBuf;
+
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
@@ -109,7 +111,16 @@ impl Lowering<'_> {
         let keys = level.all("ssl_certificate_key").to_vec();
         for node in chains.iter().chain(&keys) {
             let word = node.arg(0);
-            if has_variables(word) {
+            if is_acme(node) {
+                if is_used && self.acme_file.is_none() {
+                    self.error(
+                        word.span,
+                        format!(
+                            "\"{word}\" has no value without \"acme_certificate\" in the server"
+                        ),
+                    );
+                }
+            } else if has_variables(word) {
                 self.invalid(word, "file", "this directive cannot have variables yet");
             } else if let Some(kind) = ["data:", "engine:", "store:"]
                 .iter()
@@ -132,10 +143,18 @@ impl Lowering<'_> {
         let pairs = chains.iter().zip(&keys);
         pairs
             .map(|(chain, key)| CertificateFiles {
-                chain: self.path_beside_main_file(chain.arg(0)),
-                key: self.path_beside_main_file(key.arg(0)),
+                chain: self.certificate_file(chain),
+                key: self.certificate_file(key),
             })
             .collect()
+    }
+
+    /// The file of a certificate or key; that of an issued certificate has both.
+    fn certificate_file(&self, node: &Node<'_>) -> PathBuf {
+        match (&self.acme_file, is_acme(node)) {
+            (Some(file), true) => file.clone(),
+            _ => self.path_beside_main_file(node.arg(0)),
+        }
     }
 
     fn client_verification(
@@ -421,6 +440,16 @@ impl Lowering<'_> {
                 .cause(why),
         );
     }
+}
+
+/// `ssl_certificate $acme_certificate`, or the same of the key.
+fn is_acme(node: &Node<'_>) -> bool {
+    let wanted = match node.name() {
+        "ssl_certificate" => "$acme_certificate",
+        _ => "$acme_certificate_key",
+    };
+    let text = node.arg(0).text.replace(['{', '}'], "");
+    text == wanted
 }
 
 /// Names of protocols; 0 and 1 for those that are not spoken.

@@ -4,6 +4,7 @@
 //! `site`, which contains everything, through listeners, locations and settings down to
 //! templates and identifiers.
 
+mod acme;
 mod builtin;
 mod byte_map;
 mod cache;
@@ -31,6 +32,7 @@ mod site;
 mod template;
 mod upstream;
 
+pub use acme::*;
 pub use builtin::*;
 pub use byte_map::*;
 pub use cache::*;

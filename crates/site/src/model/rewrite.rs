@@ -10,6 +10,9 @@ use super::template::{Template, Variable};
 /// One step of a level.
 #[derive(Debug)]
 pub enum RewriteOp {
+    /// Answers what an issuer of certificates looks for (RFC 8555 §8.3). The server's first step,
+    /// where some issuer uses HTTP-01.
+    AcmeChallenge,
     Set {
         target: SetTarget,
         value: Template,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::acme::Acme;
 use super::builtin::Builtin;
 use super::cache::CacheZone;
 use super::health::{HealthCheck, MatchRules};
@@ -49,6 +50,8 @@ pub struct Http {
     pub tls: Vec<TlsSettings>,
     /// Settings of TLS connections of clients, without duplicates.
     pub server_tls: Vec<ServerTls>,
+    /// Certificates that come by themselves, and who issues them.
+    pub acme: Acme,
     /// `http2_recv_buffer_size`
     pub http2_receive_buffer_bytes: usize,
     /// One for each `resolver` line that something refers to.

@@ -14,6 +14,7 @@ fn configuration_with(context: Context, line: &str) -> String {
              fastcgi_cache_path /run/mayfly/pages keys_zone=pages:10m;\n\
              limit_req_zone $binary_remote_addr zone=ip:10m rate=1r/s;\n\
              limit_conn_zone $binary_remote_addr zone=addr:10m;\n\
+             acme_issuer letsencrypt {{ uri https://acme.example.org/directory; }}\n\
              {inner}\n}}\n"
         )
     };
@@ -34,6 +35,16 @@ fn configuration_with(context: Context, line: &str) -> String {
         Context::Upstream => http(&format!(
             "upstream u {{\n{line}\nserver 127.0.0.1:9001;\n}}"
         )),
+        Context::AcmeIssuer => {
+            let others = [
+                "uri https://acme.example.org/directory;",
+                "accept_terms_of_service;",
+            ];
+            let is_other =
+                |other: &&&str| line.split([' ', ';']).next() != other.split([' ', ';']).next();
+            let others: String = others.iter().filter(is_other).copied().collect();
+            http(&format!("acme_issuer i {{\n{line}\n{others} }}"))
+        }
         Context::PhpPool => format!("php_pool p {{\n{line}\n}}\n{}", http("")),
     }
 }

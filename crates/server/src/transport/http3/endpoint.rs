@@ -18,6 +18,7 @@ use crate::base::clock;
 use crate::base::host_key::HostKey;
 use crate::transport::connections::Tracked;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, TlsFacts};
+use crate::transport::handshake::Asked;
 use crate::transport::service::{Service, Terms};
 
 /// While so many handshakes are under way, any further client must show that its address is its
@@ -158,7 +159,17 @@ impl<S: Service> Opening<S> {
         let (service, terms) = (self.service.clone(), self.terms.clone());
         let handshake = HandshakeConfig {
             initial: initial.clone(),
-            choose: Arc::new(move |name| service.tls(&terms, name)),
+            choose: Arc::new(move |name| {
+                // Issuers of certificates come over TCP.
+                let for_validation = false;
+                service.tls(
+                    &terms,
+                    Asked {
+                        name,
+                        for_validation,
+                    },
+                )
+            }),
         };
         let mut config = ServerConfig::new(Arc::new(handshake), Arc::new(key.token_key()));
         config.transport_config(Arc::new(transport(&self.settings)));

@@ -1,0 +1,157 @@
+//! How a name is shown to be ours: what is to be presented for a challenge, and by whom.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use child_process::Child;
+use instant_acme::{ChallengeType, KeyAuthorization};
+use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
+
+use crate::certificate::joined;
+use crate::failure::Failure;
+use crate::host::{Answer, Host, Level};
+use crate::settings::Challenge;
+
+/// A command of DNS-01 has so long. It may wait until all servers of the domain know the record.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+
+impl Challenge {
+    pub(crate) fn kind(&self) -> ChallengeType {
+        match self {
+            Challenge::Http01 => ChallengeType::Http01,
+            Challenge::TlsAlpn01 => ChallengeType::TlsAlpn01,
+            Challenge::Dns01 { .. } => ChallengeType::Dns01,
+        }
+    }
+}
+
+/// What was presented. It is withdrawn when this goes, whatever the reason.
+pub struct Presented {
+    host: Arc<dyn Host>,
+    what: What,
+}
+
+enum What {
+    Answer(Answer),
+    Record(Record),
+}
+
+/// A TXT record that a command has set.
+struct Record {
+    command: std::path::PathBuf,
+    name: String,
+    value: String,
+}
+
+impl Presented {
+    /// Presents what `challenge` wants to see for `name`, and waits until it is there.
+    pub async fn new(
+        host: &Arc<dyn Host>,
+        challenge: &Challenge,
+        name: &str,
+        token: &str,
+        authorization: &KeyAuthorization,
+    ) -> Result<Presented, Failure> {
+        let what = match challenge {
+            Challenge::Http01 => What::Answer(Answer::Http {
+                token: token.to_owned(),
+                content: authorization.as_str().to_owned(),
+            }),
+            Challenge::TlsAlpn01 => What::Answer(Answer::Tls {
+                name: name.to_owned(),
+                pem: validation_certificate(name, authorization)?,
+            }),
+            Challenge::Dns01 { command } => What::Record(Record {
+                command: command.clone(),
+                name: format!("_acme-challenge.{name}"),
+                value: authorization.dns_value(),
+            }),
+        };
+        // First the value that goes with the record again, then the record itself.
+        let presented = Presented {
+            host: host.clone(),
+            what,
+        };
+        match &presented.what {
+            What::Answer(answer) => host.present(answer.clone()).await,
+            What::Record(record) => record.run("add").await.map_err(Failure::new)?,
+        }
+        Ok(presented)
+    }
+}
+
+impl Drop for Presented {
+    fn drop(&mut self) {
+        match &self.what {
+            What::Answer(answer) => self.host.withdraw(answer),
+            What::Record(Record {
+                command,
+                name,
+                value,
+            }) => {
+                let record = Record {
+                    command: command.clone(),
+                    name: name.clone(),
+                    value: value.clone(),
+                };
+                let host = self.host.clone();
+                let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+                    return;
+                };
+                runtime.spawn(async move {
+                    if let Err(message) = record.run("remove").await {
+                        host.log(Level::Warn, message);
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Record {
+    /// Runs the command: `COMMAND add|remove NAME VALUE`.
+    async fn run(&self, verb: &str) -> Result<(), String> {
+        let shown = self.command.display();
+        let mut command = Command::new(Path::new(&self.command));
+        command
+            .args([verb, &self.name, &self.value])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let started = Child::spawn(&mut command).map(Running);
+        let mut child = started.map_err(|error| format!("{shown} cannot be run: {error}"))?;
+        match tokio::time::timeout(COMMAND_TIMEOUT, child.0.wait()).await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(format!("{shown} {verb} {} failed: {status}", self.name)),
+            Ok(Err(error)) => Err(format!("{shown} cannot be run: {error}")),
+            Err(_) => Err(format!("{shown} {verb} {} took too long", self.name)),
+        }
+    }
+}
+
+/// A command, which ends with the attempt that it belongs to.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.start_kill();
+    }
+}
+
+/// The certificate that TLS-ALPN-01 wants to see (RFC 8737 §3).
+fn validation_certificate(name: &str, authorization: &KeyAuthorization) -> Result<String, Failure> {
+    let build = || {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new([name.to_owned()])?;
+        params.distinguished_name = DistinguishedName::new();
+        let digest = authorization.digest();
+        let extension = CustomExtension::new_acme_identifier(digest.as_ref());
+        params.custom_extensions = vec![extension];
+        Ok((key.serialize_pem(), params.self_signed(&key)?.pem()))
+    };
+    let (key, chain) = build().map_err(|error: rcgen::Error| Failure::new(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&joined(&key, &chain)).into_owned())
+}

@@ -1,0 +1,33 @@
+//! Whom the certificates are for: a server that can answer challenges.
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// What a challenge wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// `/.well-known/acme-challenge/TOKEN` on port 80 has this content.
+    Http { token: String, content: String },
+    /// The certificate for `name` where a client asks for the protocol `acme-tls/1`: chain and
+    /// key as PEM.
+    Tls { name: String, pem: String },
+}
+
+/// As in the error log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Notice,
+    Warn,
+    Error,
+}
+
+/// A server.
+pub trait Host: Send + Sync + 'static {
+    /// Gives this answer from now on. Resolves when it is in force.
+    fn present(&self, answer: Answer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    /// Forgets it again.
+    fn withdraw(&self, answer: &Answer);
+    /// There is a new certificate: chain and key as PEM.
+    fn install(&self, file_stem: &str, pem: Vec<u8>);
+    fn log(&self, level: Level, message: String);
+}

@@ -1,0 +1,36 @@
+//! Certificates that come by themselves: issuance and renewal by ACME (RFC 8555).
+//!
+//! ```text
+//! Issuer, CertificateRequest ─► Renewal ─► issue ─► account, order, challenges, certificate
+//!                                  │                    │
+//!                               Schedule             Store (folder of the issuer)
+//! ```
+//!
+//! A [`Renewal`] keeps one certificate valid for as long as it runs: it reads what is stored,
+//! waits until the certificate is due, gets another one and hands it to the [`Host`], which
+//! knows how to answer challenges and who serves. Whatever has to survive is written to the
+//! [`Store`] before the next step needs it, so that a process that ends anywhere goes on from
+//! there. Nothing here decides about time by itself: the [`Clock`] can be set.
+
+mod account;
+mod certificate;
+mod challenge;
+mod client;
+mod clock;
+mod failure;
+mod host;
+mod issue;
+mod renewal;
+mod schedule;
+mod settings;
+mod store;
+
+pub use account::Authority;
+pub use certificate::{self_signed, usable};
+pub use clock::{Clock, SystemClock};
+pub use host::{Answer, Host, Level};
+pub use renewal::Renewal;
+pub use settings::{
+    AccountKey, CertificateRequest, Challenge, ExternalAccount, Issuer, KeyType, Profile,
+};
+pub use store::Store;

@@ -1,0 +1,199 @@
+//! A certificate that is kept valid: wait until it is due, get another one, and again. What goes
+//! wrong is said in the log, with when it is tried next, and the certificate that is there
+//! stays.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::Semaphore;
+
+use crate::account::Authority;
+use crate::certificate::Facts;
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::host::{Host, Level};
+use crate::issue::{Issuance, certificate_file};
+use crate::schedule;
+use crate::settings::CertificateRequest;
+
+/// An attempt ends after this time at the latest.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20 * 60);
+/// How many issuances run at the same time: issuers have limits.
+const CONCURRENT: usize = 4;
+
+static ATTEMPTS: Semaphore = Semaphore::const_new(CONCURRENT);
+
+/// Keeps one certificate valid.
+pub struct Renewal {
+    pub authority: Arc<Authority>,
+    pub request: CertificateRequest,
+    pub host: Arc<dyn Host>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// When the certificate is renewed, as far as is known.
+struct Due {
+    renewal: SystemTime,
+    /// When the issuer is asked again; `None` where it has nothing to say.
+    next_look: Option<SystemTime>,
+}
+
+impl Renewal {
+    /// The certificate that is stored, if it is of use.
+    fn stored(&self) -> Option<Facts> {
+        let pem = self
+            .authority
+            .store
+            .read(&certificate_file(&self.request))?;
+        Facts::of(&pem, &self.request).ok()
+    }
+
+    /// Runs for ever.
+    pub async fn run(self) {
+        let mut current = self.stored();
+        loop {
+            if let Some(facts) = &current {
+                self.wait_until_due(facts).await;
+            }
+            current = Some(self.obtain(current).await);
+        }
+    }
+
+    /// Gets a certificate, however long it takes.
+    async fn obtain(&self, current: Option<Facts>) -> Facts {
+        let mut failures = 0_u32;
+        loop {
+            match self.attempt(&current).await {
+                Ok((pem, facts)) => {
+                    self.host.install(&self.request.file_stem, pem);
+                    let valid = facts.not_after.duration_since(self.clock.now());
+                    self.log(
+                        Level::Notice,
+                        format!(
+                            "has been issued, valid for {}",
+                            schedule::words(valid.unwrap_or_default())
+                        ),
+                    );
+                    return facts;
+                }
+                Err(failure) => {
+                    failures = failures.saturating_add(1);
+                    self.pause(&failure, failures, current.as_ref()).await;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, current: &Option<Facts>) -> Result<(Vec<u8>, Facts), Failure> {
+        let Ok(_permit) = ATTEMPTS.acquire().await else {
+            return Err(Failure::new("the server stops"));
+        };
+        let issuance = Issuance {
+            authority: &self.authority,
+            request: &self.request,
+            host: &self.host,
+            replaces: current.as_ref().and_then(|facts| facts.identifier.clone()),
+        };
+        match tokio::time::timeout(ATTEMPT_TIMEOUT, issuance.run()).await {
+            Ok(issued) => issued,
+            Err(_) => Err(Failure::new("it took too long")),
+        }
+    }
+
+    /// Says what went wrong and waits.
+    async fn pause(&self, failure: &Failure, failures: u32, current: Option<&Facts>) {
+        let now = self.clock.now();
+        let left = current.and_then(|facts| facts.not_after.duration_since(now).ok());
+        let pause = schedule::pause(
+            failures,
+            left.unwrap_or_default(),
+            failure.retry_after,
+            chance(),
+        );
+        let state = match (current, left) {
+            (None, _) => "there is none yet".to_owned(),
+            (Some(_), None) => "the one in use is out of date".to_owned(),
+            (Some(_), Some(left)) => {
+                format!("the one in use is valid for {}", schedule::words(left))
+            }
+        };
+        let is_late = |facts: &Facts| schedule::is_late(facts.not_before, facts.not_after, now);
+        let level = match current {
+            Some(facts) if !is_late(facts) => Level::Warn,
+            _ => Level::Error,
+        };
+        self.log(
+            level,
+            format!(
+                "could not be issued: {}; {state}; next attempt in {}",
+                failure.message,
+                schedule::words(pause)
+            ),
+        );
+        self.clock.sleep_until(now + pause).await;
+    }
+
+    async fn wait_until_due(&self, facts: &Facts) {
+        // One moment for each certificate, so that looking again does not move it.
+        let chance = chance();
+        loop {
+            let due = self.due(facts, chance).await;
+            let now = self.clock.now();
+            if due.renewal <= now {
+                return;
+            }
+            let next = due.next_look.unwrap_or(due.renewal);
+            self.clock.sleep_until(next.min(due.renewal)).await;
+        }
+    }
+
+    /// What the issuer suggests, else the usual time.
+    async fn due(&self, facts: &Facts, chance: f64) -> Due {
+        let usual = Due {
+            renewal: schedule::renewal(facts.not_before, facts.not_after),
+            next_look: None,
+        };
+        // An issuer that cannot be asked is no reason to wait longer than usual.
+        let Some(identifier) = &facts.identifier else {
+            return usual;
+        };
+        let now = self.clock.now();
+        let again = Some(now + schedule::next_look(Duration::ZERO));
+        let Ok(account) = self.authority.account().await else {
+            return Due {
+                next_look: again,
+                ..usual
+            };
+        };
+        match account.renewal_info(identifier).await {
+            Ok((info, look_again)) => {
+                let window = info.suggested_window;
+                let (start, end) = (SystemTime::from(window.start), SystemTime::from(window.end));
+                Due {
+                    renewal: schedule::within(start, end, chance),
+                    next_look: Some(now + schedule::next_look(look_again)),
+                }
+            }
+            Err(instant_acme::Error::Unsupported(_)) => usual,
+            Err(_) => Due {
+                next_look: again,
+                ..usual
+            },
+        }
+    }
+
+    fn log(&self, level: Level, message: String) {
+        let names = self.request.names.join(" ");
+        let issuer = &self.authority.issuer.name;
+        let message = format!("the certificate for {names} by issuer \"{issuer}\" {message}");
+        self.host.log(level, message);
+    }
+}
+
+/// At least nought and below one.
+fn chance() -> f64 {
+    let mut bytes = [0; 4];
+    // Without random numbers there is no TLS either.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    f64::from(u32::from_le_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
+}

@@ -1,0 +1,156 @@
+//! The folder of an issuer: the account's key and the certificates with theirs. Nobody else may
+//! look into it. A file is written under another name and renamed once it is on the disk, so
+//! that there is always the old one or the new one, whole.
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use rustix::fs::{AtFlags, Mode, OFlags};
+
+/// What is read of a file at most: a certificate with its chain and key has a few thousand bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// A folder, or memory in its place.
+#[derive(Debug)]
+pub struct Store(Place);
+
+#[derive(Debug)]
+enum Place {
+    Folder { path: PathBuf, folder: OwnedFd },
+    Memory(Mutex<HashMap<String, Vec<u8>>>),
+}
+
+impl Store {
+    /// Opens the folder, which is made where it is missing.
+    ///
+    /// # Errors
+    /// What the system says, or that others may read or write it.
+    pub fn open(path: &Path) -> io::Result<Store> {
+        DirBuilder::new().mode(0o700).recursive(true).create(path)?;
+        Store::open_existing(path)
+    }
+
+    /// The same where nothing is to be made.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_existing(path: &Path) -> io::Result<Store> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let folder = rustix::fs::open(path, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&folder)?;
+        let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        if !is_ours || stat.st_mode & 0o077 != 0 {
+            let message = "others may read or write it: it should belong to the account that starts \
+                           the server, with the mode 0700";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        let path = path.to_owned();
+        Ok(Store(Place::Folder { path, folder }))
+    }
+
+    /// Keeps everything in memory.
+    pub fn in_memory() -> Store {
+        Store(Place::Memory(Mutex::default()))
+    }
+
+    /// The content of a file; `None` where there is none that can be read.
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        match &self.0 {
+            Place::Memory(files) => files.lock().get(name).cloned(),
+            Place::Folder { folder, .. } => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+                let file = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+                let mut bytes = Vec::new();
+                let mut file = File::from(file).take(MAX_FILE_BYTES);
+                file.read_to_end(&mut bytes).ok()?;
+                Some(bytes)
+            }
+        }
+    }
+
+    /// Replaces the content of a file.
+    ///
+    /// # Errors
+    /// What the system says, with the name of the file; the old content is still there then.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        match &self.0 {
+            Place::Memory(files) => {
+                files.lock().insert(name.to_owned(), bytes.to_vec());
+                Ok(())
+            }
+            Place::Folder { path, folder } => {
+                let written = write_and_rename(folder, name, bytes);
+                written.map_err(|error| {
+                    format!("{} cannot be written ({error})", path.join(name).display())
+                })
+            }
+        }
+    }
+
+    /// Removes a file, if there is one.
+    pub fn remove(&self, name: &str) {
+        match &self.0 {
+            Place::Memory(files) => drop(files.lock().remove(name)),
+            // What cannot be removed is found to be outdated later.
+            Place::Folder { folder, .. } => {
+                let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+            }
+        }
+    }
+}
+
+fn write_and_rename(folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = format!("{name}.new");
+    // One that an earlier process left unfinished.
+    let _ = rustix::fs::unlinkat(folder, &*temporary, AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let mut file = File::from(rustix::fs::openat(folder, &*temporary, flags, mode)?);
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    rustix::fs::renameat(folder, &*temporary, folder, name)?;
+    rustix::fs::fsync(folder.as_fd())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_are_for_their_owner_only_and_are_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b");
+        let store = Store::open(&path).unwrap();
+        store.write("key", b"one").unwrap();
+        // What a process left that ended while it wrote.
+        std::fs::write(path.join("key.new"), "unfinished").unwrap();
+        assert_eq!(store.read("key").as_deref(), Some(&b"one"[..]));
+        store.write("key", b"two").unwrap();
+        assert_eq!(store.read("key").as_deref(), Some(&b"two"[..]));
+        assert_eq!((mode(&path), mode(&path.join("key"))), (0o700, 0o600));
+        assert!(!path.join("key.new").exists());
+        store.remove("key");
+        assert_eq!(store.read("key"), None);
+    }
+
+    #[test]
+    fn a_folder_that_others_may_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("open");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    }
+}

@@ -1,0 +1,89 @@
+//! What `--domain` adds: HTTPS with a certificate that comes by itself, redirects to it, and what
+//! browsers are told. Without it, a server listens for every name and without TLS.
+
+use super::conf_text::{CannotWrite, Conf, path, word};
+use super::options::ServeOptions;
+
+/// For so long browsers come by HTTPS only: half a year.
+const STRICT_SECONDS: u32 = 15_768_000;
+
+/// Who issues the certificate.
+pub(super) fn issuer(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+    let Some(https) = &options.https else {
+        return Ok(());
+    };
+    conf.open(&format!("acme_issuer {}", word(&https.issuer)?));
+    conf.line(&format!("uri {};", word(&https.directory)?));
+    conf.line("accept_terms_of_service;");
+    if let Some(email) = &https.email {
+        conf.line(&format!("contact {};", word(email)?));
+    }
+    if let Some(file) = &https.authorities {
+        conf.line(&format!("ssl_trusted_certificate {};", path(file)?));
+    }
+    conf.line(&format!("state_path {};", path(&https.state)?));
+    conf.close();
+    conf.gap();
+    Ok(())
+}
+
+/// Where a server listens, and for which names.
+pub(super) fn listen(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+    let Some(https) = &options.https else {
+        for listen in &options.listen {
+            conf.line(&format!("listen {} default_server;", word(listen)?));
+        }
+        conf.line("server_name _;");
+        return Ok(());
+    };
+    for listen in &options.listen {
+        conf.line(&format!("listen {} ssl default_server;", word(listen)?));
+    }
+    conf.line("http2 on;");
+    conf.line(&format!("server_name {};", https.domains.join(" ")));
+    conf.line(&format!("acme_certificate {};", word(&https.issuer)?));
+    conf.line("ssl_certificate $acme_certificate;");
+    conf.line("ssl_certificate_key $acme_certificate_key;");
+    conf.line("ssl_session_cache shared:tls:4m;");
+    Ok(())
+}
+
+/// What browsers remember. They forget it unless the certificate is one that they trust (RFC 6797
+/// §8.1), so that a visit before the first one is there does no harm.
+pub(super) fn strict_transport(conf: &mut Conf, options: &ServeOptions) {
+    if options.https.as_ref().is_some_and(|https| https.is_trusted) {
+        conf.line(&format!(
+            "add_header Strict-Transport-Security max-age={STRICT_SECONDS} always;"
+        ));
+    }
+}
+
+/// Visitors without TLS are sent to the same page with it. A name that is none of ours leads to
+/// the first.
+pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+    let Some(https) = &options.https else {
+        return Ok(());
+    };
+    let port = port_of_urls(&options.listen);
+    for (index, domain) in https.domains.iter().enumerate() {
+        conf.gap();
+        conf.open("server");
+        for listen in &https.listen_http {
+            let default = if index == 0 { " default_server" } else { "" };
+            conf.line(&format!("listen {}{default};", word(listen)?));
+        }
+        conf.line(&format!("server_name {domain};"));
+        conf.line(&format!("return 301 https://{domain}{port}$request_uri;"));
+        conf.close();
+    }
+    Ok(())
+}
+
+/// What a URL says of the port: nothing for the usual one, else `:8443`.
+pub fn port_of_urls(listen: &[String]) -> String {
+    let port = |listen: &String| listen.rsplit(':').next()?.parse::<u16>().ok();
+    match listen.iter().find_map(port) {
+        None | Some(443) => String::new(),
+        Some(port) => format!(":{port}"),
+    }
+}
