@@ -13,7 +13,7 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo php-fpm php-sqlite3 curl python3 golang-go openssl sslscan ;;
+        test)  echo php-fpm php-sqlite3 curl python3 openssl sslscan ;;
         bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
@@ -30,9 +30,39 @@ php_fpm() {
     return 1
 }
 
-# Go, from its own installation or Debian's.
+# A Go that can build Pebble. Older ones, as Debian 12 has, do not fetch the one that a program
+# asks for: then that one is fetched here, from where Go itself would.
+GO_LEAST=21
+GO=1.24.10
 go_program() {
-    command -v go || { [ -x /usr/local/go/bin/go ] && echo /usr/local/go/bin/go; }
+    local found version
+    for found in "$(command -v go)" /usr/local/go/bin/go; do
+        [ -x "$found" ] || continue
+        version=$("$found" env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+        [ "${version:-0}" -ge "$GO_LEAST" ] && { echo "$found"; return; }
+    done
+    fetched_go
+}
+
+fetched_go() {
+    local tools machine sum archive
+    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools
+    [ -x "$tools/go/bin/go" ] && { echo "$tools/go/bin/go"; return; }
+    case $(uname -m) in
+        x86_64)  machine=amd64 sum=d986c81388382193b00ba1dc80ec64d3625e7fb2ae0e8d3da4dde83b9ab7d987 ;;
+        aarch64) machine=arm64 sum=4d31d22f75fed99025f7b082319eabeb74106d11e343fc203b336ba2afdeb3a1 ;;
+        *)       echo "There is no Go for a $(uname -m) to be fetched; install Go 1.$GO_LEAST or later." >&2; return 1 ;;
+    esac
+    mkdir -p "$tools"
+    archive=$tools/go.zip
+    curl -fsSL -o "$archive" "https://proxy.golang.org/golang.org/toolchain/@v/v0.0.1-go$GO.linux-$machine.zip"
+    echo "$sum  $archive" | sha256sum --check --quiet >&2
+    rm -rf "$tools/go" "$tools/golang.org"
+    python3 -m zipfile -e "$archive" "$tools"
+    chmod +x "$tools"/golang.org/toolchain@*/bin/* "$tools"/golang.org/toolchain@*/pkg/tool/*/*
+    mv "$tools"/golang.org/toolchain@* "$tools/go"
+    rm -rf "$archive" "$tools/golang.org"
+    echo "$tools/go/bin/go"
 }
 
 # The issuer that the tests of certificates ask, and the name server that it asks.
@@ -41,8 +71,8 @@ install_pebble() {
     local tools go
     tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools/pebble
     [ -x "$tools/pebble" ] && [ -x "$tools/pebble-challtestsrv" ] && return
-    go=$(go_program) || { echo "Pebble cannot be installed: Go is missing." >&2; return 1; }
     echo "Installing Pebble $PEBBLE"
+    go=$(go_program)
     GOBIN=$tools "$go" install \
         "github.com/letsencrypt/pebble/v2/cmd/pebble@$PEBBLE" \
         "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv@$PEBBLE"
@@ -65,7 +95,6 @@ is_installed() {
         varnish)     [ -x /usr/sbin/varnishd ] || command -v varnishd >/dev/null ;;
         apache2-bin) [ -x /usr/sbin/apache2 ] || command -v httpd >/dev/null ;;
         python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
-        golang-go)   go_program >/dev/null ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
