@@ -17,10 +17,10 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A folder, or memory in its place.
 #[derive(Debug)]
-pub struct Store(Place);
+pub struct Store(Storage);
 
 #[derive(Debug)]
-enum Place {
+enum Storage {
     Folder { path: PathBuf, folder: OwnedFd },
     Memory(Mutex<HashMap<String, Vec<u8>>>),
 }
@@ -50,19 +50,19 @@ impl Store {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
         let path = path.to_owned();
-        Ok(Store(Place::Folder { path, folder }))
+        Ok(Store(Storage::Folder { path, folder }))
     }
 
     /// Keeps everything in memory.
     pub fn in_memory() -> Store {
-        Store(Place::Memory(Mutex::default()))
+        Store(Storage::Memory(Mutex::default()))
     }
 
     /// The content of a file; `None` where there is none that can be read.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         match &self.0 {
-            Place::Memory(files) => files.lock().get(name).cloned(),
-            Place::Folder { folder, .. } => {
+            Storage::Memory(files) => files.lock().get(name).cloned(),
+            Storage::Folder { folder, .. } => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
                 let file = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
                 let mut bytes = Vec::new();
@@ -79,11 +79,11 @@ impl Store {
     /// What the system says, with the name of the file; the old content is still there then.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
         match &self.0 {
-            Place::Memory(files) => {
+            Storage::Memory(files) => {
                 files.lock().insert(name.to_owned(), bytes.to_vec());
                 Ok(())
             }
-            Place::Folder { path, folder } => {
+            Storage::Folder { path, folder } => {
                 let written = write_and_rename(folder, name, bytes);
                 written.map_err(|error| {
                     format!("{} cannot be written ({error})", path.join(name).display())
@@ -95,9 +95,9 @@ impl Store {
     /// Removes a file, if there is one.
     pub fn remove(&self, name: &str) {
         match &self.0 {
-            Place::Memory(files) => drop(files.lock().remove(name)),
+            Storage::Memory(files) => drop(files.lock().remove(name)),
             // What cannot be removed is found to be outdated later.
-            Place::Folder { folder, .. } => {
+            Storage::Folder { folder, .. } => {
                 let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
             }
         }

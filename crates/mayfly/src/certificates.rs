@@ -329,11 +329,11 @@ struct CertificateHost {
 impl Host for CertificateHost {
     fn present(&self, answer: Answer) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         self.shared.answers.lock().push(answer);
-        let (sender, in_force) = oneshot::channel();
+        let (sender, served) = oneshot::channel();
         let _ = self.shared.changes.send(Change::Answers(Some(sender)));
         Box::pin(async move {
             // Without an answer the server ends.
-            let _ = in_force.await;
+            let _ = served.await;
         })
     }
 

@@ -367,7 +367,7 @@ impl Supervisor {
             tokio::time::sleep(SHORT_LIFE).await;
         }
         self.started_at = Instant::now();
-        let restarted = match self.in_force() {
+        let restarted = match self.current() {
             Err(message) => Err(message),
             Ok((site, invocation)) => {
                 let handover = Handover {
@@ -390,7 +390,7 @@ impl Supervisor {
 
     /// The configuration in force, read again: from the texts in force, not from the files, which
     /// may have changed meanwhile.
-    fn in_force(&self) -> Result<(Site, Invocation), String> {
+    fn current(&self) -> Result<(Site, Invocation), String> {
         let texts = Arc::new(nginx_conf::MemoryLoader::from(&self.configuration.sources));
         let invocation = Invocation {
             texts: Some(texts),
@@ -418,7 +418,7 @@ impl Supervisor {
 
     /// The configuration in force goes on with the certificates there are now.
     async fn serve_new_certificates(&mut self) -> Result<(), String> {
-        let (site, invocation) = self.in_force()?;
+        let (site, invocation) = self.current()?;
         let issued = self.certificates.files(&site);
         let tls_files = self.configuration.tls_files.clone().with(issued);
         let handover = Handover {

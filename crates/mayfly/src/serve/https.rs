@@ -6,6 +6,9 @@ use super::options::ServeOptions;
 
 /// For so long browsers come by HTTPS only: half a year.
 const STRICT_SECONDS: u32 = 15_768_000;
+/// For so long they try HTTP/3 first: a day.
+const HTTP3_SECONDS: u32 = 86_400;
+const HTTPS_PORT: u16 = 443;
 
 /// Who issues the certificate.
 pub(super) fn issuer(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
@@ -39,6 +42,9 @@ pub(super) fn listen(conf: &mut Conf, options: &ServeOptions) -> Result<(), Cann
     for listen in &options.listen {
         conf.line(&format!("listen {} ssl default_server;", word(listen)?));
     }
+    for listen in quic_addresses(options) {
+        conf.line(&format!("listen {} quic default_server;", word(listen)?));
+    }
     conf.line("http2 on;");
     conf.line(&format!("server_name {};", https.domains.join(" ")));
     conf.line(&format!("acme_certificate {};", word(&https.issuer)?));
@@ -48,10 +54,26 @@ pub(super) fn listen(conf: &mut Conf, options: &ServeOptions) -> Result<(), Cann
     Ok(())
 }
 
-/// What browsers remember. They forget it unless the certificate is one that they trust (RFC 6797
-/// §8.1), so that a visit before the first one is there does no harm.
-pub(super) fn strict_transport(conf: &mut Conf, options: &ServeOptions) {
-    if options.https.as_ref().is_some_and(|https| https.is_trusted) {
+/// Where HTTP/3 is spoken: a socket of Unix has no datagrams that come from the network.
+fn quic_addresses(options: &ServeOptions) -> impl Iterator<Item = &String> {
+    let listens = options.listen.iter();
+    listens.filter(|listen| !listen.starts_with("unix:"))
+}
+
+/// What browsers remember: that there is HTTP/3, which they try and do without where a firewall
+/// keeps it away, and that there is TLS. They forget the latter unless the certificate is one
+/// that they trust (RFC 6797 §8.1), so that a visit before the first one is there does no harm.
+pub(super) fn remembered(conf: &mut Conf, options: &ServeOptions) {
+    let Some(https) = &options.https else {
+        return;
+    };
+    if quic_addresses(options).next().is_some() {
+        let port = port(&options.listen);
+        conf.line(&format!(
+            "add_header Alt-Svc 'h3=\":{port}\"; ma={HTTP3_SECONDS}' always;"
+        ));
+    }
+    if https.is_trusted {
         conf.line(&format!(
             "add_header Strict-Transport-Security max-age={STRICT_SECONDS} always;"
         ));
@@ -81,9 +103,13 @@ pub(super) fn redirects(conf: &mut Conf, options: &ServeOptions) -> Result<(), C
 
 /// What a URL says of the port: nothing for the usual one, else `:8443`.
 pub fn port_of_urls(listen: &[String]) -> String {
-    let port = |listen: &String| listen.rsplit(':').next()?.parse::<u16>().ok();
-    match listen.iter().find_map(port) {
-        None | Some(443) => String::new(),
-        Some(port) => format!(":{port}"),
+    match port(listen) {
+        HTTPS_PORT => String::new(),
+        port => format!(":{port}"),
     }
+}
+
+fn port(listen: &[String]) -> u16 {
+    let port = |listen: &String| listen.rsplit(':').next()?.parse().ok();
+    listen.iter().find_map(port).unwrap_or(HTTPS_PORT)
 }

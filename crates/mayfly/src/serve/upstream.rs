@@ -123,7 +123,7 @@ pub fn write_upstream_config(
     https::listen(&mut conf, options)?;
     trusted_proxies(&mut conf, options)?;
     conf.line("client_max_body_size 64m;");
-    https::strict_transport(&mut conf, options);
+    https::remembered(&mut conf, options);
     conf.gap();
     for (name, value) in FIELDS {
         conf.line(&format!("proxy_set_header {name} {value};"));

@@ -136,7 +136,7 @@ fn server(
     conf.line("client_max_body_size 64m;");
     conf.note("No browser takes a file for something that it is not sent as.");
     conf.line("add_header X-Content-Type-Options nosniff always;");
-    https::strict_transport(conf, options);
+    https::remembered(conf, options);
     Ok(())
 }
 

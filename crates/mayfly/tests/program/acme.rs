@@ -221,6 +221,8 @@ async fn serve_with_a_domain_serves_it_over_https_and_redirects_to_that() {
     ];
     let server = Serving::start(program(), site.path().to_str().unwrap(), &arguments).await;
     scene.visited(&server).await;
+    let told = format!("Alt-Svc: h3=\":{}\"; ma=86400\r\n", scene.tls_port);
+    assert!(scene.visit().await.unwrap().contains(&told));
     let mut plain = TcpStream::connect(("127.0.0.1", scene.http_port))
         .await
         .unwrap();
