@@ -86,12 +86,15 @@ impl Description {
     }
 }
 
-/// The public key of a DER certificate of any version, as a `SubjectPublicKeyInfo`
-/// (RFC 5280 §4.1.2.7) in DER; `None` where it is no certificate.
-pub fn public_key(certificate: &[u8]) -> Option<Vec<u8>> {
+/// Is this key, a `SubjectPublicKeyInfo` in DER (RFC 5280 §4.1.2.7), that of a DER certificate of
+/// any version? `None` where it is no certificate.
+///
+/// rustls' own comparison reads certificates of version 3 alone. What OpenSSL makes with the
+/// shortest of configurations is version 1.
+pub fn has_key(certificate: &[u8], key: &[u8]) -> Option<bool> {
     let certificate = Certificate::from_der(certificate).ok()?;
-    let key = certificate.tbs_certificate().subject_public_key_info();
-    key.to_der().ok()
+    let own = certificate.tbs_certificate().subject_public_key_info();
+    Some(own.to_der().ok()? == key)
 }
 
 fn moment(time: &Time) -> Moment {

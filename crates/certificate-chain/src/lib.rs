@@ -15,7 +15,7 @@ mod fault;
 mod validity;
 mod verifier;
 
-pub use description::{Description, public_key};
+pub use description::{Description, has_key};
 pub use fault::VerifyFault;
 pub use validity::Validity;
 pub use verifier::{ChainVerifier, Purpose, Trust, TrustError};

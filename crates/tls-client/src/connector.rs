@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use certificate_chain::VerifyFault;
 use rustls::client::Resumption;
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, IpAddr, Ipv4Addr, PrivateKeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, version};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
@@ -47,17 +48,18 @@ impl Connector {
             .map_err(|_| SettingsError::NoProtocol)?
             .dangerous();
         let builder = match &settings.verify {
-            Some(verify) => {
-                builder.with_custom_certificate_verifier(Arc::new(Verifier::new(verify, provider)?))
-            }
-            None => builder.with_custom_certificate_verifier(Arc::new(TrustAnyone { provider })),
+            Some(verify) => builder.with_custom_certificate_verifier(Arc::new(Verifier::new(
+                verify,
+                provider.clone(),
+            )?)),
+            None => builder.with_custom_certificate_verifier(Arc::new(TrustAnyone {
+                provider: provider.clone(),
+            })),
         };
         let mut config = match &settings.identity {
             Some(identity) => {
-                let (chain, key) = read_identity(identity)?;
-                builder
-                    .with_client_auth_cert(chain, key)
-                    .map_err(|error| SettingsError::Key(error.to_string()))?
+                let own = read_identity(identity, &provider)?;
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own)))
             }
             None => builder.with_no_client_auth(),
         };
@@ -99,7 +101,8 @@ impl Connector {
 
 fn read_identity(
     identity: &Identity,
-) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), SettingsError> {
+    provider: &CryptoProvider,
+) -> Result<CertifiedKey, SettingsError> {
     let chain = CertificateDer::pem_slice_iter(&identity.chain_pem)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| SettingsError::Certificate(error.to_string()))?;
@@ -108,9 +111,25 @@ fn read_identity(
             "no certificate found".to_owned(),
         ));
     }
+    let bad_key = |why: String| SettingsError::Key(why);
     let key = PrivateKeyDer::from_pem_slice(&identity.key_pem)
-        .map_err(|error| SettingsError::Key(error.to_string()))?;
-    Ok((chain, key))
+        .map_err(|error| bad_key(error.to_string()))?;
+    let key = provider
+        .key_provider
+        .load_private_key(key)
+        .map_err(|error| bad_key(error.to_string()))?;
+    let certificate = chain.first().map(|first| &first[..]).unwrap_or_default();
+    let public_key = key.public_key();
+    let own = public_key.as_deref().unwrap_or_default();
+    match certificate_chain::has_key(certificate, own) {
+        None => Err(SettingsError::Certificate(
+            "it is no X.509 certificate".to_owned(),
+        )),
+        Some(false) if public_key.is_some() => {
+            Err(bad_key("it is not the certificate's".to_owned()))
+        }
+        Some(_) => Ok(CertifiedKey::new(chain, key)),
+    }
 }
 
 /// `host` of `host`, `host:port`, `[v6]` and `[v6]:port`.

@@ -541,3 +541,22 @@ fn settings_that_cannot_be_used_say_what_is_wrong() {
         assert!(error.starts_with(expected), "{case}: {error}");
     }
 }
+
+#[test]
+fn a_certificate_of_version_1_is_shown_with_its_own_key_alone() {
+    let identity = |key_pem: Vec<u8>| Settings {
+        identity: Some(Identity {
+            chain_pem: include_bytes!("../../tls-server/tests/data/version_1.pem").to_vec(),
+            key_pem,
+        }),
+        ..Settings::default()
+    };
+    let own = include_bytes!("../../tls-server/tests/data/version_1.key");
+    assert!(Connector::new(&identity(own.to_vec())).is_ok());
+    let other = self_signed(|_| {}).key_pem;
+    let error = Connector::new(&identity(other)).err();
+    assert!(
+        matches!(error, Some(tls_client::SettingsError::Key(_))),
+        "{error:?}"
+    );
+}

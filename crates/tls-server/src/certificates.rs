@@ -116,16 +116,14 @@ fn certified_key(
         .key_provider
         .load_private_key(key)
         .map_err(|error| bad_key(error.to_string()))?;
-    // Not rustls' own comparison, which reads certificates of version 3 alone: what OpenSSL makes
-    // with the shortest of configurations is version 1.
     let certificate = chain.first().map(|first| &first[..]).unwrap_or_default();
-    let Some(certified) = certificate_chain::public_key(certificate) else {
-        return Err(bad_chain("it is no X.509 certificate".to_owned()));
-    };
-    match key.public_key() {
-        Some(own) if *own != *certified => Err(SettingsError::KeyMismatch {
+    let public_key = key.public_key();
+    let own = public_key.as_deref().unwrap_or_default();
+    match certificate_chain::has_key(certificate, own) {
+        None => Err(bad_chain("it is no X.509 certificate".to_owned())),
+        Some(false) if public_key.is_some() => Err(SettingsError::KeyMismatch {
             file: identity.key.name.clone(),
         }),
-        _ => Ok(CertifiedKey::new(chain, key)),
+        Some(_) => Ok(CertifiedKey::new(chain, key)),
     }
 }

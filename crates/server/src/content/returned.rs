@@ -15,11 +15,15 @@ pub fn handle(request: &mut Request, status: u16, value: Option<Vec<u8>>) -> Han
         (301 | 302 | 303 | 307 | 308, Some(location)) => {
             respond::redirect(request, status, location)
         }
-        (_, Some(text)) => {
-            let content_type = files::media_type(request, &request.path).to_vec();
-            Handled::Reply(Box::new(Reply::new(status, &content_type, text)))
-        }
-        (200 | 204, None) => Handled::Reply(Box::new(Reply::new(status, b"", Bytes::new()))),
+        (204, None) => Handled::Reply(Box::new(Reply::new(status, b"", Bytes::new()))),
+        (_, Some(text)) => typed(request, status, text.into()),
+        (200..=299, None) => typed(request, status, Bytes::new()),
         (status, None) => Handled::Status(status),
     }
+}
+
+/// A body, even an empty one, has the type of its path.
+fn typed(request: &Request, status: u16, text: Bytes) -> Handled {
+    let content_type = files::media_type(request, &request.path).to_vec();
+    Handled::Reply(Box::new(Reply::new(status, &content_type, text)))
 }
