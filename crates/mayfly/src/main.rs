@@ -24,6 +24,7 @@ mod exit;
 mod journal;
 mod large_store;
 mod limits;
+mod local_authority;
 mod logs;
 mod messages;
 mod paths;

@@ -27,13 +27,17 @@ pub fn from_here(path: PathBuf) -> PathBuf {
 /// # Errors
 /// The account has no home.
 pub fn state() -> Result<PathBuf, String> {
-    if crate::account::is_root() {
-        return Ok("/var/lib/mayfly".into());
-    }
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);
         path.is_absolute().then_some(path)
     };
+    // systemd's `StateDirectory=` says where.
+    if let Some(folder) = absolute("STATE_DIRECTORY") {
+        return Ok(folder);
+    }
+    if crate::account::is_root() {
+        return Ok("/var/lib/mayfly".into());
+    }
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/state")))
         .ok_or("there is no HOME to keep keys and certificates in")?;

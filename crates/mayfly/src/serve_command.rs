@@ -3,11 +3,13 @@
 //! it work.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::account;
 use crate::cli::{ServeArgs, Workers};
 use crate::config::{Invocation, MADE_CONF};
+use crate::local_authority::{self, LocalCertificate};
 use crate::paths;
 use crate::serve::{
     self, Bounds, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders,
@@ -32,6 +34,8 @@ pub struct Serve {
 const LISTEN: &str = "127.0.0.1:8080";
 /// Where it listens when the upstream is there.
 const LISTEN_BESIDE: &str = "127.0.0.1:8081";
+/// The port of `--tls`.
+const LOCAL_PORT: &str = "8443";
 
 /// Looks at the folder and writes the configuration.
 ///
@@ -72,6 +76,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     };
     let https = https(args)?;
     let listen = listens(args, https.as_ref());
+    let local = local_certificate(args, &listen)?;
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl,
@@ -85,12 +90,14 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         access_log: None,
         behind: args.behind.clone(),
         https: https.clone(),
+        local_certificate: local.as_ref().map(|local| local.certificate.clone()),
     };
     if found.kind != Kind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
     }
     let mut notes: Vec<String> = found.notes().iter().map(|&note| note.to_owned()).collect();
     notes.extend(files.refused().map(|refused| format!("{refused}.")));
+    notes.extend(local.as_ref().map(how_to_trust));
     let mut walks = vec![closed_folders(&document_root, "/", Bounds::default())];
     if let Some(parent) = found.wp_content_parent {
         let wp_content = Path::new(parent).join("wp-content");
@@ -133,7 +140,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         text,
         what: what_and_where(&found, &document_root),
         maker: "PHP",
-        urls: urls(&listen, https.as_ref()),
+        urls: urls(args, &listen, https.as_ref()),
         is_cached,
         notes,
     })
@@ -207,9 +214,49 @@ fn issuer_name(url: &str) -> String {
 fn listens(args: &ServeArgs, https: Option<&Https>) -> Vec<String> {
     match (args.listen.is_empty(), https) {
         (false, _) => args.listen.clone(),
+        (true, None) if args.tls => {
+            let all = everywhere(LOCAL_PORT).into_iter();
+            all.map(|listen| match listen.strip_prefix("[::]") {
+                Some(port) => format!("[::1]{port}"),
+                None => format!("127.0.0.1:{listen}"),
+            })
+            .collect()
+        }
         (true, None) => vec![LISTEN.to_owned()],
         (true, Some(_)) => everywhere("443"),
     }
+}
+
+/// What `--tls` asks for. The certificate is one that only this machine knows: it is served to no
+/// other.
+fn local_certificate(
+    args: &ServeArgs,
+    listen: &[String],
+) -> Result<Option<LocalCertificate>, String> {
+    if !args.tls {
+        return Ok(None);
+    }
+    if let Some(open) = listen.iter().find(|listen| !is_loopback(listen)) {
+        return Err(format!(
+            "--listen {open}: the network reaches it, and --tls is for browsers on this machine alone; \
+             expected an address such as 127.0.0.1:{LOCAL_PORT}. --domain serves others"
+        ));
+    }
+    local_authority::make(&paths::state()?.join("local")).map(Some)
+}
+
+fn is_loopback(listen: &str) -> bool {
+    let is_local = |address: SocketAddr| address.ip().is_loopback();
+    listen.starts_with("unix:") || listen.parse().is_ok_and(is_local)
+}
+
+fn how_to_trust(local: &LocalCertificate) -> String {
+    format!(
+        "browsers do not know the authority of this certificate before you tell them, once: import\n  \
+         {0}\n  under \"Certificates\", \"Authorities\" in the settings of Firefox or Chromium. For curl and PHP:\n  \
+         sudo cp {0} /usr/local/share/ca-certificates/mayfly-local.crt && sudo update-ca-certificates",
+        local.authority.display()
+    )
 }
 
 /// A port at all addresses of this machine.
@@ -222,7 +269,10 @@ fn everywhere(port: &str) -> Vec<String> {
 }
 
 /// What visitors type.
-fn urls(listen: &[String], https: Option<&Https>) -> Vec<String> {
+fn urls(args: &ServeArgs, listen: &[String], https: Option<&Https>) -> Vec<String> {
+    if args.tls {
+        return vec![format!("https://localhost{}/", serve::port_of_urls(listen))];
+    }
     let Some(https) = https else {
         return listen.iter().map(|listen| url(listen)).collect();
     };
@@ -260,7 +310,8 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     }
     let https = https(args)?;
     let mut listen = listens(args, https.as_ref());
-    let mut notes = Vec::new();
+    let local = local_certificate(args, &listen)?;
+    let mut notes: Vec<String> = local.as_ref().map(how_to_trust).into_iter().collect();
     // The usual port of both: the one who comes second takes another.
     if listen == [LISTEN] && upstream.is_at(LISTEN) {
         listen = vec![LISTEN_BESIDE.to_owned()];
@@ -273,6 +324,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         ttl: args.ttl,
         behind: args.behind.clone(),
         https: https.clone(),
+        local_certificate: local.map(|local| local.certificate),
         ..ServeOptions::default()
     };
     let text = write_upstream_config(&upstream, &options).map_err(|error| error.to_string())?;
@@ -280,7 +332,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         text,
         what: format!("what {} says", upstream.text),
         maker: "the upstream",
-        urls: urls(&listen, https.as_ref()),
+        urls: urls(args, &listen, https.as_ref()),
         is_cached: !args.ttl.is_zero(),
         notes,
     })
@@ -379,6 +431,7 @@ mod tests {
             acme_ca: None,
             acme_state: None,
             staging: false,
+            tls: false,
             ttl: std::time::Duration::from_secs(1),
             workers: Workers::Auto,
             php: None,

@@ -44,7 +44,8 @@ pub struct ServeArgs {
     /// Folder of the site, or http://HOST:PORT of a server to stand in front of
     #[arg(value_name = "DIR|URL")]
     pub dir: PathBuf,
-    /// Where to listen [default: 127.0.0.1:8080, with --domain 443]; may be given more than once
+    /// Where to listen [default: 127.0.0.1:8080, with --domain 443, with --tls 8443]; may be given more than
+    /// once
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
     /// Serve this name over HTTPS, to everybody; may be given more than once
@@ -78,6 +79,13 @@ pub struct ServeArgs {
     /// Certificates for trying things out, which browsers do not trust
     #[arg(long, requires = "domain")]
     pub staging: bool,
+    /// Serve over HTTPS for development: for browsers on this machine alone, on port 8443
+    ///
+    /// The certificate is for localhost. An authority of your own signs it, which is made once and
+    /// can sign for localhost and .test alone; the start says how to trust it. It is kept where
+    /// --domain keeps keys and certificates. Addresses that the network reaches are refused.
+    #[arg(long, conflicts_with = "domain")]
+    pub tls: bool,
     /// How long a page is fresh in memory at most; 0 keeps none
     ///
     /// Nobody sees a page older than this, with four exceptions. A page that is being renewed is

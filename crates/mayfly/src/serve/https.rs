@@ -1,5 +1,6 @@
 //! What `--domain` adds: HTTPS with a certificate that comes by itself, redirects to it, and what
-//! browsers are told. Without it, a server listens for every name and without TLS.
+//! browsers are told. Without it, a server listens for every name and without TLS, or with the
+//! certificate of `--tls`.
 
 use super::conf_text::{CannotWrite, Conf, path, word};
 use super::options::ServeOptions;
@@ -33,10 +34,16 @@ pub(super) fn issuer(conf: &mut Conf, options: &ServeOptions) -> Result<(), Cann
 /// Where a server listens, and for which names.
 pub(super) fn listen(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
     let Some(https) = &options.https else {
+        let tls = options.local_certificate.as_ref().map_or("", |_| " ssl");
         for listen in &options.listen {
-            conf.line(&format!("listen {} default_server;", word(listen)?));
+            conf.line(&format!("listen {}{tls} default_server;", word(listen)?));
         }
         conf.line("server_name _;");
+        if let Some(certificate) = &options.local_certificate {
+            conf.line("http2 on;");
+            conf.line(&format!("ssl_certificate {};", path(certificate)?));
+            conf.line(&format!("ssl_certificate_key {};", path(certificate)?));
+        }
         return Ok(());
     };
     for listen in &options.listen {

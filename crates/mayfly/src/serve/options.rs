@@ -24,6 +24,8 @@ pub struct ServeOptions {
     pub behind: Vec<String>,
     /// `--domain` and what belongs to it.
     pub https: Option<Https>,
+    /// `--tls`: the certificate for this machine's own names, with its key in the same file.
+    pub local_certificate: Option<PathBuf>,
 }
 
 /// A site on the internet: HTTPS for its names, with certificates that come by themselves.
@@ -57,6 +59,7 @@ impl Default for ServeOptions {
             access_log: None,
             behind: Vec::new(),
             https: None,
+            local_certificate: None,
         }
     }
 }

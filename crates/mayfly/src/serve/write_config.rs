@@ -196,6 +196,12 @@ mod tests {
             access_log: Some("/var/log/mayfly.log".into()),
             behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
             https: None,
+            local_certificate: None,
+        };
+        let local = ServeOptions {
+            listen: vec!["127.0.0.1:8443".into()],
+            local_certificate: Some("/home/ada/.local/state/mayfly/local/localhost.pem".into()),
+            ..ServeOptions::default()
         };
         let domain = ServeOptions {
             listen: vec!["443".into(), "[::]:443".into()],
@@ -228,6 +234,7 @@ mod tests {
             plain("plain_php", Kind::PlainPhp),
             plain("static", Kind::Static),
             ("domain", found(Kind::Static), domain),
+            ("local", found(Kind::Static), local),
             ("all_options", found(Kind::FrontController), all_options),
             ("uncached", found(Kind::DokuWiki), uncached),
         ]

@@ -28,7 +28,7 @@ async fn a_return_without_text_has_the_type_of_its_path_and_204_none() {
         ("/b", 202, "text/plain"),
         ("/c", 204, ""),
     ] {
-        let reply = server.get(path).await;
+        let reply = server.target().get(path).await;
         assert_eq!((reply.status, &*reply.text()), (status, ""));
         assert_eq!(reply.field("content-type"), content_type, "{path}");
     }

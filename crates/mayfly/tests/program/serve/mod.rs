@@ -3,6 +3,7 @@
 mod http_upstream;
 mod options;
 mod several_applications;
+mod tls;
 mod unreadable_folders;
 
 use std::io::Read as _;
