@@ -17,6 +17,7 @@ use crate::fields::RequestFields;
 use crate::flight::{Accepts, Flight};
 use crate::key::KeyRef;
 use crate::no_store::NoStore;
+use crate::purge::Stamp;
 use crate::store::{Found, NotFresh, NotFreshKind, Worth, Zone};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
@@ -40,6 +41,13 @@ pub struct JoinRequest<'a> {
     pub lock_age: Option<Duration>,
     /// The private group the response counts against.
     pub group: Option<u64>,
+    /// The address by which the response can be purged ([`LabelNames::address`](crate::LabelNames::address));
+    /// empty: by none.
+    pub address: &'a [u8],
+    /// The purge clock when the request came. Older data than a purge before that is not for it.
+    pub came_at: Stamp,
+    /// The response may carry tags, which are known when it has ended.
+    pub may_have_tags: bool,
 }
 
 /// The part a request plays.
@@ -73,18 +81,21 @@ impl Zone {
             fields,
             now,
             lock_age,
+            address,
             ..
         } = *request;
         let mut table = self.flights.shard(&key);
         let mut spec: Option<Arc<VarySpec>> = None;
         let mut too_old = None;
         for flight in table.of(&key) {
-            if self.purges.is_outdated(&key, flight.stamp) {
+            let is_older = flight.stamp < request.came_at;
+            if is_older && self.purges.is_outdated(&key, address, flight.stamp) {
                 continue;
             }
             match flight.accepts(fields, now, lock_age) {
                 Accepts::Yes => {
-                    return Join::Follow(Follower::of(flight));
+                    let minds_tags = is_older && request.may_have_tags;
+                    return Join::Follow(Follower::of(self, flight, minds_tags));
                 }
                 Accepts::TooOld => too_old = Some(Arc::clone(flight)),
                 Accepts::OtherVariant(of) => spec = of.or(spec),
@@ -109,6 +120,7 @@ impl Zone {
             .map(|spec| VaryKey::for_request(spec, fields));
         let flight = Arc::new(Flight::new(
             key.to_owned(),
+            address.into(),
             self.purges.stamp(),
             expected,
             now,
@@ -158,7 +170,8 @@ impl Zone {
     /// for those that go alone.
     pub fn detached(self: &Arc<Zone>, request: &JoinRequest<'_>) -> Leader {
         let stamp = self.purges.stamp();
-        let flight = Flight::new(request.key.to_owned(), stamp, None, request.now);
+        let (key, address) = (request.key.to_owned(), request.address.into());
+        let flight = Flight::new(key, address, stamp, None, request.now);
         Leader::new(Arc::clone(self), Arc::new(flight), None, request.group)
     }
 }

@@ -390,12 +390,20 @@ mod tests {
             now: T0,
             lock_age: None,
             group: None,
+            address: b"",
+            came_at: zone.stamp(),
+            may_have_tags: false,
         };
         zone.refresh(&request, &found)
     }
 
     fn answer_304(leader: Leader) -> Result<Arc<StoredResponse>, NoStore> {
-        leader.freshen(&[], &storable(&["Cache-Control: max-age=60"], &[]), T0)
+        leader.freshen(
+            &[],
+            None,
+            &storable(&["Cache-Control: max-age=60"], &[]),
+            T0,
+        )
     }
 
     #[test]

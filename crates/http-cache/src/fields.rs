@@ -357,6 +357,19 @@ impl StoredFields {
         StoredFields::new(&fields)
     }
 
+    /// The fields with these in the place of those that have their names.
+    #[must_use]
+    pub(crate) fn with(&self, others: &[Field]) -> StoredFields {
+        let is_replaced = |name: &Bytes| {
+            others
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        let kept = self.pairs().filter(|(name, _)| !is_replaced(name));
+        let fields: Vec<Field> = kept.chain(others.iter().cloned()).collect();
+        StoredFields::new(&fields)
+    }
+
     /// The same lines in other memory.
     #[must_use]
     pub(crate) fn moved_to(self, block: Bytes) -> StoredFields {

@@ -31,6 +31,8 @@ const MAX_FLIGHTS: u64 = 65_536;
 
 pub(crate) struct Flight {
     pub(crate) key: CacheKey,
+    /// The address by which the response can be purged; empty: by none.
+    pub(crate) address: Box<[u8]>,
     /// The purge clock when the fetch began.
     pub(crate) stamp: Stamp,
     /// The variant it is expected to fetch, where the key is known to vary.
@@ -133,12 +135,14 @@ pub(crate) enum Growth {
 impl Flight {
     pub(crate) fn new(
         key: CacheKey,
+        address: Box<[u8]>,
         stamp: Stamp,
         expected: Option<VaryKey>,
         now: Millis,
     ) -> Flight {
         Flight {
             key,
+            address,
             stamp,
             expected,
             state: Mutex::new(State {
@@ -290,6 +294,28 @@ impl Flight {
             (Phase::LeftOut, _) => Seen::LeftOut,
             (Phase::Waiting, _) | (_, None) => Seen::Nothing,
         }
+    }
+
+    /// As [`Flight::look`], for a follower who has to know the tags of the response first: they are
+    /// known when it is stored. `is_outdated`: a purge that the follower came after names one.
+    pub(crate) fn look_at_end(
+        &self,
+        matches: &dyn Fn(&VaryKey) -> bool,
+        is_outdated: &dyn Fn(&StoredResponse) -> bool,
+    ) -> Seen {
+        let state = self.state.lock();
+        match &state.phase {
+            Phase::Stored(response) if is_outdated(response) => return Seen::LeftOut,
+            Phase::Waiting | Phase::Streaming if state.is_passing => {
+                return Seen::NotShareable(NoStore::TooLarge);
+            }
+            Phase::Waiting | Phase::Streaming => return Seen::Nothing,
+            // What it carried nobody knows.
+            Phase::Finished => return Seen::LeftOut,
+            Phase::Stored(_) | Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => {}
+        }
+        drop(state);
+        self.look(matches)
     }
 
     /// Readers for whom others wait who have everything get no more: those who are further

@@ -13,6 +13,13 @@ use std::sync::LazyLock;
 
 static SEED: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
 
+/// The seeded hash of bytes that lie in pieces.
+pub(crate) fn hash_of(pieces: &[&[u8]]) -> u64 {
+    let mut hasher = SEED.build_hasher();
+    pieces.iter().for_each(|piece| hasher.write(piece));
+    hasher.finish()
+}
+
 /// A borrowed cache key with its hash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyRef<'a> {

@@ -51,10 +51,12 @@ pub use no_store::NoStore;
 pub use outcome::{Forward, Outcome, Served, UpstreamCacheStatus};
 pub use policy::{IgnoreFields, Methods, Policy, StatusSet, ValidRule};
 pub use private::GroupLimits;
-pub use purge::{PurgeMode, PurgeTarget, Purged, Stamp};
+pub use purge::{LabelNames, Pattern, PurgeMode, PurgeTarget, Purged, Stamp, Tags, TooManyTags};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
-pub use store::{Found, NotFresh, NotFreshKind, Stats, Swept, Zone, ZoneConfig};
+pub use store::{
+    Found, MostWanted, NotFresh, NotFreshKind, Stats, Swept, Wanted, WantedWalk, Zone, ZoneConfig,
+};
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::Millis;
 pub use vary::{VaryKey, VarySpec};

@@ -29,6 +29,8 @@ pub struct StaleInfo {
     pub stale_if_error: Duration,
     /// The response forbids serving it stale.
     pub must_revalidate: bool,
+    /// A purge has marked it stale: whatever is configured, it may be shown while it is refreshed.
+    pub is_purged: bool,
     /// How long ago it last stood in for a fetch that failed; none where it never has.
     pub last_failure: Option<Duration>,
 }
@@ -108,7 +110,8 @@ pub struct UseStale {
 /// Whether a stale response may be served for this reason.
 #[must_use]
 pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInfo) -> bool {
-    if stale.must_revalidate && !allowed.override_must_revalidate {
+    let is_refreshed = stale.is_purged && reason == StaleReason::Updating;
+    if stale.must_revalidate && !is_refreshed && !allowed.override_must_revalidate {
         return false;
     }
     if allowed
@@ -124,7 +127,7 @@ pub fn may_serve_stale(reason: StaleReason, allowed: &UseStale, stale: &StaleInf
         StaleReason::InvalidHeader => allowed.invalid_header,
         StaleReason::Status(status) => allowed.statuses.contains(&status),
     };
-    by_operator || by_response(reason, stale)
+    is_refreshed || by_operator || by_response(reason, stale)
 }
 
 /// RFC 5861: §3 for refreshing, §4 for errors (a 5xx of these four or no answer at all).
@@ -150,6 +153,7 @@ mod tests {
         stale_while_revalidate: Duration::ZERO,
         stale_if_error: Duration::ZERO,
         must_revalidate: false,
+        is_purged: false,
         last_failure: None,
     };
 

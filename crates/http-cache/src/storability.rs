@@ -8,7 +8,7 @@ use crate::fields::{Field, RequestFields, first, values};
 use crate::freshness::{Lifetime, LifetimeSource, initial_age, lifetime};
 use crate::no_store::NoStore;
 use crate::policy::Policy;
-use crate::purge::is_not_found;
+use crate::purge::clock::is_not_found;
 use crate::time::Millis;
 use crate::vary::VaryKey;
 use std::sync::Arc;

@@ -24,9 +24,10 @@ use crate::fields::{Field, Known, StoredFields};
 use crate::freshness::LifetimeSource;
 use crate::memory_file::FileSlot;
 use crate::purge::Stamp;
+use crate::purge::labels::Labels;
 use crate::size_class::allocated;
 use crate::storability::Storable;
-use crate::time::Millis;
+use crate::time::{Millis, Span};
 use crate::vary::VaryKey;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -46,6 +47,9 @@ pub struct ResponseHead<'a> {
     pub declared_length: Option<u64>,
 }
 
+/// How long a response is fresh that names more tags than are kept.
+const UNKNOWN_TAGS_LIFETIME: Duration = Duration::from_secs(1);
+
 /// The head of a stored response, with everything that was decided about it.
 #[derive(Clone, Debug)]
 pub struct StoredHead {
@@ -60,18 +64,22 @@ pub struct StoredHead {
     /// When the response was received.
     pub stored_at: Millis,
     /// How old it was already (RFC 9111 §4.2.3: corrected initial age).
-    pub age_at_receipt: Duration,
+    pub age_at_receipt: Span,
     /// From then on it is stale.
     pub expires_at: Millis,
     /// What said so.
     pub lifetime_source: LifetimeSource,
     /// How long past `expires_at` the response may be served while it is refreshed (RFC 5861 §3).
-    pub stale_while_revalidate: Duration,
+    pub stale_while_revalidate: Span,
     /// How long past `expires_at` the response may be served when the upstream fails (RFC 5861 §4).
-    pub stale_if_error: Duration,
+    pub stale_if_error: Span,
     /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never served stale on the response's
     /// own account.
     pub must_revalidate: bool,
+    /// A purge has marked it stale: it may be shown while it is refreshed.
+    pub(crate) is_purged: bool,
+    /// It named more tags than are kept.
+    pub(crate) lacks_tags: bool,
     /// The request's values that the response's `Vary` selects by.
     pub vary: Option<Arc<VaryKey>>,
 }
@@ -111,20 +119,30 @@ impl StoredHead {
             fields: StoredFields::default(),
             declared_length: None,
             stored_at: now,
-            age_at_receipt: storable.age_at_receipt,
+            age_at_receipt: storable.age_at_receipt.into(),
             expires_at,
             lifetime_source: storable.source,
-            stale_while_revalidate: storable.stale_while_revalidate,
-            stale_if_error: storable.stale_if_error,
+            stale_while_revalidate: storable.stale_while_revalidate.into(),
+            stale_if_error: storable.stale_if_error.into(),
             must_revalidate: storable.must_revalidate,
+            is_purged: false,
+            lacks_tags: false,
             vary: storable.vary.clone(),
         }
+    }
+
+    /// Not all of its tags are known: it could not be purged by those that are missing, so it is
+    /// fresh for a short time only.
+    pub(crate) fn shorten_for_missing_tags(&mut self, now: Millis) {
+        self.lacks_tags = true;
+        self.expires_at = self.expires_at.min(now.plus(UNKNOWN_TAGS_LIFETIME));
+        self.stale_while_revalidate = Span::default();
     }
 
     /// The value for the `Age` field now (RFC 9111 §4.2.3).
     #[must_use]
     pub fn current_age(&self, now: Millis) -> Duration {
-        self.age_at_receipt + now.since(self.stored_at)
+        self.age_at_receipt.duration() + now.since(self.stored_at)
     }
 
     /// Whether it may be served without asking.
@@ -182,28 +200,34 @@ pub struct StoredResponse {
     pub encoded_forms: Arc<EncodedForms>,
     /// When it last stood in for a fetch that failed.
     pub(crate) last_failure: LastFailure,
+    /// By what it is purged; the zone says so when it is stored.
+    pub(crate) labels: Labels,
+    /// Up to which stamp purges were compared with it and found to concern others.
+    compared_until: Noted,
 }
 
-/// When a fetch last failed for which a stored response stood in. The only thing about one that
-/// changes: what succeeds replaces the response.
+/// A number that grows while others read: all that changes about a stored response. What succeeds
+/// a response replaces it.
 #[derive(Debug, Default)]
+struct Noted(AtomicU64);
+
+impl Clone for Noted {
+    fn clone(&self) -> Noted {
+        Noted(AtomicU64::new(self.0.load(Relaxed)))
+    }
+}
+
+/// When a fetch last failed for which a stored response stood in.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LastFailure {
     /// Milliseconds of the Unix epoch; 0: never.
-    at: AtomicU64,
+    at: Noted,
 }
 
 impl LastFailure {
     pub(crate) fn at(&self) -> Option<Millis> {
-        let at = self.at.load(Relaxed);
+        let at = self.at.0.load(Relaxed);
         (at > 0).then_some(Millis(at))
-    }
-}
-
-impl Clone for LastFailure {
-    fn clone(&self) -> LastFailure {
-        LastFailure {
-            at: AtomicU64::new(self.at.load(Relaxed)),
-        }
     }
 }
 
@@ -226,12 +250,31 @@ impl StoredResponse {
             group: None,
             encoded_forms: Arc::default(),
             last_failure: LastFailure::default(),
+            labels: Labels::default(),
+            compared_until: Noted(AtomicU64::new(stamp.0)),
         }
+    }
+
+    /// The tags by which it is purged.
+    pub fn tags(&self) -> impl Iterator<Item = &[u8]> {
+        self.labels.tags()
+    }
+
+    /// Up to which stamp no purge has concerned it.
+    #[inline]
+    pub(crate) fn compared_until(&self) -> u64 {
+        // What was compared is only ever good news: nothing is read that depends on it.
+        self.compared_until.0.load(Relaxed)
+    }
+
+    /// No purge up to this stamp has concerned it.
+    pub(crate) fn note_compared(&self, until: u64) {
+        self.compared_until.0.fetch_max(until, Relaxed);
     }
 
     /// A fetch for a new copy has failed, and this one stands in for it.
     pub fn note_failure(&self, now: Millis) {
-        self.last_failure.at.fetch_max(now.0, Relaxed);
+        self.last_failure.at.0.fetch_max(now.0, Relaxed);
     }
 
     /// The body in `encoding`. When it is ready this costs one shared lock and no allocation.
@@ -303,6 +346,7 @@ impl StoredResponse {
     pub fn expired(&self, now: Millis) -> StoredResponse {
         let mut response = self.clone();
         response.head.expires_at = response.head.expires_at.min(now);
+        response.head.is_purged = true;
         response
     }
 
@@ -333,13 +377,14 @@ impl StoredResponse {
             + EncodedForms::empty_size_bytes()
             + allocated(self.head.reason.len())
             + self.head.vary.as_ref().map_or(0, |vary| vary.size_bytes())
+            + self.labels.size_bytes()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::purge::Purges;
+    use crate::purge::clock::Purges;
     use crate::testing::{T0, response, storable};
 
     #[test]
@@ -377,7 +422,7 @@ mod tests {
             (2049, false),
             (90_000, false),
         ] {
-            let mut made = response(60, len, T0, Purges::new().stamp());
+            let mut made = response(60, len, T0, Purges::new(1).stamp());
             let field = (Bytes::from("X"), Bytes::from("1"));
             made.head.fields = StoredFields::new(&[field]);
             let (block, laid) = made.clone().laid_out(b"/key");

@@ -39,6 +39,28 @@ impl Millis {
     }
 }
 
+/// A length of time in milliseconds: half of the room that a [`Duration`] takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    millis: u64,
+}
+
+impl From<Duration> for Span {
+    fn from(duration: Duration) -> Span {
+        Span {
+            millis: as_millis(duration),
+        }
+    }
+}
+
+impl Span {
+    /// As a duration.
+    #[must_use]
+    pub fn duration(self) -> Duration {
+        Duration::from_millis(self.millis)
+    }
+}
+
 fn as_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -100,6 +100,30 @@ impl VaryKey {
         &self.values
     }
 
+    /// The fields of a request that selects it, where it is chosen by content negotiation alone
+    /// (RFC 9110 §12.5); none where another field has a value: that one is of one visitor.
+    #[must_use]
+    pub fn negotiated(&self) -> Option<Vec<(String, Vec<u8>)>> {
+        let mut fields = Vec::new();
+        let mut rest = &*self.values;
+        for name in &self.spec.names {
+            let (&[is_present, a, b, c, d], after) = rest.split_first_chunk()?;
+            let len = u32::from_be_bytes([a, b, c, d]) as usize;
+            let (value, after) = after.split_at_checked(len)?;
+            rest = after;
+            if is_present == 0 {
+                continue;
+            }
+            let value = match name.as_str() {
+                "accept-encoding" => written_codings(value)?,
+                "accept" | "accept-charset" | "accept-language" => value.to_vec(),
+                _ => return None,
+            };
+            fields.push((name.clone(), value));
+        }
+        Some(fields)
+    }
+
     /// Whether a request with these fields selects it.
     #[must_use]
     pub fn matches<F: RequestFields + ?Sized>(&self, request: &F) -> bool {
@@ -235,6 +259,16 @@ fn accept_encoding(request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
     true
 }
 
+/// A value of the field for which [`accept_encoding`] gives `set`.
+fn written_codings(set: &[u8]) -> Option<Vec<u8>> {
+    let (&bits, others) = set.split_first()?;
+    let known = CODINGS.iter().enumerate();
+    let known = known.filter(|(bit, _)| bits & (1 << bit) != 0);
+    let others = others.split(|&b| b == b',').filter(|it| !it.is_empty());
+    let all: Vec<&[u8]> = known.map(|(_, coding)| *coding).chain(others).collect();
+    Some(all.join(&b", "[..]))
+}
+
 /// `q=0`, `q=0.0`, `Q=0.000`.
 fn is_zero_weight(parameter: &[u8]) -> bool {
     match parameter.split_first() {
@@ -260,6 +294,39 @@ mod tests {
             .expect("no refusal")
             .expect("varies")
             .matches(&fields(b))
+    }
+
+    #[test]
+    fn a_negotiated_variant_can_be_asked_for_again() {
+        let negotiated = |vary: &str, lines: &[&str]| {
+            let made_for = VaryKey::of([vary.as_bytes()].into_iter(), &fields(lines));
+            let made_for = made_for.expect("no refusal").expect("varies");
+            let again = made_for.negotiated()?;
+            let again: Vec<String> = again
+                .iter()
+                .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value)))
+                .collect();
+            let again: Vec<&str> = again.iter().map(String::as_str).collect();
+            assert!(made_for.matches(&fields(&again)), "{again:?}");
+            Some(again.join("; "))
+        };
+        for (vary, lines, expected) in [
+            (
+                "Accept-Encoding",
+                &["Accept-Encoding: gzip, deflate;q=0, br, x1"][..],
+                Some("accept-encoding: br, gzip, x1"),
+            ),
+            ("Accept-Encoding, Cookie", &[], Some("")),
+            (
+                "Accept, Accept-Language",
+                &["Accept: a , b", "Accept-Language: "],
+                Some("accept: a,b; accept-language: "),
+            ),
+            ("Cookie", &["Cookie: a=1"], None),
+            ("X-Device", &["X-Device: phone"], None),
+        ] {
+            assert_eq!(negotiated(vary, lines).as_deref(), expected, "{vary}");
+        }
     }
 
     #[test]

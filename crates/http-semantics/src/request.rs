@@ -162,6 +162,13 @@ impl RequestHead {
         }
     }
 
+    /// Adds a field behind those that there are.
+    pub fn add_field(&mut self, name: &[u8], value: &[u8]) {
+        self.line.presence.note(name);
+        let (name, value) = (self.append(name), self.append(value));
+        self.fields.push(FieldSpan { name, value });
+    }
+
     /// Makes `target` the request target; the request line stays as it was sent.
     pub fn set_target(&mut self, target: &[u8]) {
         self.line.target = self.append(target);
@@ -338,5 +345,9 @@ mod tests {
         assert_eq!(head.field("host"), Some(&b"b"[..]));
         assert_eq!(head.target(), b"/c");
         assert_eq!(head.request_line(), b"PURGE /a?b HTTP/1.1");
+
+        head.add_field(b"Early-Data", b"1");
+        assert_eq!(head.field("early-data"), Some(&b"1"[..]));
+        assert_eq!(head.field("host"), Some(&b"b"[..]));
     }
 }

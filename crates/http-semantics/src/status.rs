@@ -35,6 +35,8 @@ pub fn reason(status: u16) -> Option<&'static str> {
         415 => "Unsupported Media Type",
         416 => "Requested Range Not Satisfiable",
         421 => "Misdirected Request",
+        // nginx never sends it by itself.
+        425 => "Too Early",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         501 => "Not Implemented",

@@ -40,6 +40,17 @@ impl Default for HeadLimits {
 }
 
 impl HeadLimits {
+    /// For a head that this program has written itself, of fields that were received within
+    /// limits of their own.
+    pub const OF_OWN_HEADS: HeadLimits = HeadLimits {
+        first_buffer_bytes: 1 << 24,
+        large_buffers: 4,
+        large_buffer_bytes: 1 << 24,
+        max_fields: 1 << 16,
+        ignore_invalid_fields: false,
+        underscores: true,
+    };
+
     /// The most bytes a head can have, and so the size at which a read buffer
     /// may stop growing.
     pub fn max_head_bytes(&self) -> usize {

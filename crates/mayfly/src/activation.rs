@@ -12,8 +12,10 @@
 //! meanwhile is not touched. On disk, empty log files and folders for temporary files stay,
 //! as with nginx.
 
+use std::path::Path;
 use std::time::Duration;
 
+use control::socket::ControlSocket;
 use nginx_conf::Sources;
 use server::live::tls_files::TlsFiles;
 use site::{Acme, Content, Process, Site};
@@ -22,6 +24,7 @@ use crate::account::{self, Account};
 use crate::backend::Handover;
 use crate::certificates::Certificates;
 use crate::config::{Accepted, Invocation};
+use crate::control_socket::{self, NewControl};
 use crate::journal::Journal;
 use crate::limits;
 use crate::logs::{self, LogFiles};
@@ -42,12 +45,15 @@ pub struct Surroundings<'a> {
     pub account: Option<&'a Account>,
     pub workers: usize,
     pub certificates: &'a Certificates,
+    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    pub unnamed_control: Option<&'a Path>,
 }
 
 /// What is held for the configuration that is served; empty before the first. It changes
 /// only when another one is in force.
 pub struct Held<'a> {
     pub sockets: &'a mut BoundSockets,
+    pub control: &'a mut Option<ControlSocket>,
     pub pools: &'a mut Pools,
 }
 
@@ -89,6 +95,7 @@ struct SocketsBound {
     accepted: Accepted,
     logs: LogFiles,
     sockets: NewSockets,
+    control: NewControl,
 }
 
 /// One whose PHP pools are ready as well: all that is missing is who serves it.
@@ -96,6 +103,7 @@ struct PoolsReady {
     accepted: Accepted,
     logs: LogFiles,
     sockets: NewSockets,
+    control: NewControl,
     change: PoolChange,
 }
 
@@ -119,7 +127,7 @@ impl LogsOpen {
         held: Held<'_>,
         serve: impl AsyncFnOnce(Handover<'_>) -> Result<Served, String>,
     ) -> Result<(Served, Activated), Vec<String>> {
-        let bound = self.bind(surroundings, held.sockets).await?;
+        let bound = self.bind(surroundings, &held).await?;
         let ready = bound.start_pools(surroundings, held.pools).await?;
         ready.hand_over(surroundings, held, serve).await
     }
@@ -127,7 +135,7 @@ impl LogsOpen {
     async fn bind(
         self,
         surroundings: Surroundings<'_>,
-        open: &BoundSockets,
+        held: &Held<'_>,
     ) -> Result<SocketsBound, Vec<String>> {
         let LogsOpen { accepted, logs } = self;
         let Surroundings {
@@ -135,16 +143,22 @@ impl LogsOpen {
             journal,
             account,
             workers,
+            unnamed_control,
             ..
         } = surroundings;
         limits::make_temp_folders(&accepted.site, account, &invocation.prefix, journal)
             .map_err(|message| vec![message])?;
         let wanted = wanted_sockets(&accepted.site);
-        let sockets = open.bind(&wanted, workers, journal).await?;
+        let sockets = held.sockets.bind(&wanted, workers, journal).await?;
+        let process = &accepted.site.process;
+        let control =
+            control_socket::bind(process, unnamed_control, held.control.as_ref(), journal)
+                .map_err(|message| vec![message])?;
         Ok(SocketsBound {
             accepted,
             logs,
             sockets,
+            control,
         })
     }
 }
@@ -164,6 +178,7 @@ impl SocketsBound {
             accepted: self.accepted,
             logs: self.logs,
             sockets: self.sockets,
+            control: self.control,
         })
     }
 }
@@ -179,6 +194,7 @@ impl PoolsReady {
             accepted,
             logs,
             sockets,
+            control,
             change,
         } = self;
         let process = accepted.site.process.clone();
@@ -190,6 +206,7 @@ impl PoolsReady {
             invocation: surroundings.invocation,
             sources: &accepted.sources,
             sockets: sockets.sockets(),
+            control: control.listener(held.control.as_ref()),
             logs: logs.clone(),
             pools: held.pools.statuses(),
             tls_files: tls_files.clone(),
@@ -202,6 +219,7 @@ impl PoolsReady {
             }
         };
         sockets.replace(held.sockets);
+        control.replace(held.control);
         let activated = Activated {
             configuration: Configuration {
                 process,
@@ -252,7 +270,6 @@ fn pool_specs(site: &Site, server: Option<&Account>) -> Result<Vec<php_pool::Poo
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use tokio::sync::mpsc;
@@ -266,6 +283,7 @@ mod tests {
         invocation: Invocation,
         journal: Arc<Journal>,
         sockets: BoundSockets,
+        control: Option<ControlSocket>,
         pools: Pools,
     }
 
@@ -282,6 +300,7 @@ mod tests {
                 pools: Pools::new(journal.clone(), changes),
                 journal,
                 sockets: BoundSockets::default(),
+                control: None,
             }
         }
 
@@ -308,9 +327,11 @@ mod tests {
                 account: None,
                 workers: 1,
                 certificates: &certificates,
+                unnamed_control: None,
             };
             let held = Held {
                 sockets: &mut self.sockets,
+                control: &mut self.control,
                 pools: &mut self.pools,
             };
             let opened = open_logs(accepted)?;

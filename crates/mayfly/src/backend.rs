@@ -1,6 +1,8 @@
 //! The serving half as the supervisor sees it: in this process, or in one of its own
 //! without root's rights. Both take the same and tell the same.
 
+use std::os::unix::net::UnixListener;
+
 use nginx_conf::Sources;
 use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
@@ -47,6 +49,7 @@ pub struct Handover<'a> {
     pub invocation: &'a Invocation,
     pub sources: &'a Sources,
     pub sockets: Sockets,
+    pub control: Option<&'a UnixListener>,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
     pub tls_files: TlsFiles,
@@ -59,6 +62,7 @@ impl Handover<'_> {
             sources: self.sources,
             serial,
             sockets: &self.sockets,
+            control: self.control,
             logs: &self.logs,
             pools: &self.pools,
             tls_files: &self.tls_files,
@@ -69,6 +73,8 @@ impl Handover<'_> {
         Served {
             site: self.site,
             sockets: self.sockets,
+            // Without descriptors left, commands are not answered.
+            control: self.control.and_then(|listener| listener.try_clone().ok()),
             logs: self.logs,
             pools: self.pools,
             tls_files: self.tls_files,
@@ -182,7 +188,7 @@ impl Backend {
         }
     }
 
-    pub fn stop_gracefully(&self) {
+    pub fn stop_gracefully(&mut self) {
         match self {
             Backend::InProcess(threads) => threads.serving.stop_gracefully(),
             Backend::Separate { worker, .. } => worker.stop_gracefully(),

@@ -1,8 +1,11 @@
 //! `-t`, `-T`, `check`: reads a configuration as a start would, says everything
 //! that is wrong with it, and starts nothing.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
+use server::content::purging::token;
 use server::live::server_tls;
 use server::live::tls_files::TlsFiles;
 
@@ -74,6 +77,24 @@ fn tls_problems(site: &site::Site) -> Vec<String> {
     server_tls::problems(site, &files)
 }
 
+/// Files of `cache_purge_token` that let nobody in. The server starts with them all the same.
+fn token_problems(site: &site::Site) -> Vec<String> {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    let files = locations.filter_map(|location| match &location.settings.content {
+        site::Content::PurgeApi(api) => api.tokens.as_ref(),
+        _ => None,
+    });
+    let files: BTreeSet<_> = files.collect();
+    let problem = |file: &PathBuf| {
+        let problem = token::problem(file)?;
+        Some(format!(
+            "cache_purge_token \"{}\" {problem}",
+            file.display()
+        ))
+    };
+    files.into_iter().filter_map(problem).collect()
+}
+
 fn dump_files(accepted: &Accepted) {
     let mut stdout = io::stdout().lock();
     for (path, text) in accepted.sources.files() {
@@ -99,7 +120,8 @@ pub fn check(args: &CheckArgs) -> Exit {
         Ok(accepted) => {
             config::show(&accepted.warnings, &accepted.sources);
             say_shared_accounts(&accepted);
-            let problems = tls_problems(&accepted.site);
+            let mut problems = tls_problems(&accepted.site);
+            problems.extend(token_problems(&accepted.site));
             if !problems.is_empty() {
                 for problem in &problems {
                     let _ = writeln!(io::stderr(), "error: {problem}");

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0 | done, or stopped as asked |
 //! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start or a signal that failed |
-//! | 2 | a word (`serve`, `check`, ...) was used wrongly |
+//! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
 
 use std::process::ExitCode;
 
@@ -14,6 +14,8 @@ pub enum Exit {
     Done,
     Refused,
     Usage,
+    /// A command found no server to speak with.
+    NoServer,
 }
 
 impl From<Exit> for ExitCode {
@@ -21,7 +23,7 @@ impl From<Exit> for ExitCode {
         ExitCode::from(match exit {
             Exit::Done => 0,
             Exit::Refused => 1,
-            Exit::Usage => 2,
+            Exit::Usage | Exit::NoServer => 2,
         })
     }
 }

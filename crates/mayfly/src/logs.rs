@@ -85,6 +85,9 @@ pub fn paths(site: &Site) -> BTreeSet<PathBuf> {
     for location in locations() {
         add_all(&location.settings.error_logs);
     }
+    if let Some(log) = &site.http.purge_log {
+        add(&log.target);
+    }
     for log in locations().flat_map(|location| &location.settings.access_logs) {
         if let AccessLogTarget::Fixed(target) = &log.target {
             add(target);

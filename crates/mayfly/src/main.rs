@@ -18,6 +18,7 @@ mod channel;
 mod check;
 mod cli;
 mod config;
+mod control_socket;
 mod daemon;
 mod event_loop;
 mod exit;
@@ -30,6 +31,8 @@ mod messages;
 mod paths;
 mod pid_file;
 mod pools;
+mod purge_command;
+mod running_server;
 mod serve;
 mod serve_command;
 mod serving;
@@ -39,6 +42,7 @@ mod socket_holder;
 mod sockets;
 mod supervisor;
 mod system_error;
+mod warm_command;
 mod worker_handle;
 mod worker_process;
 
@@ -82,6 +86,8 @@ fn run(command: Command) -> Exit {
         Command::Worker => worker_process::run(),
         Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve_folder(&args),
+        Command::Purge(args) => purge_command::run(&args),
+        Command::Warm(args) => warm_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());
@@ -131,6 +137,7 @@ fn start(flags: &Flags) -> Exit {
     let plan = Plan {
         invocation,
         writes_pid_file: true,
+        control_socket: None,
         when_ready: Box::new(|_| ()),
     };
     serve_until_the_end(plan, journal, accepted)
@@ -154,6 +161,7 @@ fn start_detached(flags: &Flags) -> Exit {
     let plan = Plan {
         invocation,
         writes_pid_file: true,
+        control_socket: None,
         when_ready: Box::new(when_ready),
     };
     serve_until_the_end(plan, journal, accepted)
@@ -190,10 +198,12 @@ fn serve_folder(args: &ServeArgs) -> Exit {
     let invocation = serve.invocation();
     match read(&invocation) {
         Ok((journal, accepted)) => {
+            let control_socket = serve.control_socket();
             let when_ready = Box::new(move |_: &site::Process| serve.announce());
             let plan = Plan {
                 invocation,
                 writes_pid_file: false,
+                control_socket,
                 when_ready,
             };
             serve_until_the_end(plan, journal, accepted)

@@ -31,6 +31,8 @@ pub struct ReceivedConfiguration {
     /// Counts configurations, so that the parent knows which one is released.
     pub serial: u64,
     pub sockets: Sockets,
+    /// Commands come here.
+    pub control: Option<UnixListener>,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
     pub tls_files: TlsFiles,
@@ -75,6 +77,7 @@ pub struct SentConfiguration<'a> {
     pub sources: &'a Sources,
     pub serial: u64,
     pub sockets: &'a Sockets,
+    pub control: Option<&'a UnixListener>,
     pub logs: &'a LogFiles,
     pub pools: &'a [PoolStatus],
     pub tls_files: &'a TlsFiles,
@@ -111,6 +114,8 @@ pub fn send_configuration(channel: BorrowedFd<'_>, sent: SentConfiguration<'_>) 
             Listening::Udp(socket) => socket.as_fd(),
         }));
     }
+    out.number(u64::from(sent.control.is_some()));
+    fds.extend(sent.control.map(AsFd::as_fd));
     put_logs(&mut out, sent.logs, &mut fds);
     out.number(sent.pools.len() as u64);
     sent.pools.iter().for_each(|pool| put_pool(&mut out, pool));
@@ -245,6 +250,10 @@ fn received(
         }
         sockets.insert(address, group);
     }
+    let control = match input.number()? {
+        0 => None,
+        _ => Some(UnixListener::from(fds.next()?)),
+    };
     let logs = logs(input, fds)?;
     let mut pools = Vec::new();
     for _ in 0..input.number()? {
@@ -267,6 +276,7 @@ fn received(
         invocation,
         serial,
         sockets,
+        control,
         logs,
         pools,
         tls_files: tls_files.into_iter().collect(),

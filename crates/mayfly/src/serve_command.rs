@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::account;
 use crate::cli::{ServeArgs, Workers};
@@ -26,6 +26,7 @@ pub struct Serve {
     /// Who makes the pages.
     maker: &'static str,
     urls: Vec<String>,
+    listen: Vec<String>,
     is_cached: bool,
     notes: Vec<String>,
 }
@@ -141,6 +142,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         what: what_and_where(&found, &document_root),
         maker: "PHP",
         urls: urls(args, &listen, https.as_ref()),
+        listen,
         is_cached,
         notes,
     })
@@ -333,6 +335,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         what: format!("what {} says", upstream.text),
         maker: "the upstream",
         urls: urls(args, &listen, https.as_ref()),
+        listen,
         is_cached: !args.ttl.is_zero(),
         notes,
     })
@@ -369,6 +372,12 @@ fn mail_gains_rights() -> bool {
 }
 
 impl Serve {
+    /// Where commands find this server. Without a place for it there is none, which the log says.
+    pub fn control_socket(&self) -> Option<PathBuf> {
+        let listen = self.listen.first().map_or("", String::as_str);
+        crate::control_socket::serve_path(listen).ok()
+    }
+
     pub fn invocation(&self) -> Invocation {
         Invocation::from_text(Path::new(MADE_CONF), self.text.clone())
     }

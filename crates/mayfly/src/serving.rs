@@ -2,6 +2,7 @@
 //! pools, and runs the workers. It neither reads files of the configuration nor
 //! binds, so that it works without rights, in this process or in one of its own.
 
+use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use server::worker::{self, Shared, Sockets};
 use site::{Site, UpstreamEndpoint};
 use tokio::sync::oneshot;
 
+use crate::control_socket::Answers;
 use crate::large_store;
 use crate::logs::LogFiles;
 use crate::pools::PoolStatus;
@@ -24,6 +26,8 @@ use crate::pools::PoolStatus;
 pub struct Served {
     pub site: Site,
     pub sockets: Sockets,
+    /// Commands come here.
+    pub control: Option<UnixListener>,
     pub logs: LogFiles,
     pub pools: Vec<PoolStatus>,
     pub tls_files: TlsFiles,
@@ -34,6 +38,7 @@ pub struct Serving {
     shared: Arc<Shared>,
     pools: Vec<PoolStatus>,
     ended: Option<oneshot::Receiver<()>>,
+    answers: Option<Answers>,
 }
 
 /// A configuration that was replaced; it lives until its last request ends.
@@ -60,7 +65,8 @@ impl Serving {
     ///
     /// # Errors
     /// A message for the operator.
-    pub fn start(served: Served) -> Result<Serving, String> {
+    pub fn start(mut served: Served) -> Result<Serving, String> {
+        let control = served.control.take();
         let count = worker_count(served.site.process.workers);
         let (configuration, sockets, pools) = build(served, None)?;
         let shared = Shared::new(configuration, sockets);
@@ -80,6 +86,7 @@ impl Serving {
             .spawn(end)
             .map_err(|error| format!("could not start a thread: {error}"))?;
         Ok(Serving {
+            answers: control.map(|listener| Answers::begin(listener, &shared)),
             shared,
             pools,
             ended: Some(ended),
@@ -91,10 +98,13 @@ impl Serving {
     ///
     /// # Errors
     /// A message for the operator; the old one stays in force.
-    pub fn replace(&mut self, served: Served) -> Result<Former, String> {
+    pub fn replace(&mut self, mut served: Served) -> Result<Former, String> {
+        let control = served.control.take();
         let former = self.shared.configuration();
         let (configuration, sockets, pools) = build(served, Some(&former))?;
         self.shared.replace(configuration, sockets);
+        // Who waits on the same socket is accepted by the next who looks there.
+        self.answers = control.map(|listener| Answers::begin(listener, &self.shared));
         // Pools that stayed may have a new master.
         let earlier = std::mem::replace(&mut self.pools, pools.clone());
         for pool in pools {
@@ -156,7 +166,8 @@ impl Serving {
     }
 
     /// Takes no new connections, closes the idle ones, and lets requests end.
-    pub fn stop_gracefully(&self) {
+    pub fn stop_gracefully(&mut self) {
+        self.answers = None;
         self.shared
             .replace(self.shared.configuration(), Sockets::new());
         self.shared.stop_gracefully();
@@ -199,6 +210,7 @@ fn build(
         logs,
         pools,
         tls_files,
+        control: _,
     } = served;
     let addresses = pools.iter().map(|pool| {
         let workers = usize::try_from(pool.workers).unwrap_or(usize::MAX);

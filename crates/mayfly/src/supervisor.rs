@@ -7,9 +7,11 @@
 //! QUIT:    no new connections -> requests end -> PHP ends -> files removed
 //! ```
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use control::socket::ControlSocket;
 use server::live::cache_zones::DefaultMemory;
 use site::{Process, Site};
 use tokio::sync::{mpsc, oneshot};
@@ -43,6 +45,8 @@ pub struct Plan {
     pub invocation: Invocation,
     /// `mayfly serve` is watched by who typed it and needs no pid file.
     pub writes_pid_file: bool,
+    /// Where the control socket is unless the configuration says so; `None`: beside the pid file.
+    pub control_socket: Option<PathBuf>,
     /// Called when everything listens.
     pub when_ready: Box<dyn FnOnce(&Process)>,
 }
@@ -53,6 +57,8 @@ struct Supervisor {
     journal: Arc<Journal>,
     configuration: Configuration,
     sockets: BoundSockets,
+    control: Option<ControlSocket>,
+    unnamed_control: Option<PathBuf>,
     logs: LogFiles,
     pools: Pools,
     pool_changes: mpsc::UnboundedReceiver<PoolStatus>,
@@ -93,9 +99,21 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: Accepted) -> Exit 
             return Exit::Refused;
         }
     };
-    let when_ready = plan.when_ready;
+    let Plan {
+        invocation,
+        writes_pid_file,
+        control_socket,
+        when_ready,
+    } = plan;
+    let start = Supervisor::start(
+        invocation,
+        &journal,
+        accepted,
+        writes_pid_file,
+        control_socket,
+    );
     let started = tokio::select! {
-        started = Supervisor::start(plan.invocation, &journal, accepted, plan.writes_pid_file) => started,
+        started = start => started,
         () = signals.asked_to_stop() => return Exit::Done,
     };
     match started {
@@ -118,6 +136,7 @@ impl Supervisor {
         journal: &Arc<Journal>,
         accepted: Accepted,
         writes_pid_file: bool,
+        unnamed_control: Option<PathBuf>,
     ) -> Result<Supervisor, Vec<String>> {
         let opened = activation::open_logs(accepted)?;
         let Accepted { site, .. } = opened.accepted();
@@ -135,6 +154,7 @@ impl Supervisor {
         let workers = worker_count(site.process.workers);
         let (sender, pool_changes) = mpsc::unbounded_channel();
         let mut sockets = BoundSockets::default();
+        let mut control = None;
         let mut pools = Pools::new(journal.clone(), sender);
         let certificates = Certificates::new(journal.clone());
         let surroundings = Surroundings {
@@ -143,9 +163,11 @@ impl Supervisor {
             account: account.as_ref(),
             workers,
             certificates: &certificates,
+            unnamed_control: unnamed_control.as_deref(),
         };
         let held = Held {
             sockets: &mut sockets,
+            control: &mut control,
             pools: &mut pools,
         };
         let serve = async |handover: Handover<'_>| Backend::start(handover, account.clone()).await;
@@ -155,6 +177,8 @@ impl Supervisor {
             journal: journal.clone(),
             configuration: activated.configuration,
             sockets,
+            control,
+            unnamed_control,
             logs: activated.logs,
             pools,
             pool_changes,
@@ -290,9 +314,11 @@ impl Supervisor {
             account: self.account.as_ref(),
             workers: worker_count(self.configuration.process.workers),
             certificates: &self.certificates,
+            unnamed_control: self.unnamed_control.as_deref(),
         };
         let held = Held {
             sockets: &mut self.sockets,
+            control: &mut self.control,
             pools: &mut self.pools,
         };
         let backend = &mut self.backend;
@@ -375,6 +401,7 @@ impl Supervisor {
                     invocation: &invocation,
                     sources: &self.configuration.sources,
                     sockets: self.sockets.sockets(),
+                    control: self.control.as_ref().map(ControlSocket::listener),
                     logs: self.logs.clone(),
                     pools: self.pools.statuses(),
                     tls_files: self.configuration.tls_files.clone(),
@@ -426,6 +453,7 @@ impl Supervisor {
             invocation: &invocation,
             sources: &self.configuration.sources,
             sockets: self.sockets.sockets(),
+            control: self.control.as_ref().map(ControlSocket::listener),
             logs: self.logs.clone(),
             pools: self.pools.statuses(),
             tls_files: tls_files.clone(),
@@ -458,6 +486,7 @@ impl Supervisor {
         if shutdown == Shutdown::Graceful {
             // Whoever comes now is told so at once instead of waiting for nothing.
             self.sockets.close();
+            self.control = None;
             self.backend.stop_gracefully();
             let deadline = self
                 .configuration
@@ -499,6 +528,7 @@ impl Supervisor {
 
     async fn dismantle(mut self, shutdown: Shutdown) {
         self.sockets.close();
+        self.control = None;
         self.backend.end().await;
         let is_graceful = shutdown == Shutdown::Graceful;
         for retired in self.retired {

@@ -154,6 +154,7 @@ fn serve_configuration(
     let ReceivedConfiguration {
         invocation,
         sockets,
+        control,
         logs,
         pools,
         tls_files,
@@ -166,6 +167,7 @@ fn serve_configuration(
     let served = Served {
         site: accepted.site,
         sockets,
+        control,
         logs,
         pools,
         tls_files,

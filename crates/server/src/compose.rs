@@ -16,6 +16,7 @@ use crate::log::{access_log, times};
 use crate::pipeline;
 use crate::route::tables;
 use crate::upstreams::fetch::trace;
+use crate::warming::refill;
 
 static FUNCTIONS: Functions = Functions {
     variables: VariableTable::new(
@@ -45,6 +46,7 @@ static FUNCTIONS: Functions = Functions {
         ("stub_status", stub_status::handle),
     ],
     serve: |request| Box::pin(pipeline::serve_internal(request)),
+    refill: refill::begin,
     log_access: access_log::log,
 };
 

@@ -4,6 +4,7 @@
 //! ```text
 //! compose        tables of functions that lower floors call
 //! worker         threads, listeners, the configuration in force; background
+//! warming        pages that the server asks itself for
 //! service        answers a transport: makes the request, runs the pipeline, writes the log
 //! pipeline       the stages of a request, in their order
 //! content  access  respond  route  log
@@ -32,4 +33,5 @@ pub mod route;
 mod service;
 pub mod transport;
 pub mod upstreams;
+pub mod warming;
 pub mod worker;

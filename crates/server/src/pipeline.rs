@@ -331,7 +331,9 @@ impl<'a> Way<'a> {
     fn mirror(&self, request: &Request) -> Step<'a> {
         let settings = self.settings(request);
         match &settings.mirror {
-            Some(mirror) if !request.is_subrequest() => Err(End::Wait(Wait::Mirror(mirror))),
+            Some(mirror) if !request.is_subrequest() && !request.is_own_visit() => {
+                Err(End::Wait(Wait::Mirror(mirror)))
+            }
             _ => before_content(request),
         }
     }
@@ -381,6 +383,10 @@ fn before_limits<'a>(request: &Request) -> Step<'a> {
 fn limit<'a>(request: &mut Request) -> Step<'a> {
     if request.is_subrequest() {
         return Ok(Stage::TryFiles);
+    }
+    if request.is_own_visit() {
+        // It takes nothing from what visitors are allowed.
+        return Ok(Stage::Access);
     }
     real_ip::apply_real_ip(request);
     match limits::check(request) {

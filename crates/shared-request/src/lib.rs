@@ -135,8 +135,7 @@ const SEPARATOR: u8 = 0;
 const MAX_KEY_COOKIE_BYTES: usize = 1024;
 
 /// Appends the cache key of a request: first its URL (scheme, host, port, path and the
-/// arguments that count), as [`put_url`] writes it, then everything else that tells answers
-/// apart.
+/// arguments that count), then everything else that tells answers apart.
 ///
 /// # Errors
 /// Why the request is personal; what was appended is to be thrown away.
@@ -145,20 +144,15 @@ pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Res
     paths::examine(received.target, rules)?;
     let rewritten = received.rewritten.map(|(_, args)| args);
     arguments::examine(received.target, rewritten, rules)?;
-    put_key_of(received, rules, class, true, key)?;
+    put_key_of(received, rules, class, key)?;
     Ok(class)
 }
 
-/// As [`put_key`] for a visitor of this class who asks for the same URL, with or without the
-/// same cookies.
-///
-/// # Errors
-/// The cookies are personal, or too long.
-pub fn put_key_of(
+/// Appends the key of a request whose visitor is of this class.
+fn put_key_of(
     received: &Received<'_>,
     rules: &Rules,
     class: Class,
-    with_cookies: bool,
     key: &mut Vec<u8>,
 ) -> Result<(), Bypass> {
     put_url(received, rules, key);
@@ -171,9 +165,6 @@ pub fn put_key_of(
         arguments::put_counted(args, &rules.removed_arguments, key);
     }
     key.push(SEPARATOR);
-    if !with_cookies {
-        return Ok(());
-    }
     let start = key.len();
     cookies::put_counted(received.head, rules, key)?;
     match key.len() - start > MAX_KEY_COOKIE_BYTES {
@@ -184,7 +175,7 @@ pub fn put_key_of(
 
 /// Appends what the keys of all answers for one URL begin with: for any visitor's class and
 /// cookies. It ends with a byte that no URL holds.
-pub fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
+fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
     key.extend_from_slice(received.scheme.as_bytes());
     key.extend_from_slice(b"://");
     put_host(received, key);

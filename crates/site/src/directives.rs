@@ -13,6 +13,7 @@ mod acme;
 mod brotli;
 mod cache;
 mod core;
+mod esi;
 mod fastcgi;
 mod files;
 mod gzip;
@@ -25,6 +26,7 @@ mod logs;
 mod memcached;
 mod php_pool;
 mod proxy;
+mod purging;
 mod rewrite;
 mod ssi;
 mod tls;
@@ -261,6 +263,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("HTTP upstreams", proxy::TABLE),
     ("memcached", memcached::TABLE),
     ("The cache", cache::TABLE),
+    ("Purging", purging::TABLE),
     ("Upstream groups", upstream::TABLE),
     ("Health checks", health::TABLE),
     ("Access logs", logs::TABLE),
@@ -271,6 +274,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Compression", gzip::TABLE),
     ("Compression with brotli", brotli::TABLE),
     ("Compression with zstd", zstd::TABLE),
+    ("Edge Side Includes", esi::TABLE),
     ("Server Side Includes", ssi::TABLE),
 ];
 

@@ -1,6 +1,7 @@
 //! Clients of HTTP/3: requests by the crates `quinn` and `h3`, which know nothing of the server's
 //! own codec; and requests of any bytes whatever.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -11,8 +12,9 @@ use http::{HeaderMap, Request};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, VarInt};
 use rustls::RootCertStore;
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::CertificateDer;
+use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
 use crate::client::Reply;
@@ -54,10 +56,23 @@ impl QuicClient {
     /// # Panics
     /// When rustls takes none of it.
     pub fn new(authority: &Authority, protocols: &[&str], identity: Option<&Identity>) -> Self {
+        QuicClient::with_provider(
+            aws_lc_rs::default_provider(),
+            authority,
+            protocols,
+            identity,
+        )
+    }
+
+    fn with_provider(
+        provider: CryptoProvider,
+        authority: &Authority,
+        protocols: &[&str],
+        identity: Option<&Identity>,
+    ) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add(authority.der()).expect("a certificate to trust");
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let builder = rustls::ClientConfig::builder_with_provider(provider)
+        let builder = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .expect("versions")
             .with_root_certificates(roots);
@@ -75,6 +90,35 @@ impl QuicClient {
             endpoint: endpoint.expect("a socket"),
             config: ClientConfig::new(Arc::new(crypto)),
         }
+    }
+
+    /// The first packets of so many connections, which nobody goes on with: each a whole
+    /// ClientHello that asks for `name`.
+    ///
+    /// # Panics
+    /// When they cannot be made.
+    pub async fn first_packets(authority: &Authority, name: &str, count: usize) -> Vec<Vec<u8>> {
+        let mut provider = aws_lc_rs::default_provider();
+        // Keys that leave room for the rest in one packet.
+        provider.kx_groups = vec![aws_lc_rs::kx_group::X25519];
+        let quic = QuicClient::with_provider(provider, authority, &["h3"], None);
+        let sink = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        let at = sink.local_addr().expect("an address");
+        let (mut connecting, mut seen) = (Vec::new(), HashSet::new());
+        let (mut packets, mut packet) = (Vec::new(), [0; 2048]);
+        while packets.len() < count {
+            let begun = quic.endpoint.connect_with(quic.config.clone(), at, name);
+            connecting.push(begun.expect("a name and an address"));
+            loop {
+                let length = sink.recv(&mut packet).await.expect("a packet");
+                // Others are sent again by and by.
+                if seen.insert(destination(&packet[..length])) {
+                    packets.push(packet[..length].to_vec());
+                    break;
+                }
+            }
+        }
+        packets
     }
 
     /// Goes on from another port, as a client does whose address has changed.
@@ -117,6 +161,15 @@ impl QuicClient {
             name: name.to_owned(),
         }
     }
+}
+
+/// The connection id that a packet with a long header is for (RFC 9000 §17.2).
+///
+/// # Panics
+/// When it is none.
+pub fn destination(packet: &[u8]) -> Vec<u8> {
+    let length = usize::from(packet[5]);
+    packet[6..6 + length].to_vec()
 }
 
 /// The server's own certificate.

@@ -17,4 +17,5 @@ pub mod serving;
 pub mod started;
 pub mod tls;
 pub mod tls_client;
+pub mod tls_relay;
 pub mod wait;

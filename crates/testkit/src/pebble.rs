@@ -120,6 +120,11 @@ impl Pebble {
         format!("https://127.0.0.1:{}/dir", self.directory_port)
     }
 
+    /// The port of its directory.
+    pub fn port(&self) -> u16 {
+        self.directory_port
+    }
+
     /// The certificate that its own is verified with.
     pub fn authority_file(&self) -> PathBuf {
         self.folder.path().join("ca.pem")

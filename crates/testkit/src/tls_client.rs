@@ -1,7 +1,7 @@
 //! A client that speaks TLS, with the choices a test wants to make: protocol versions, kinds of
 //! keys, names of application protocols, a certificate of its own.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{
-    AlertDescription, ClientConfig, HandshakeKind, ProtocolVersion, RootCertStore, SignatureScheme,
-    SupportedProtocolVersion,
+    AlertDescription, ClientConfig, ClientConnection, HandshakeKind, ProtocolVersion,
+    RootCertStore, SignatureScheme, SupportedProtocolVersion,
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector;
 
@@ -33,6 +34,8 @@ pub struct Offer<'a> {
     /// The names of ALPN.
     pub protocols: &'a [&'a str],
     pub identity: Option<&'a Identity>,
+    /// Remember which sessions may begin with a request.
+    pub early_data: bool,
 }
 
 /// A connection whose handshake is over.
@@ -69,6 +72,7 @@ impl TlsClient {
                 .expect("a certificate and its key"),
         };
         config.resumption = Resumption::in_memory_sessions(16);
+        config.enable_early_data = offer.early_data;
         let names = offer.protocols.iter();
         config.alpn_protocols = names.map(|name| name.as_bytes().to_vec()).collect();
         TlsClient(Arc::new(config))
@@ -116,6 +120,134 @@ impl TlsClient {
             certificate: certificates[0].clone().into_owned(),
             client: Client::over(stream),
         })
+    }
+}
+
+/// A connection that begins with requests, and whose client does not end the handshake before it
+/// is told to.
+pub struct EarlyConnection {
+    session: ClientConnection,
+    stream: UnixStream,
+    received: Vec<u8>,
+}
+
+impl TlsClient {
+    /// The records that a connection begins with: the first message of the handshake, and each of
+    /// `pieces` ahead of its end. `None` where there is no session that allows that.
+    ///
+    /// # Panics
+    /// When rustls takes none of it, or nothing listens there.
+    pub async fn begin_early(
+        &self,
+        socket: &Path,
+        name: &str,
+        pieces: &[&[u8]],
+    ) -> Option<(EarlyConnection, Vec<Vec<u8>>)> {
+        let name = ServerName::try_from(name.to_owned()).expect("a name");
+        let mut session = ClientConnection::new(self.0.clone(), name).expect("a session");
+        let mut bytes = Vec::new();
+        for piece in pieces {
+            session.early_data()?.write_all(piece).expect("room");
+            while session.wants_write() {
+                session.write_tls(&mut bytes).expect("memory");
+            }
+        }
+        let connection = EarlyConnection {
+            session,
+            stream: UnixStream::connect(socket)
+                .await
+                .expect("the server listens"),
+            received: Vec::new(),
+        };
+        Some((connection, records(&bytes)))
+    }
+}
+
+/// TLS records one by one (RFC 8446 §5.1).
+fn records(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut records = Vec::new();
+    while let Some(length) = bytes.get(3..5) {
+        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+        let (record, rest) = bytes.split_at(5 + length);
+        records.push(record.to_vec());
+        bytes = rest;
+    }
+    records
+}
+
+impl EarlyConnection {
+    /// Sends bytes as they are.
+    ///
+    /// # Panics
+    /// When the server does not take them.
+    pub async fn send_raw(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.expect("sent");
+    }
+
+    /// Ends the handshake, if that is still to be done, and sends bytes behind it.
+    ///
+    /// # Panics
+    /// When the server does not take them.
+    pub async fn send(&mut self, bytes: &[u8]) {
+        self.session.writer().write_all(bytes).expect("room");
+        let mut records = Vec::new();
+        while self.session.wants_write() {
+            self.session.write_tls(&mut records).expect("memory");
+        }
+        self.send_raw(&records).await;
+    }
+
+    /// Reads until `text` has come, and says nothing meanwhile; gives everything up to it.
+    ///
+    /// # Panics
+    /// When it does not come, or the server breaks the protocol.
+    pub async fn receive_until(&mut self, text: &str) -> String {
+        let receiving = async {
+            loop {
+                let said = String::from_utf8_lossy(&self.received).into_owned();
+                if let Some((before, _)) = said.split_once(text) {
+                    let end = before.len() + text.len();
+                    self.received.drain(..end.min(self.received.len()));
+                    return before.to_owned() + text;
+                }
+                assert!(self.fill().await, "the end came before {text:?}: {said:?}");
+            }
+        };
+        let received = tokio::time::timeout(TIMEOUT, receiving).await;
+        received.expect("the text in time")
+    }
+
+    /// Reads until the server has said what belongs to the handshake, and says nothing meanwhile.
+    ///
+    /// # Panics
+    /// When it does not, or breaks the protocol.
+    pub async fn receive_handshake(&mut self) {
+        let receiving = async {
+            while self.session.is_handshaking() {
+                assert!(self.fill().await, "the end of the connection");
+            }
+        };
+        let received = tokio::time::timeout(TIMEOUT, receiving).await;
+        received.expect("the server's part in time");
+    }
+
+    /// Has the server taken what came early?
+    pub fn is_accepted(&self) -> bool {
+        self.session.is_early_data_accepted()
+    }
+
+    /// Reads what there is; false at the end.
+    async fn fill(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        let read = self.stream.read(&mut buffer).await.unwrap_or(0);
+        let mut rest = &buffer[..read];
+        while !rest.is_empty() {
+            self.session.read_tls(&mut rest).expect("memory");
+            self.session.process_new_packets().expect("TLS");
+        }
+        // There is more to come, which is no error here.
+        let _ = self.session.reader().read_to_end(&mut self.received);
+        read > 0
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Longer than anything takes on a busy machine: what takes this long does not come.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two looks.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Looks until it is so.
 ///

@@ -1,7 +1,11 @@
 //! The certificates of a server, and which of them a client gets.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
@@ -12,12 +16,21 @@ use rustls::{CipherSuite, SignatureAlgorithm};
 
 use crate::error::SettingsError;
 use crate::key::read_key;
-use crate::settings::Identity;
+use crate::settings::{Identity, Settings};
+
+/// Certificates for single names are as good as when they were read for so long.
+const NAMED_LIFETIME: Duration = Duration::from_secs(60);
+/// Names whose certificates are kept at most.
+const NAMED_MAX: usize = 1000;
 
 /// Certificates by order of preference: those with small keys first, because a signature with
 /// RSA costs ten times as much.
 pub(crate) struct Certificates {
     keys: Vec<Arc<CertifiedKey>>,
+    /// For clients that ask for one of these names.
+    named: Option<Mutex<Named>>,
+    passwords: Vec<u8>,
+    provider: Arc<CryptoProvider>,
     /// The suites of TLS 1.2 that the server has.
     tls12_suites: Vec<CipherSuite>,
     has_tls13: bool,
@@ -25,23 +38,63 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     pub(crate) fn new(
-        identities: &[Identity],
-        passwords: &[u8],
-        provider: &CryptoProvider,
-        has_tls13: bool,
+        settings: &Settings,
+        provider: Arc<CryptoProvider>,
     ) -> Result<Certificates, SettingsError> {
-        let read = |identity| certified_key(identity, passwords, provider).map(Arc::new);
-        let mut keys = identities.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        keys.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
         let suites = provider.cipher_suites.iter();
         Ok(Certificates {
-            keys,
+            keys: certified_keys(&settings.identities, &settings.passwords, &provider)?,
+            named: settings.named_identities.is_some().then(Mutex::default),
+            passwords: settings.passwords.clone(),
             tls12_suites: suites
                 .filter(|suite| suite.tls13().is_none())
                 .map(|suite| suite.suite())
                 .collect(),
-            has_tls13,
+            has_tls13: settings.tls13,
+            provider,
         })
+    }
+
+    /// Are there certificates for every name?
+    pub(crate) fn has_unnamed(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Are the certificates for this name to be read?
+    pub(crate) fn lacks(&self, name: &str, now: Instant) -> bool {
+        let Some(named) = &self.named else {
+            return false;
+        };
+        let named = named.lock();
+        let found = named.0.get(name);
+        found.is_none_or(|found| now.saturating_duration_since(found.read_at) >= NAMED_LIFETIME)
+    }
+
+    /// Keeps the certificates for a name, in the place of former ones.
+    pub(crate) fn put(
+        &self,
+        name: &str,
+        identities: &[Identity],
+        now: Instant,
+    ) -> Result<(), SettingsError> {
+        let keys = certified_keys(identities, &self.passwords, &self.provider)?;
+        if let Some(named) = &self.named {
+            named.lock().put(name, NamedKeys { keys, read_at: now });
+        }
+        Ok(())
+    }
+
+    /// There are none for this name any more.
+    pub(crate) fn forget(&self, name: &str) {
+        if let Some(named) = &self.named {
+            named.lock().0.remove(name);
+        }
+    }
+
+    fn of_name(&self, name: &str) -> Vec<Arc<CertifiedKey>> {
+        let named = self.named.as_ref().map(|named| named.lock());
+        let found = named.as_ref().and_then(|named| named.0.get(name));
+        found.map(|found| found.keys.clone()).unwrap_or_default()
     }
 
     /// The server's own certificates, without those of the issuers.
@@ -65,11 +118,36 @@ impl Certificates {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let schemes = hello.signature_schemes();
-        let mut fitting = self.keys.iter().filter(|key| {
+        let named = hello.server_name().map(|name| self.of_name(name));
+        let named = named.unwrap_or_default();
+        let mut keys = named.iter().chain(&self.keys);
+        let fitting = keys.clone().find(|key| {
             key.key.choose_scheme(schemes).is_some() && self.fits_suites(key, hello.cipher_suites())
         });
         // With one that does not fit, the client is told what it lacks.
-        fitting.next().or(self.keys.first()).cloned()
+        fitting.or(keys.next()).cloned()
+    }
+}
+
+/// Certificates by the names that they are for.
+#[derive(Default)]
+struct Named(HashMap<String, NamedKeys>);
+
+struct NamedKeys {
+    keys: Vec<Arc<CertifiedKey>>,
+    read_at: Instant,
+}
+
+impl Named {
+    /// The one that was read longest ago makes room.
+    fn put(&mut self, name: &str, keys: NamedKeys) {
+        if self.0.len() >= NAMED_MAX && !self.0.contains_key(name) {
+            let oldest = self.0.iter().min_by_key(|(_, keys)| keys.read_at);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                self.0.remove(&oldest);
+            }
+        }
+        self.0.insert(name.to_owned(), keys);
     }
 }
 
@@ -90,6 +168,18 @@ fn is_for_rsa(suite: CipherSuite) -> bool {
         TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
     .contains(&suite)
+}
+
+/// Those with small keys first.
+fn certified_keys(
+    identities: &[Identity],
+    passwords: &[u8],
+    provider: &CryptoProvider,
+) -> Result<Vec<Arc<CertifiedKey>>, SettingsError> {
+    let read = |identity| certified_key(identity, passwords, provider).map(Arc::new);
+    let mut keys = identities.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    keys.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
+    Ok(keys)
 }
 
 fn certified_key(
@@ -125,5 +215,29 @@ fn certified_key(
             file: identity.key.name.clone(),
         }),
         Some(_) => Ok(CertifiedKey::new(chain, key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_that_was_read_longest_ago_makes_room() {
+        let start = Instant::now();
+        let mut named = Named::default();
+        let keys = |nth: usize| NamedKeys {
+            keys: Vec::new(),
+            read_at: start + Duration::from_secs(nth as u64),
+        };
+        for nth in 0..NAMED_MAX {
+            named.put(&nth.to_string(), keys(nth));
+        }
+        // One that is there already takes no room.
+        named.put("0", keys(NAMED_MAX));
+        named.put("new", keys(NAMED_MAX + 1));
+        assert_eq!(named.0.len(), NAMED_MAX);
+        let has = |name| named.0.contains_key(name);
+        assert_eq!((has("0"), has("1"), has("new")), (true, false, true));
     }
 }

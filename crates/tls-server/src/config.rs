@@ -2,6 +2,7 @@
 //! HTTP/3.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use aws_lc_rs::digest;
 use rustls::crypto::{CryptoProvider, aws_lc_rs as provider};
@@ -13,7 +14,7 @@ use crate::certificates::Certificates;
 use crate::clients::{ClientChainVerifier, ClientVerdict, PossessionVerifier, Refusal};
 use crate::error::SettingsError;
 use crate::sessions::{SessionCache, Sessions};
-use crate::settings::{Clients, Settings};
+use crate::settings::{Clients, Identity, Settings};
 use crate::tickets::{NoTickets, TicketKeys, Ticketer};
 
 /// The names in ALPN, as nginx has them.
@@ -51,6 +52,7 @@ pub struct TlsServer {
     without_http2: Arc<ServerConfig>,
     for_http3: Arc<ServerConfig>,
     client_chains: Option<ClientChainVerifier>,
+    certificates: Arc<Certificates>,
 }
 
 impl TlsServer {
@@ -61,13 +63,8 @@ impl TlsServer {
     /// [`SettingsError`]: what the operator should correct.
     pub fn new(settings: &Settings, resumption: Resumption) -> Result<TlsServer, SettingsError> {
         let provider = Arc::new(provider_of(settings));
-        let certificates = Certificates::new(
-            &settings.identities,
-            &settings.passwords,
-            &provider,
-            settings.tls13,
-        )?;
-        let context = context_of(&certificates, settings.clients.as_ref());
+        let certificates = Arc::new(Certificates::new(settings, provider.clone())?);
+        let context = context_of(&certificates, settings);
         let mut versions = Vec::new();
         if settings.tls13 {
             versions.push(&version::TLS13);
@@ -83,7 +80,7 @@ impl TlsServer {
                 .with_client_cert_verifier(Arc::new(PossessionVerifier::new(clients, provider)?)),
             None => builder.with_client_cert_verifier(Arc::new(NoClientAuth)),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(certificates));
+        let mut config = builder.with_cert_resolver(certificates.clone());
         config.ignore_client_order = settings.prefers_own_order;
         if settings.record_bytes < MAX_RECORD_BYTES {
             let bytes = settings.record_bytes.max(MIN_RECORD_BYTES);
@@ -96,6 +93,7 @@ impl TlsServer {
         for_http3.alpn_protocols = vec![HTTP3_PROTOCOL.to_vec()];
         // Requests that somebody could repeat are not taken (RFC 9001 §9.2).
         for_http3.max_early_data_size = 0;
+        for_http3.send_half_rtt_data = false;
         config.alpn_protocols = HTTP1_PROTOCOLS.map(<[u8]>::to_vec).to_vec();
         with_http2.alpn_protocols = [HTTP2_PROTOCOL]
             .iter()
@@ -107,7 +105,39 @@ impl TlsServer {
             without_http2: Arc::new(config),
             for_http3: Arc::new(for_http3),
             client_chains: client_chains.transpose()?,
+            certificates,
         })
+    }
+
+    /// Are there certificates that any client may get?
+    pub fn has_unnamed_certificates(&self) -> bool {
+        self.certificates.has_unnamed()
+    }
+
+    /// With [`Settings::named_identities`]: are the certificates for this name to be read, because
+    /// they are not there, or were read a minute ago?
+    pub fn lacks(&self, name: &str, now: Instant) -> bool {
+        self.certificates.lacks(name, now)
+    }
+
+    /// Clients that ask for `name` get these certificates from now on. Others of the same name are
+    /// replaced; beyond a thousand names, the ones that were read longest ago make room.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`]: what the operator should correct. Former ones are kept.
+    pub fn put(
+        &self,
+        name: &str,
+        identities: &[Identity],
+        now: Instant,
+    ) -> Result<(), SettingsError> {
+        self.certificates.put(name, identities, now)
+    }
+
+    /// There are no certificates for this name any more.
+    pub fn forget(&self, name: &str) {
+        self.certificates.forget(name);
     }
 
     /// For a handshake in which a client may choose HTTP/2, or may not.
@@ -180,6 +210,8 @@ fn resume(
     };
     if settings.early_data {
         config.max_early_data_size = MAX_EARLY_DATA_BYTES;
+        // What came early is answered early.
+        config.send_half_rtt_data = true;
         let new = || Arc::new(SessionCache::of_sessions(SESSIONS_FOR_EARLY_DATA));
         cache = Some(cache.unwrap_or_else(new));
     }
@@ -194,7 +226,7 @@ fn resume(
     config.session_storage = storage;
 }
 
-fn context_of(certificates: &Certificates, clients: Option<&Clients>) -> Context {
+fn context_of(certificates: &Certificates, settings: &Settings) -> Context {
     let mut digest = digest::Context::new(&digest::SHA256);
     let mut add = |bytes: &[u8]| {
         digest.update(&(bytes.len() as u64).to_be_bytes());
@@ -203,7 +235,10 @@ fn context_of(certificates: &Certificates, clients: Option<&Clients>) -> Context
     for leaf in certificates.leaves() {
         add(leaf);
     }
-    if let Some(clients) = clients {
+    if let Some(named) = &settings.named_identities {
+        add(named.as_bytes());
+    }
+    if let Some(clients) = &settings.clients {
         let Clients {
             mode,
             named_authorities,

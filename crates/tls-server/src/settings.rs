@@ -24,6 +24,9 @@ impl fmt::Debug for PemFile {
 pub struct Settings {
     /// `ssl_certificate` and `ssl_certificate_key`. Without any, every handshake fails.
     pub identities: Vec<Identity>,
+    /// There are certificates for single names as well, see [`put`](crate::TlsServer::put): a text
+    /// that tells these settings from others.
+    pub named_identities: Option<String>,
     /// `ssl_password_file`: one password in each line.
     pub passwords: Vec<u8>,
     /// `ssl_protocols`: at least one of the two.

@@ -69,6 +69,7 @@ fn identity(by: &Issuer) -> Identity {
 
 fn settings(identities: Vec<Identity>) -> Settings {
     Settings {
+        named_identities: None,
         identities,
         passwords: Vec::new(),
         tls12: true,

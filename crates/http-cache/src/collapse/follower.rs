@@ -3,6 +3,8 @@
 use crate::fields::RequestFields;
 use crate::flight::{Flight, Next, Seen, debug_by_key};
 use crate::no_store::NoStore;
+use crate::purge::clock::Standing;
+use crate::store::Zone;
 use crate::stored::{StoredHead, StoredResponse};
 use crate::time::Millis;
 use crate::vary::VaryKey;
@@ -12,6 +14,8 @@ use std::sync::Arc;
 /// A request that waits for a leader.
 pub struct Follower {
     flight: Arc<Flight>,
+    /// Tags were purged after the fetch began and before the request came: the zone knows which.
+    minds_tags: Option<Arc<Zone>>,
 }
 
 /// What a follower waited for.
@@ -44,9 +48,12 @@ pub struct Reader {
 pub struct Truncated;
 
 impl Follower {
-    pub(super) fn of(flight: &Arc<Flight>) -> Follower {
+    /// `minds_tags`: the request came later than the fetch began, and its response may have tags.
+    pub(super) fn of(zone: &Arc<Zone>, flight: &Arc<Flight>, minds_tags: bool) -> Follower {
+        let minds_tags = minds_tags && zone.purges.has_purged_tags_since(flight.stamp);
         Follower {
             flight: Arc::clone(flight),
+            minds_tags: minds_tags.then(|| Arc::clone(zone)),
         }
     }
 
@@ -71,7 +78,15 @@ impl Follower {
     }
 
     fn look(&self, matches: &dyn Fn(&VaryKey) -> bool) -> Option<Followed> {
-        Some(match self.flight.look(matches) {
+        let seen = match &self.minds_tags {
+            None => self.flight.look(matches),
+            Some(zone) => {
+                let is_outdated =
+                    |response: &StoredResponse| zone.purges.standing(response) != Standing::Good;
+                self.flight.look_at_end(matches, &is_outdated)
+            }
+        };
+        Some(match seen {
             Seen::Nothing => return None,
             Seen::Streaming(head, number) => Followed::Streaming(Reader {
                 flight: Arc::clone(&self.flight),

@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::fields::Field;
 use crate::flight::{Flight, Growth, State, debug_by_key};
 use crate::no_store::NoStore;
-use crate::purge::Stamp;
+use crate::purge::{LabelNames, Stamp, Tags};
 use crate::storability::Storable;
 use crate::store::Zone;
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
@@ -43,6 +43,8 @@ pub struct Filling {
     head: Arc<StoredHead>,
     share_only: Option<NoStore>,
     group: Option<u64>,
+    tags: Tags,
+    late_fields: Vec<Field>,
 }
 
 /// What became of pushed bytes.
@@ -142,33 +144,56 @@ impl Leader {
             head,
             share_only: storable.share_only,
             group,
+            tags: Tags::default(),
+            late_fields: Vec::new(),
         }
     }
 
     /// The upstream answered 304 to the validators of [`Leader::stale`]: freshens it. Decide with
-    /// the stored status and the fields of [`StoredResponse::fields_after`].
+    /// the stored status and the fields of [`StoredResponse::fields_after`]. `tags`: those that the
+    /// answer names; none: it keeps those that it had.
     ///
     /// # Errors
     /// Nothing to freshen, purged meanwhile, or no room. Followers are released as failed.
     pub fn freshen(
         mut self,
         fields: &[Field],
+        tags: Option<&Tags>,
         storable: &Storable,
         now: Millis,
     ) -> Result<Arc<StoredResponse>, NoStore> {
         let Some(stale) = self.stale.take() else {
             return Err(NoStore::Status);
         };
-        let head = stale.head.freshened(fields, storable, now);
+        let mut head = stale.head.freshened(fields, storable, now);
+        let lacks_tags = match tags {
+            Some(tags) => tags.checked().is_err(),
+            None => stale.head.lacks_tags,
+        };
+        if lacks_tags {
+            head.shorten_for_missing_tags(now);
+        }
         let mut response = StoredResponse::new(head, stale.body.clone(), self.duty.flight.stamp);
         response.group = stale.group;
         response.encoded_forms = Arc::clone(&stale.encoded_forms);
+        let mut kept = Tags::default();
+        let tags = tags.unwrap_or_else(|| {
+            stale.tags().for_each(|tag| kept.add(tag));
+            &kept
+        });
         // The two share the body, but both are counted until the old one has left.
         drop(stale);
-        let stored = self
-            .duty
-            .zone
-            .insert(&self.duty.flight.key.as_ref(), response, now)?;
+        let Duty { zone, flight, .. } = &self.duty;
+        let names = LabelNames {
+            address: &flight.address,
+            tags: Some(tags),
+        };
+        let stored = zone.insert_named(&flight.key.as_ref(), response, &names, now);
+        if matches!(stored, Err(NoStore::Purged)) {
+            // Whoever has come since the purge joins the next fetch.
+            self.duty.end(State::leave_out);
+        }
+        let stored = stored?;
         let told = Arc::clone(&stored);
         self.duty.end(|state| state.complete(told));
         Ok(stored)
@@ -283,6 +308,18 @@ impl Filling {
         self.duty.flight.break_off_slowest();
     }
 
+    /// A field that the stored response has in the place of others of this name. Those who read
+    /// the response while it arrives have its head already.
+    pub fn set_field(&mut self, name: &'static str, value: Bytes) {
+        let name = Bytes::from_static(name.as_bytes());
+        self.late_fields.push((name, value));
+    }
+
+    /// What the response was made of, by which it can be purged. Tags may come until it is complete.
+    pub fn tags(&mut self) -> &mut Tags {
+        &mut self.tags
+    }
+
     /// Whoever reads gets the response to its end, but it will not be stored.
     pub fn share_only(&mut self, why: NoStore) {
         self.share_only = Some(why);
@@ -322,11 +359,21 @@ impl Filling {
         let Duty { zone, flight, .. } = &self.duty;
         // The packed copy is counted by the store from now on, the received bytes no more.
         zone.release(flight.give_back());
-        let head = StoredHead::clone(&self.head);
+        let mut head = StoredHead::clone(&self.head);
+        if self.tags.checked().is_err() {
+            head.shorten_for_missing_tags(now);
+        }
+        if !self.late_fields.is_empty() {
+            head.fields = head.fields.with(&self.late_fields);
+        }
         let body = Body::pack(chunks);
         let mut response = StoredResponse::new(head, body, flight.stamp);
         response.group = self.group;
-        zone.insert(&flight.key.as_ref(), response, now)
+        let names = LabelNames {
+            address: &flight.address,
+            tags: Some(&self.tags),
+        };
+        zone.insert_named(&flight.key.as_ref(), response, &names, now)
     }
 
     /// The body broke off: readers see it truncated, nothing is stored.

@@ -1,5 +1,6 @@
 //! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish,
-//! fail and die, purges in between.
+//! fail and die, responses that are evicted, purges of each kind in between. What is checked is the
+//! promise: when a purge has returned, no answer begun afterwards shows older data.
 //!
 //! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were
 //! woken: a wake-up that is lost leaves a task asleep for good, and the run ends with that task
@@ -8,7 +9,7 @@
 
 use super::*;
 use crate::testing::{Random, T0, fields, key, storable};
-use crate::{PurgeMode, PurgeTarget, ResponseHead, ZoneConfig};
+use crate::{Pattern, PurgeMode, PurgeTarget, ResponseHead, ZoneConfig};
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use std::task::{Context, Poll, Wake, Waker};
 const KEYS: usize = 3;
 const CLIENTS: usize = 12;
 const REQUESTS: usize = 6;
-const SEEDS: u64 = 3000;
+const SEEDS: u64 = 20_000;
 
 /// The last key varies on `X`.
 const VARYING: usize = KEYS - 1;
@@ -118,7 +119,8 @@ async fn client(world: Rc<World>) {
 async fn request(world: &Rc<World>, page: usize, variant: usize) {
     let name = key(&format!("/{page}"));
     let fields = fields(&[&format!("X: {variant}")]);
-    let at_least = world.purged[page].get();
+    let (at_least, came_at) = (world.purged[page].get(), world.zone.stamp());
+    let address = format!("host/{page}");
     let show = |text: &[u8]| {
         let version = version_of(text, page, variant);
         assert!(
@@ -133,6 +135,9 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         now,
         lock_age: None,
         group: None,
+        address: address.as_bytes(),
+        came_at,
+        may_have_tags: true,
     };
     // A client whose leader failed tries again, but not for ever.
     for round in 0..4 {
@@ -246,7 +251,8 @@ async fn fetch(
     };
     let mut filling = leader.publish_head(&head, &decided, world.now.get());
     let line = line(page, if page == VARYING { variant } else { 0 }, version);
-    for _ in 0..LINES {
+    let tags_come_behind = world.below(LINES);
+    for number in 0..LINES {
         if world.below(2) == 0 {
             pause().await;
         }
@@ -254,21 +260,37 @@ async fn fetch(
             return drop(filling);
         }
         filling.push(Bytes::from(line.clone()), world.now.get());
+        if number == tags_come_behind {
+            filling.tags().add(format!("page:{page}").as_bytes());
+            filling.tags().add(b"every");
+        }
     }
     let _ = filling.complete(world.now.get());
 }
 
 async fn purger(world: Rc<World>) {
-    for _ in 0..4 {
+    for _ in 0..6 {
         for _ in 0..world.below(20) {
             pause().await;
         }
         let page = world.below(KEYS);
         let name = key(&format!("/{page}"));
-        let (target, hit) = match world.below(3) {
-            0 => (PurgeTarget::Key(name.as_ref()), page..page + 1),
-            1 => (PurgeTarget::Prefix(name.bytes()), page..page + 1),
-            _ => (PurgeTarget::Everything, 0..KEYS),
+        let (tag, address) = (format!("page:{page}"), format!("host/{page}"));
+        let suffix = address.clone();
+        let (host, page_of) = (
+            Pattern::Host(b"host"[..].into()),
+            Pattern::Matching(Arc::new(move |text: &[u8]| *text == *suffix.as_bytes())),
+        );
+        let (one, all) = (page..page + 1, 0..KEYS);
+        let (target, hit) = match world.below(8) {
+            0 => (PurgeTarget::Key(name.as_ref()), one),
+            1 => (PurgeTarget::Prefix(name.bytes()), one),
+            2 => (PurgeTarget::Everything, all),
+            3 => (PurgeTarget::Tag(tag.as_bytes()), one),
+            4 => (PurgeTarget::Tag(b"every"), all),
+            5 => (PurgeTarget::Address(address.as_bytes()), one),
+            6 => (PurgeTarget::Addresses(&host), all),
+            _ => (PurgeTarget::Addresses(&page_of), one),
         };
         let mode = if world.below(2) == 0 {
             PurgeMode::Hard

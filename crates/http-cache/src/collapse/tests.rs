@@ -47,6 +47,9 @@ impl<'a> Client<'a> {
             now,
             lock_age: self.lock_age,
             group: None,
+            address: b"",
+            came_at: self.zone.stamp(),
+            may_have_tags: false,
         }
     }
 
@@ -357,7 +360,7 @@ fn a_304_freshens_the_fields_and_shares_the_body() {
     let decided =
         crate::testing::decide_200(&[], &after, &crate::Policy::default()).expect("storable");
     let new = leader
-        .freshen(&fresher, &decided, late.now)
+        .freshen(&fresher, None, &decided, late.now)
         .expect("stored");
     assert_eq!(new.fresh_for(late.now), Duration::from_secs(9));
     assert_eq!(new.body.chunks()[0].as_ptr(), old.body.chunks()[0].as_ptr());

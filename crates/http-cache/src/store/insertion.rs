@@ -8,13 +8,15 @@ use crate::key::KeyRef;
 use crate::memory_file::Room;
 use crate::no_store::NoStore;
 use crate::private::Member;
+use crate::purge::LabelNames;
+use crate::purge::labels::NoRoom;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Arc, Weak};
 
 impl Zone {
-    /// Stores a complete response. (Leaders of [`Zone::collapse`] do this by themselves.)
+    /// Stores a complete response that can be purged by its key alone.
     ///
     /// # Errors
     /// Too large, no room, or purged since its stamp.
@@ -24,9 +26,42 @@ impl Zone {
         response: StoredResponse,
         now: Millis,
     ) -> Result<Arc<StoredResponse>, NoStore> {
+        self.insert_named(key, response, &LabelNames::default(), now)
+    }
+
+    /// Stores a complete response, which is purged by these labels from now on. (Leaders of
+    /// [`Zone::collapse`] do this by themselves.)
+    ///
+    /// # Errors
+    /// Too large, no room, or purged since its stamp.
+    pub fn insert_named(
+        &self,
+        key: &KeyRef<'_>,
+        mut response: StoredResponse,
+        names: &LabelNames<'_>,
+        now: Millis,
+    ) -> Result<Arc<StoredResponse>, NoStore> {
         if response.body.len() > self.config.max_response_bytes {
             return Err(NoStore::TooLarge);
         }
+        let labels = self.labels.enter(names, response.stamp.0, self);
+        let labels = labels.map_err(|NoRoom| NoStore::NoRoom)?;
+        response.labels = labels.clone();
+        let stamp = response.stamp.0;
+        let stored = self.insert_labelled(key, response, now);
+        if stored.is_err() {
+            self.labels.leave(&labels, stamp, self);
+        }
+        stored
+    }
+
+    /// Stores a response whose labels are counted already.
+    fn insert_labelled(
+        &self,
+        key: &KeyRef<'_>,
+        response: StoredResponse,
+        now: Millis,
+    ) -> Result<Arc<StoredResponse>, NoStore> {
         let cost = shard::cost_bytes(key.bytes().len(), &response);
         if !self.reserve(cost) {
             return Err(NoStore::NoRoom);
@@ -46,7 +81,7 @@ impl Zone {
         let displaced = {
             let mut shard = cell.shard.write();
             // Under the lock: a purge that is not written down yet will find what we store.
-            if self.purges.is_outdated(key, response.stamp) {
+            if self.is_outdated(key, &response) {
                 drop(shard);
                 self.release(cost);
                 return Err(NoStore::Purged);
@@ -72,6 +107,13 @@ impl Zone {
         cell.notes.lock().forget_refusal(key.hash());
         self.counters.stored.fetch_add(1, Relaxed);
         Ok(response)
+    }
+
+    /// Has a purge hit the response since its fetch began?
+    fn is_outdated(&self, key: &KeyRef<'_>, response: &StoredResponse) -> bool {
+        let stamp = response.stamp;
+        self.purges.is_outdated(key, b"", stamp)
+            || self.purges.are_outdated(&response.labels, stamp)
     }
 
     fn remove(&self, member: Member) {

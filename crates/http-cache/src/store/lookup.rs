@@ -18,7 +18,7 @@ use crate::fields::RequestFields;
 use crate::key::KeyRef;
 use crate::no_store::NoStore;
 use crate::outcome::Forward;
-use crate::purge::Standing;
+use crate::purge::clock::Standing;
 use crate::stale::StaleInfo;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
@@ -178,19 +178,20 @@ impl Zone {
 
     /// What a stored response is worth now.
     pub(crate) fn worth(&self, response: &StoredResponse, now: Millis) -> Worth {
-        let expires_at = match self.purges.standing(response.stamp, response.head.status) {
+        let (expires_at, is_purged) = match self.purges.standing(response) {
             Standing::Removed => return Worth::Nothing,
-            Standing::ExpiredAt(at) => response.expires_at.min(at),
-            Standing::Good => response.expires_at,
+            Standing::ExpiredAt(at) => (response.expires_at.min(at), true),
+            Standing::Good => (response.expires_at, response.is_purged),
         };
         if now < expires_at {
             return Worth::Fresh;
         }
         Worth::Stale(StaleInfo {
             past_expiry: now.since(expires_at),
-            stale_while_revalidate: response.stale_while_revalidate,
-            stale_if_error: response.stale_if_error,
+            stale_while_revalidate: response.stale_while_revalidate.duration(),
+            stale_if_error: response.stale_if_error.duration(),
             must_revalidate: response.must_revalidate,
+            is_purged,
             last_failure: response.last_failure.at().map(|at| now.since(at)),
         })
     }

@@ -15,6 +15,7 @@
 //! lookup     what is stored for a request
 //! insertion  storing, and what is kept beside a stored response
 //! removal    purges and sweeps
+//! wanted     the most wanted of what purges have hit
 //! ```
 
 mod insertion;
@@ -24,9 +25,11 @@ mod removal;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod wanted;
 mod zone;
 
 pub(crate) use lookup::Worth;
 pub use lookup::{Found, NotFresh, NotFreshKind};
 pub use removal::Swept;
+pub use wanted::{MostWanted, Wanted, WantedWalk};
 pub use zone::{Stats, Zone, ZoneConfig};

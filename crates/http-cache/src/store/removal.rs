@@ -2,9 +2,11 @@
 //! is evicted in `zone.rs`.)
 
 use super::shard::Gone;
-use super::zone::Zone;
+use super::zone::{ShardCell, Zone};
 use crate::key::KeyRef;
-use crate::purge::{PurgeMode, PurgeTarget, Purged, Standing};
+use crate::purge::clock::Standing;
+use crate::purge::labels::Kind;
+use crate::purge::{PurgeMode, PurgeTarget, Purged, Stamp};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -27,7 +29,7 @@ impl Zone {
     /// Purges. When it returns, no lookup or join begun afterwards gives what was stored or under
     /// way before (soft: gives it as fresh).
     pub fn purge(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> Purged {
-        // First written down, then applied: see the head of `purge.rs`.
+        // First written down, then applied: see the head of `purge/clock.rs`.
         let stamp = self.purges.record(target, mode, now);
         let responses = match target {
             PurgeTarget::Key(key) => self.purge_key(&key, mode, now),
@@ -35,9 +37,57 @@ impl Zone {
             PurgeTarget::Everything => self.responses.load(Relaxed) as usize,
             // They are found gone when they are asked for, and leave by the sweep.
             PurgeTarget::NotFound => 0,
+            PurgeTarget::Tag(_)
+            | PurgeTarget::Tags(_)
+            | PurgeTarget::Address(_)
+            | PurgeTarget::Addresses(_) => self.purge_labels(target, mode, stamp, now),
         };
         self.counters.purged.fetch_add(responses as u64, Relaxed);
         Purged { responses, stamp }
+    }
+
+    /// How many stored responses a purge would hit, those not counted that are gone already and
+    /// have not left yet. Answers that there is no such page are counted in no way.
+    #[must_use]
+    pub fn count(&self, target: PurgeTarget<'_>) -> usize {
+        match target {
+            PurgeTarget::Key(key) => self.cell(key.hash()).shard.read().count(&key),
+            PurgeTarget::Prefix(prefix) => {
+                let count = |cell: &ShardCell| cell.shard.read().with_prefix(prefix).len();
+                self.shards.iter().map(count).sum()
+            }
+            PurgeTarget::Everything => self.responses.load(Relaxed) as usize,
+            PurgeTarget::NotFound => 0,
+            PurgeTarget::Tag(tag) => self.labels.count(Kind::Tag, tag),
+            PurgeTarget::Address(at) => self.labels.count(Kind::Address, at),
+            PurgeTarget::Tags(of) => self.labels.count_all(Kind::Tag, of),
+            PurgeTarget::Addresses(of) => self.labels.count_all(Kind::Address, of),
+        }
+    }
+
+    fn purge_labels(
+        &self,
+        target: PurgeTarget<'_>,
+        mode: PurgeMode,
+        stamp: Stamp,
+        now: Millis,
+    ) -> usize {
+        let one = |kind, text| self.labels.purge(kind, text, mode, stamp.0, now);
+        let all = |kind, pattern| self.labels.purge_all(kind, pattern, mode, stamp.0, now);
+        let hit = match target {
+            PurgeTarget::Tag(tag) => one(Kind::Tag, tag),
+            PurgeTarget::Address(address) => one(Kind::Address, address),
+            PurgeTarget::Tags(pattern) => all(Kind::Tag, pattern),
+            PurgeTarget::Addresses(pattern) => all(Kind::Address, pattern),
+            PurgeTarget::Key(_)
+            | PurgeTarget::Prefix(_)
+            | PurgeTarget::Everything
+            | PurgeTarget::NotFound => None,
+        };
+        if hit.is_some() {
+            self.purges.labels_changed();
+        }
+        hit.unwrap_or_default()
     }
 
     fn purge_key(&self, key: &KeyRef<'_>, mode: PurgeMode, now: Millis) -> usize {
@@ -90,12 +140,14 @@ impl Zone {
         };
         let is_over = |response: &StoredResponse, last_used: Millis| {
             let expiry_bound = self.config.keep_stale.map(|keep| {
-                let windows = response.stale_while_revalidate.max(response.stale_if_error);
+                let head = &response.head;
+                let windows = head.stale_while_revalidate.duration();
+                let windows = windows.max(head.stale_if_error.duration());
                 response.expires_at.plus(keep.max(windows))
             });
             now.since(last_used) >= self.config.inactive
                 || expiry_bound.is_some_and(|bound| bound <= now)
-                || self.purges.standing(response.stamp, response.head.status) == Standing::Removed
+                || self.purges.standing(response) == Standing::Removed
         };
         while swept.looked_at < work {
             let (at_shard, at_slot) = *cursor;

@@ -12,9 +12,11 @@
 //!   newest ◄── prev ── slot ── next ──► oldest        hand: from oldest towards newest
 //! ```
 
+use super::wanted::Uses;
 use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
+use crate::purge::labels::Labels;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use crate::vary::VarySpec;
@@ -71,6 +73,7 @@ struct Slot {
     /// What is kept beside it takes: encoded forms, files.
     forms_bytes: u64,
     last_used: AtomicU64,
+    uses: Uses,
     visited: AtomicBool,
     prev: u32,
     next: u32,
@@ -85,15 +88,17 @@ pub(super) enum Selected<'a> {
 }
 
 /// What left a shard.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Gone {
     pub size_bytes: u64,
     pub group: Option<u64>,
     pub id: u64,
+    pub labels: Labels,
+    pub stamp: u64,
 }
 
 /// What storing a response made leave.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Displaced {
     /// What left, for whatever reason.
     pub gone: Vec<Gone>,
@@ -259,6 +264,7 @@ impl Shard {
         let gone = slot.gone(&old);
         slot.size_bytes = size_bytes;
         slot.id = id;
+        slot.uses.keep(slot.unused_for(now));
         slot.last_used = AtomicU64::new(now.0);
         Some(gone)
     }
@@ -277,6 +283,7 @@ impl Shard {
             size_bytes,
             forms_bytes: 0,
             last_used: AtomicU64::new(now.0),
+            uses: Uses::default(),
             visited: AtomicBool::new(false),
             prev: NONE,
             next: self.newest.unwrap_or(NONE),
@@ -361,13 +368,18 @@ impl Shard {
         found.len()
     }
 
+    /// How many variants of a key there are.
+    pub(super) fn count(&self, key: &KeyRef<'_>) -> usize {
+        self.under(key).count()
+    }
+
     fn expire(&mut self, at: u32, now: Millis) {
         if let Some(found) = self.indexed_mut(at) {
             found.response = Arc::new(found.response.expired(now));
         }
     }
 
-    fn positions_of(&self, key: &KeyRef<'_>) -> Vec<u32> {
+    pub(super) fn positions_of(&self, key: &KeyRef<'_>) -> Vec<u32> {
         self.under(key).map(|found| found.at).collect()
     }
 
@@ -442,6 +454,20 @@ impl Shard {
             .collect()
     }
 
+    /// The key and the response of a slot, unless it is empty, how much it was used as of `now`, and
+    /// when last.
+    pub(super) fn used(
+        &self,
+        at: u32,
+        now: Millis,
+    ) -> Option<(&[u8], &StoredResponse, u32, Millis)> {
+        let found = self.indexed(at)?;
+        let slot = self.slot(at);
+        let uses = slot.uses.faded(slot.unused_for(now));
+        let last_used = Millis(slot.last_used.load(Relaxed));
+        Some((found.key(), &found.response, uses, last_used))
+    }
+
     /// Number of slots, empty ones included.
     pub(super) fn slots_len(&self) -> usize {
         self.slots.len()
@@ -477,9 +503,16 @@ impl Slot {
             self.visited.store(true, Relaxed);
         }
         // A second is fine enough for `inactive`.
-        if self.last_used.load(Relaxed) + 1000 <= now.0 {
+        let unused_for = self.unused_for(now);
+        if unused_for >= 1000 {
+            self.uses.count(unused_for);
             self.last_used.store(now.0, Relaxed);
         }
+    }
+
+    /// Milliseconds since the last use.
+    fn unused_for(&self, now: Millis) -> u64 {
+        now.0.saturating_sub(self.last_used.load(Relaxed))
     }
 
     fn gone(&self, response: &StoredResponse) -> Gone {
@@ -487,6 +520,8 @@ impl Slot {
             size_bytes: self.size_bytes + self.forms_bytes,
             group: response.group,
             id: self.id,
+            labels: response.labels.clone(),
+            stamp: response.stamp.0,
         }
     }
 }

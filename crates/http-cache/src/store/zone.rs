@@ -8,7 +8,9 @@ use crate::key::KeyRef;
 use crate::memory_file::FileBytes;
 use crate::no_store::NoStore;
 use crate::private::{GroupLimits, Groups};
-use crate::purge::{Purges, Stamp};
+use crate::purge::Stamp;
+use crate::purge::clock::Purges;
+use crate::purge::labels::{Budget, LabelTable};
 use crate::time::Millis;
 use parking_lot::{Mutex, RwLock};
 use std::fmt;
@@ -91,6 +93,9 @@ pub struct Stats {
 /// A zone remembers one key per this many bytes of its budget, in each of its tables of notes.
 const BYTES_PER_NOTE: u64 = 64 * 1024;
 
+/// A zone remembers one purge per this many bytes of its budget for fetches that are under way.
+const BYTES_PER_PURGE: u64 = 1024;
+
 /// Bound on those tables: 65,536 entries are under 4 MB.
 const MAX_NOTES: u64 = 65_536;
 
@@ -107,6 +112,7 @@ pub struct Zone {
     evict_cursor: AtomicUsize,
     pub(super) sweep_cursor: Mutex<(usize, usize)>,
     pub(crate) purges: Purges,
+    pub(super) labels: LabelTable,
     pub(super) groups: Groups,
     pub(crate) flights: Flights,
     pub(super) file_bytes: Arc<FileBytes>,
@@ -151,6 +157,7 @@ impl Zone {
                 ..Default::default()
             })
             .collect();
+        let recent = (config.memory_budget_bytes / BYTES_PER_PURGE).min(MAX_NOTES) as usize;
         let fixed = count * (size_of::<ShardCell>() + Notes::size_bytes(notes_per_shard));
         Arc::new_cyclic(|me| Zone {
             me: Weak::clone(me),
@@ -161,7 +168,8 @@ impl Zone {
             next_id: AtomicU64::new(0),
             evict_cursor: AtomicUsize::new(0),
             sweep_cursor: Mutex::new((0, 0)),
-            purges: Purges::new(),
+            purges: Purges::new(recent),
+            labels: LabelTable::default(),
             groups: Groups::default(),
             flights: Flights::new(count),
             file_bytes: Arc::default(),
@@ -298,6 +306,7 @@ impl Zone {
     pub(super) fn count_gone(&self, gone: &Gone) {
         self.release(gone.size_bytes);
         self.responses.fetch_sub(1, Relaxed);
+        self.labels.leave(&gone.labels, gone.stamp, self);
         if let Some(group) = gone.group {
             self.groups.leave(group, gone.id);
         }
@@ -307,6 +316,16 @@ impl Zone {
         // The table inside uses the lowest bits and the highest seven: these are in between.
         // The number of shards is a power of two and not zero.
         &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]
+    }
+}
+
+impl Budget for Zone {
+    fn reserve(&self, bytes: u64) -> bool {
+        Zone::reserve(self, bytes)
+    }
+
+    fn release(&self, bytes: u64) {
+        Zone::release(self, bytes);
     }
 }
 

@@ -3,9 +3,9 @@
 
 use super::{Connection, Shutdown, Step};
 use crate::bounds::{Flood, max_continuations};
-use crate::error::{ConnectionError, FrameError, StreamError};
+use crate::error::{ConnectionError, ErrorCode, FrameError, StreamError};
 use crate::flow::SendWindow;
-use crate::frame::{FrameKind, StreamId};
+use crate::frame::{FrameHeader, FrameKind, StreamId, write_reset};
 use crate::head::{
     HeadBuffer, RequestFacts, max_block_bytes, read_request, read_trailers, skip_block,
 };
@@ -82,6 +82,29 @@ impl Connection {
         }
         self.block = Some(block);
         Ok(None)
+    }
+
+    /// Resets the stream whose head takes too long: a field block that has begun, or one whose
+    /// first frame begins `input` and is not whole. What still comes of it is read for the state
+    /// of compression alone (§4.3), and other streams go on. Gives the stream; `None` where
+    /// there is no such head, or where nothing is to become of it already.
+    pub fn reset_late_head(&mut self, input: &[u8]) -> Option<StreamId> {
+        let stream = match &self.block {
+            Some(block) => block.stream,
+            None => {
+                let header = FrameHeader::read(input)?;
+                (header.kind == FrameKind::Headers).then_some(header.stream)?
+            }
+        };
+        if matches!(self.block_use(stream), Ok(BlockUse::Ignored) | Err(_)) {
+            return None;
+        }
+        if self.remove(stream, true).is_none() {
+            self.closed.push(stream, true);
+            self.last_stream = self.last_stream.max(stream);
+        }
+        write_reset(&mut self.pending, stream, ErrorCode::PROTOCOL_ERROR);
+        Some(stream)
     }
 
     fn read_block<'a>(

@@ -2,7 +2,7 @@
 
 use http2::{ConnectionError, ErrorCode, FrameKind, Settings};
 
-use crate::client::{Client, GET, block, data, fields, frame, get, id};
+use crate::client::{Client, GET, block, data, fields, frame, get, headers, id, post};
 
 const END_HEADERS: u8 = 4;
 const END_STREAM: u8 = 1;
@@ -70,6 +70,70 @@ fn nothing_may_come_in_between() {
         let error = client.send(&frame(FrameKind::Continuation, END_HEADERS, 1, b""));
         assert_eq!(error.unwrap_err().code(), ErrorCode::PROTOCOL_ERROR);
     }
+}
+
+/// A literal that is added to the dynamic table (RFC 7541 §6.2.1).
+const ADDED: &[u8] = b"\x40\x03x-a\x01b";
+/// What was added to the dynamic table last.
+const LAST_ADDED: u8 = 0x80 | 62;
+
+#[test]
+fn a_late_head_costs_its_stream_alone() {
+    let late = [&block(GET)[..], ADDED].concat();
+    // In two frames, and in one of which a part is there.
+    let two = cut(3, &late, &[10]);
+    let whole = cut(3, &late, &[])[0].clone();
+    let nothing = &[][..];
+    for (taken, unfinished, rest) in [
+        (&two[0][..], nothing, &two[1]),
+        (nothing, &whole[..30], &whole),
+    ] {
+        let mut client = Client::new();
+        client.send_ok(&get(1));
+        client.send_ok(taken);
+        assert_eq!(client.connection.reset_late_head(unfinished), Some(id(3)));
+        assert_eq!(client.sent_text(), ["3 RST_STREAM PROTOCOL_ERROR"]);
+        // It was said already.
+        assert_eq!(client.connection.reset_late_head(unfinished), None);
+        assert_eq!(client.send_ok(rest), Vec::<String>::new());
+        // What it added to the table is there.
+        let next = [&block(GET)[..], &[LAST_ADDED]].concat();
+        assert_eq!(
+            client.send_ok(&cut(5, &next, &[])[0]),
+            ["5 GET / HTTP/2.0, host=example.org, x-a=b end"]
+        );
+        assert_eq!(client.connection.open_streams(), 2);
+    }
+}
+
+#[test]
+fn late_trailers_end_their_request() {
+    let mut client = Client::new();
+    client.send_ok(&headers(1, &post(&[]), false));
+    let trailers = cut(1, &block(&[("x-sum", "1")]), &[4]);
+    client.send_ok(&trailers[0]);
+    assert_eq!(client.connection.reset_late_head(&[]), Some(id(1)));
+    assert_eq!(client.sent_text(), ["1 RST_STREAM PROTOCOL_ERROR"]);
+    assert_eq!(client.connection.open_streams(), 0);
+    assert_eq!(client.send_ok(&trailers[1]), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_no_head_of_a_stream_is_not_reset_as_one() {
+    let mut client = Client::new();
+    client.send_ok(&get(3));
+    for unfinished in [
+        &[][..],
+        &frame(FrameKind::Ping, 0, 0, &[0; 8])[..10],
+        &get(5)[..8],
+        // Streams that no head can open.
+        &get(1)[..20],
+        &get(4)[..20],
+    ] {
+        let late = client.connection.reset_late_head(unfinished);
+        assert_eq!(late, None, "{unfinished:?}");
+    }
+    assert_eq!(client.sent_text(), Vec::<String>::new());
 }
 
 #[test]

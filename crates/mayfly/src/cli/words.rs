@@ -1,4 +1,4 @@
-//! Words beside nginx's flags: `serve`, `check`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,7 +13,8 @@ use clap::{Args, Parser, Subcommand};
     name = "mayfly",
     disable_version_flag = true,
     after_help = "nginx's flags (-c -p -g -e -t -T -q -v -V -s) work as they do there: mayfly -h shows them.\n\
-                  Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a word."
+                  Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a word, or no server \
+                  to speak with."
 )]
 struct Line {
     #[command(subcommand)]
@@ -27,6 +28,10 @@ pub enum Word {
     Serve(Box<ServeArgs>),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
+    /// Remove stored responses of a running server
+    Purge(Box<PurgeArgs>),
+    /// Have pages of a running server stored before visitors ask for them
+    Warm(Box<WarmArgs>),
     /// Show the version
     Version,
 }
@@ -128,6 +133,86 @@ pub struct CheckArgs {
     pub file: PathBuf,
 }
 
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct PurgeArgs {
+    /// All that is stored for this URL; one without a host, such as /news/5, goes with --host
+    #[arg(value_name = "URL", group = "what")]
+    pub urls: Vec<String>,
+    /// All pages that carry this tag; may be given more than once, as all of these
+    #[arg(long, value_name = "TAG", group = "what")]
+    pub tag: Vec<String>,
+    /// All URLs that begin so
+    #[arg(long, value_name = "URL", group = "what")]
+    pub prefix: Vec<String>,
+    /// All URLs of a pattern such as `https://example.org/news/*`, or of a regular expression such as
+    /// `~^example\.org/news/[0-9]+$`
+    #[arg(long, value_name = "PATTERN", group = "what")]
+    pub pattern: Vec<String>,
+    /// All URLs of this host, or the host of URLs that have none
+    #[arg(long, value_name = "NAME", group = "what")]
+    pub host: Vec<String>,
+    /// All that is stored
+    #[arg(long, group = "what")]
+    pub all: bool,
+    /// Show the stale page while one request fetches the new one
+    #[arg(long)]
+    pub soft: bool,
+    /// Count, and purge nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+    /// Make a token for cache_purge_token, and purge nothing
+    #[arg(
+        long,
+        value_name = "NAME",
+        group = "what",
+        conflicts_with_all = ["urls", "tag", "prefix", "pattern", "host", "all"]
+    )]
+    pub new_token: Option<String>,
+}
+
+/// Which running server is meant.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct ServerArgs {
+    /// The configuration of the server that is meant [default: that of mayfly -c, or the server that
+    /// mayfly serve runs]
+    #[arg(short = 'c', value_name = "FILE", conflicts_with = "socket")]
+    pub conf: Option<PathBuf>,
+    /// Where relative paths of the configuration begin
+    #[arg(short = 'p', value_name = "FOLDER", conflicts_with = "socket")]
+    pub prefix_folder: Option<PathBuf>,
+    /// Its control socket, in the place of its configuration
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}
+
+/// Pages are asked for as by a visitor without cookies. Visitors come first: while they wait for PHP, this
+/// waits as well.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct WarmArgs {
+    /// URLs, URLs of sitemaps that end with .xml or .xml.gz, files with a sitemap or with one URL in
+    /// each line, or - for standard input
+    #[arg(value_name = "SITEMAP|FILE|URL", group = "what")]
+    pub sources: Vec<String>,
+    /// The URL of a sitemap, whatever it ends with
+    #[arg(long, value_name = "URL", group = "what")]
+    pub sitemap: Vec<String>,
+    /// Pages that are asked for at the same time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub jobs: u8,
+    /// Print a line of JSON for each page, and one at the end
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
@@ -142,7 +227,7 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 4] = ["serve", "check", "help", "version"];
+const WORDS: [&str; 6] = ["serve", "check", "purge", "warm", "help", "version"];
 
 /// Whether an argument is one of the words, or an option in the place of one.
 pub fn is_word(word: &str) -> bool {
@@ -282,6 +367,34 @@ mod tests {
     }
 
     #[test]
+    fn purge_takes_targets_of_all_kinds() {
+        let line = "purge https://a/ /b --tag t --tag u --prefix p --pattern q --host h --all --soft --dry-run --json -c f";
+        let Ok(Answer::Word(Word::Purge(args))) = run(line) else {
+            panic!("refused")
+        };
+        assert_eq!(args.urls, ["https://a/", "/b"]);
+        assert_eq!(args.tag, ["t", "u"]);
+        assert_eq!(
+            (&*args.prefix[0], &*args.pattern[0], &*args.host[0]),
+            ("p", "q", "h")
+        );
+        assert!(args.all && args.soft && args.dry_run && args.json);
+        assert_eq!(args.server.conf, Some("f".into()));
+    }
+
+    #[test]
+    fn warm_takes_sources_of_all_kinds() {
+        let line = "warm https://a/ pages.txt - --sitemap https://a/?sitemap --jobs 4 --json -c f";
+        let Ok(Answer::Word(Word::Warm(args))) = run(line) else {
+            panic!("refused")
+        };
+        assert_eq!(args.sources, ["https://a/", "pages.txt", "-"]);
+        assert_eq!(args.sitemap, ["https://a/?sitemap"]);
+        assert_eq!((args.jobs, args.json), (4, true));
+        assert_eq!(args.server.conf, Some("f".into()));
+    }
+
+    #[test]
     fn words_used_wrongly_say_what_was_expected() {
         let cases = [
             ("serve", "<DIR|URL>"),
@@ -289,6 +402,13 @@ mod tests {
             ("serve a --workers 0", "expected a number from 1"),
             ("serve a --bogus", "--bogus"),
             ("check", "<FILE>"),
+            ("purge", "<URL|--tag"),
+            ("purge --soft", "<URL|--tag"),
+            ("purge --new-token a --all", "cannot be used with"),
+            ("purge --all -c a --socket b", "cannot be used with"),
+            ("warm", "SITEMAP|FILE|URL"),
+            ("warm a --jobs 0", "--jobs"),
+            ("warm a --jobs 9", "--jobs"),
         ];
         for (line, part) in cases {
             match run(line) {
@@ -306,6 +426,8 @@ mod tests {
             "help serve",
             "serve --help",
             "check --help",
+            "purge --help",
+            "warm --help",
         ] {
             assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
         }

@@ -1,6 +1,8 @@
 //! `acme_issuer`, `acme_certificate`, and `serve --domain`, with Pebble as the issuer.
 
-use std::path::Path;
+mod killed;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::RootCertStore;
@@ -19,7 +21,13 @@ use crate::program;
 
 /// A server with Pebble beside it.
 struct Scene {
-    pebble: Pebble,
+    pebble: Arc<Pebble>,
+    /// The URL of the issuer's directory, and the authorities that its certificate is verified
+    /// with.
+    directory: String,
+    authority_file: PathBuf,
+    /// The name that the certificate is for.
+    name: String,
     http_port: u16,
     tls_port: u16,
     state: tempfile::TempDir,
@@ -33,8 +41,12 @@ impl Scene {
             tls_port,
             ..PebbleOptions::default()
         });
+        let pebble = Arc::new(pebble.await);
         Scene {
-            pebble: pebble.await,
+            directory: pebble.directory(),
+            authority_file: pebble.authority_file(),
+            pebble,
+            name: "a.example".to_owned(),
             http_port,
             tls_port,
             state: tempfile::tempdir().unwrap(),
@@ -47,18 +59,19 @@ impl Scene {
 
     /// An http block; `issuer` has more lines for the issuer, `server` for both servers.
     fn http(&self, issuer: &str, server: &str) -> String {
+        let name = &self.name;
         format!(
             "acme_issuer pebble {{ uri {}; ssl_trusted_certificate {}; state_path {};
                                    accept_terms_of_service; contact admin@example.org; {issuer} }}
-             server {{ listen 127.0.0.1:{}; server_name a.example; {server}
+             server {{ listen 127.0.0.1:{}; server_name {name}; {server}
                        return 301 https://$host$request_uri; }}
-             server {{ listen 127.0.0.1:{} ssl; listen unix:%%/http; server_name a.example; {server}
+             server {{ listen 127.0.0.1:{} ssl; listen unix:%%/http; server_name {name}; {server}
                        acme_certificate pebble;
                        ssl_certificate $acme_certificate;
                        ssl_certificate_key $acme_certificate_key;
                        location / {{ return 200 served; }} }}",
-            self.pebble.directory(),
-            self.pebble.authority_file().display(),
+            self.directory,
+            self.authority_file.display(),
             self.state().display(),
             self.http_port,
             self.tls_port,
@@ -103,11 +116,14 @@ impl Scene {
             .with_root_certificates(roots)
             .with_no_client_auth();
         let stream = TcpStream::connect(("127.0.0.1", self.tls_port)).await?;
-        let name = ServerName::try_from("a.example").unwrap();
+        let name = ServerName::try_from(self.name.clone()).unwrap();
         let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
         let mut stream = connector.connect(name, stream).await?;
-        let request = b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
-        stream.write_all(request).await?;
+        let request = format!(
+            "GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.name
+        );
+        stream.write_all(request.as_bytes()).await?;
         let mut response = Vec::new();
         let _ = stream.read_to_end(&mut response).await;
         Ok(String::from_utf8_lossy(&response).into_owned())

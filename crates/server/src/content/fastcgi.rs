@@ -4,7 +4,7 @@
 use ::fastcgi::{Error, Params, ParamsEncoder};
 use site::{Builtin as B, Content, Exchange, FastCgi};
 
-use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
+use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
 use crate::exchange::value::put;
@@ -12,6 +12,9 @@ use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::route::pattern;
+
+/// Tells PHP the mark of lines that name tags (`cache_tags ... stderr`).
+const TAG_MARK: &[u8] = b"MAYFLY_TAG_MARK";
 
 pub const VARIABLES: Variables = &[
     (B::FastcgiPathInfo, Of(put_path_info)),
@@ -52,13 +55,15 @@ pub fn params(
             encoder.push(b"HTTP_IF_NONE_MATCH", value);
         }
     }
+    if let Some(mark) = purpose.tag_mark {
+        encoder.push(TAG_MARK, mark.as_bytes());
+    }
+    if request.settings().esi.is_on() {
+        encoder.push(b"HTTP_SURROGATE_CAPABILITY", ESI_CAPABILITY);
+    }
     if exchange.pass_request_headers {
         for (name, value) in request.head.fields() {
-            let left_out = purpose.for_cache
-                && NOT_FOR_CACHE
-                    .iter()
-                    .any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
-            if !left_out {
+            if !purpose.leaves_out(request, name) {
                 encoder.push_http_field(name, value);
             }
         }

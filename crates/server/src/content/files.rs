@@ -129,11 +129,16 @@ pub fn serve(request: &mut Request) -> Handled {
 /// A path with a slash at its end: an index file, a listing, or nothing.
 fn directory(request: &mut Request) -> Handled {
     let is_read = matches!(request.method, Method::Get | Method::Head);
-    if !is_read && request.method != Method::Post {
+    // `PURGE /` and `BAN /` purge the page that the index makes; nginx says 405.
+    let may_purge = matches!(request.method, Method::Purge | Method::Other);
+    if !is_read && !may_purge && request.method != Method::Post {
         return Handled::Status(405);
     }
     if let Some(handled) = index(request) {
         return handled;
+    }
+    if may_purge {
+        return Handled::Status(405);
     }
     let directory = request_path(request);
     if is_read && request.settings().files.autoindex.enabled {

@@ -7,9 +7,11 @@ pub mod files;
 mod filling_body;
 pub mod memcached;
 pub mod mirror;
+pub mod own_visit;
 pub mod pass;
 mod pending;
 pub mod proxy;
+pub mod purging;
 mod request_body;
 pub mod returned;
 pub mod slice;
@@ -45,11 +47,17 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
         }
         Content::Pass(pass) => match pass::decide(request, configuration, pass) {
             PassDecision::Handled(handled) => handled,
+            PassDecision::PurgeNeeded(purge) => {
+                return ContentStep::Pending(PendingContent::Purge(purge));
+            }
             PassDecision::UpstreamNeeded(plan) => {
                 let plan = Box::new(plan);
                 return ContentStep::Pending(PendingContent::Upstream(pass, plan));
             }
         },
+        Content::PurgeApi(api) => {
+            return ContentStep::Pending(PendingContent::PurgeApi(api));
+        }
         Content::Handler(_) => match location.content_handler {
             Some(handle) => handle(request),
             None => Handled::Status(500),

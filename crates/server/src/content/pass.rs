@@ -21,15 +21,17 @@ mod tunnel;
 
 use site::{LogLevel, Pass, Protocol};
 
+use crate::content::own_visit;
 use crate::content::proxy;
+use crate::content::purging::by_request::{self, LocationPurge};
 use crate::content::through_cache;
 use crate::content::through_cache::CacheMiss;
 use crate::content::through_cache::policy;
 use crate::content::through_cache::policy::CachePlan;
-use crate::content::through_cache::purge::purge;
 use crate::content::through_cache::purge_keys::Invalidation;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
+use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::{Method, Request};
 use crate::log::error_log;
 use crate::route::pattern;
@@ -42,6 +44,8 @@ pub use fetch_spec::take_body;
 pub enum PassDecision<'a> {
     Handled(Handled),
     UpstreamNeeded(UpstreamPlan<'a>),
+    /// Something is to be purged, which takes its time.
+    PurgeNeeded(Box<LocationPurge>),
 }
 
 /// How the upstream is asked.
@@ -78,19 +82,39 @@ pub fn decide<'a>(
                 PassDecision::Handled(of_cache(request, pass, reply))
             }
             Err(found) => {
-                let miss = CacheMiss { plan, found };
-                PassDecision::UpstreamNeeded(UpstreamPlan::ThroughCache(miss))
+                let miss = CacheMiss::new(plan, found);
+                upstream_needed(request, UpstreamPlan::ThroughCache(miss))
             }
         },
-        CachePlan::Off => PassDecision::UpstreamNeeded(UpstreamPlan::Direct),
+        CachePlan::Off => upstream_needed(request, UpstreamPlan::Direct),
         CachePlan::Invalidate(invalidation) => {
-            PassDecision::UpstreamNeeded(UpstreamPlan::Invalidate(invalidation))
+            upstream_needed(request, UpstreamPlan::Invalidate(invalidation))
         }
-        CachePlan::Purge { zone, keys } => PassDecision::Handled(purge(request, zone, &keys)),
+        // Whoever wrote a sitemap is to purge nothing by it.
+        CachePlan::Purge { .. } if request.is_own_visit() => {
+            own_visit::note(request, NotAsked::NotKept("purge"));
+            PassDecision::Handled(own_visit::NOT_ASKED)
+        }
+        CachePlan::Purge { zone, keys } => match by_request::begin(request, pass, zone, &keys) {
+            Ok(handled) => PassDecision::Handled(handled),
+            Err(purge) => PassDecision::PurgeNeeded(purge),
+        },
         CachePlan::UnknownZone(name) => {
             let message = format_args!("cache \"{name}\" not found");
             error_log::request(request, LogLevel::Error, message);
             PassDecision::Handled(Handled::Status(500))
         }
+    }
+}
+
+/// An upstream is asked, unless the server asks itself and has no use for the answer.
+fn upstream_needed<'a>(request: &mut Request, plan: UpstreamPlan<'a>) -> PassDecision<'a> {
+    let miss = match &plan {
+        UpstreamPlan::ThroughCache(miss) => Some(miss),
+        UpstreamPlan::Direct | UpstreamPlan::Invalidate(_) => None,
+    };
+    match own_visit::declines(request, miss) {
+        true => PassDecision::Handled(own_visit::NOT_ASKED),
+        false => PassDecision::UpstreamNeeded(plan),
     }
 }

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use site::Pass;
+use site::{Pass, PurgeApi};
 
 use crate::content::pass::ask::ask;
 use crate::content::pass::{self, PassDecision, UpstreamPlan};
+use crate::content::purging::api;
+use crate::content::purging::by_request::LocationPurge;
 use crate::content::slice;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
@@ -19,6 +21,10 @@ pub enum PendingContent<'a> {
     Body(&'a Arc<Pass>),
     /// Somebody has to be asked.
     Upstream(&'a Arc<Pass>, Box<UpstreamPlan<'a>>),
+    /// `cache_purge_api`
+    PurgeApi(&'a PurgeApi),
+    /// A purge that takes longer than others may wait for.
+    Purge(Box<LocationPurge>),
 }
 
 impl PendingContent<'_> {
@@ -30,12 +36,15 @@ impl PendingContent<'_> {
         configuration: &ActiveConfiguration,
     ) -> Handled {
         let handled = match self {
+            PendingContent::PurgeApi(api) => Box::pin(api::answer(request, client, api)).await,
+            PendingContent::Purge(purge) => Box::pin(purge.carry_out(request)).await,
             PendingContent::Body(pass) => {
                 if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {
                     return Handled::Status(status);
                 }
                 match pass::decide(request, configuration, pass) {
                     PassDecision::Handled(handled) => handled,
+                    PassDecision::PurgeNeeded(purge) => Box::pin(purge.carry_out(request)).await,
                     PassDecision::UpstreamNeeded(plan) => {
                         Box::pin(ask(request, pass, plan, client)).await
                     }

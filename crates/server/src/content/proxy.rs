@@ -13,7 +13,7 @@ use http_semantics::{Version, escape, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
-use crate::content::pass::fetch_purpose::{FetchPurpose, NOT_FOR_CACHE};
+use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;
@@ -283,13 +283,12 @@ fn put_client_fields(
             .fields
             .iter()
             .any(|field| same_name(&field.name, name));
-        let left_out = purpose.for_cache
-            && NOT_FOR_CACHE
-                .iter()
-                .any(|field| name.eq_ignore_ascii_case(field.as_bytes()));
-        if !is_set && !left_out {
+        if !is_set && !purpose.leaves_out(request, name) {
             put_field(name, value, head);
         }
+    }
+    if request.settings().esi.is_on() {
+        put_field(b"Surrogate-Capability", ESI_CAPABILITY, head);
     }
 }
 

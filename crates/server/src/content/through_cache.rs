@@ -14,8 +14,10 @@
 //! The fetch runs in a task of its own: it belongs to the cache and goes on
 //! when the client leaves (`storing`).
 
+pub mod address;
 pub mod cookies;
 mod following;
+mod for_browsers;
 mod from_memory;
 mod leading;
 pub mod miss;
@@ -31,6 +33,7 @@ mod storability;
 mod store_plan;
 mod storing;
 mod storing_policy;
+pub mod tags;
 mod variables;
 
 use http_cache::{Found, Millis, NotFresh, Served};
@@ -62,6 +65,14 @@ pub struct CacheMiss<'a> {
     pub plan: Plan<'a>,
     /// What [`look_up`] found.
     pub found: Option<NotFresh>,
+}
+
+impl<'a> CacheMiss<'a> {
+    /// After the lookup of `plan`. No purge that has returned before is overlooked.
+    pub fn new(mut plan: Plan<'a>, found: Option<NotFresh>) -> CacheMiss<'a> {
+        plan.came_at = plan.zone.stamp();
+        CacheMiss { plan, found }
+    }
 }
 
 fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use site::{InFileOnly, Site};
+use site::{Content, InFileOnly, Site};
 
 use crate::exchange::compiled_location::CompiledLocations;
 use crate::exchange::functions::Functions;
@@ -23,6 +23,8 @@ pub struct ActiveConfiguration {
     pub serial: u64,
     pub site: Site,
     pub locations: CompiledLocations,
+    /// Some location has `cache_refill on`.
+    pub refills: bool,
     pub live: LiveState,
     /// What lower floors call of those above them.
     pub functions: &'static Functions,
@@ -70,6 +72,7 @@ impl ActiveConfiguration {
         Ok(Arc::new(ActiveConfiguration {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             locations: CompiledLocations::of(&site, functions),
+            refills: refills(&site),
             live,
             functions,
             connectors,
@@ -84,6 +87,16 @@ impl ActiveConfiguration {
             site,
         }))
     }
+}
+
+fn refills(site: &Site) -> bool {
+    let locations = site.http.servers.iter().flat_map(|it| &it.locations);
+    locations
+        .filter_map(|location| match &location.settings.content {
+            Content::Pass(pass) => pass.cache.as_ref(),
+            _ => None,
+        })
+        .any(|rules| rules.refill)
 }
 
 /// Removes what an earlier process has left of clients' bodies.

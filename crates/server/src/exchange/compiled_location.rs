@@ -225,6 +225,7 @@ fn adds_nothing(settings: &Settings) -> bool {
         && settings.addition.before.is_none()
         && settings.addition.after.is_none()
         && !settings.ssi.enabled
+        && !settings.esi.is_on()
 }
 
 /// Is there anything to check?

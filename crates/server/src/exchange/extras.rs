@@ -10,6 +10,7 @@ use http_semantics::Fields;
 use parking_lot::Mutex;
 
 use crate::exchange::captures::{Captures, Failures};
+use crate::exchange::own_visit::OwnVisit;
 use crate::live::limit_conn::Guard;
 
 /// Nothing until it is written to; reads like [`Extra`].
@@ -53,6 +54,8 @@ pub struct Extra {
     pub accel_charset: Option<Vec<u8>>,
     /// Who waits for what upstreams are asked on its behalf.
     pub class: upstream::Class,
+    /// The server asks itself.
+    pub own_visit: Option<Box<OwnVisit>>,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
 }
@@ -107,6 +110,7 @@ static NOTHING: Extra = Extra {
     server_text: None,
     accel_charset: None,
     class: upstream::Class::Visitor,
+    own_visit: None,
     refresh: None,
 };
 

@@ -2,7 +2,11 @@
 //! together at the top of the crate and held by the configuration in force.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
+use http_cache::{MostWanted, Zone};
+
+use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
@@ -15,6 +19,8 @@ pub struct Functions {
     pub content_handlers: &'static [(&'static str, ContentHandler)],
     /// Serves a request that the server makes itself.
     pub serve: Serve,
+    /// Fetches the most wanted of what a purge has hit in a zone.
+    pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
     pub log_access: fn(&mut Request),
 }

@@ -88,6 +88,8 @@ pub struct Request {
     pub now: u64,
     pub nth_on_connection: u64,
     pub pipelined: bool,
+    /// It came ahead of the end of the TLS handshake (RFC 8470).
+    pub is_early: bool,
     pub kind: RequestKind,
     pub redirects_left: u8,
     /// How many requests it is part of.
@@ -261,6 +263,11 @@ impl Request {
             && pages.iter().any(|page| page.statuses.contains(&status))
     }
 
+    /// Does the server ask itself, in the name of no visitor?
+    pub fn is_own_visit(&self) -> bool {
+        self.extras.own_visit.is_some()
+    }
+
     /// Not the client's own: a subrequest, a refresh in the background and the like.
     pub fn is_subrequest(&self) -> bool {
         self.kind == RequestKind::Subrequest
@@ -345,6 +352,7 @@ impl Request {
                 now,
                 nth_on_connection: 1,
                 pipelined: false,
+                is_early: false,
                 kind: RequestKind::Received,
                 redirects_left: MAX_INTERNAL_REDIRECTS,
                 depth: 0,

@@ -1,9 +1,10 @@
 //! The cache zones of a configuration, and how much memory they may take where it does
 //! not say.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use http_cache::{GroupLimits, Zone, ZoneConfig};
+use parking_lot::Mutex;
 use site::{CacheZone, Content, Site};
 
 use crate::base::memory_limit::MemoryLimit;
@@ -34,6 +35,29 @@ pub fn build(
         (zone.clone(), make)
     });
     Registry::renew(previous, zones)
+}
+
+/// All zones that a request may still be answered from, of whatever configuration.
+#[derive(Default)]
+pub struct AliveZones(Mutex<Vec<Weak<Zone>>>);
+
+impl AliveZones {
+    /// Adds those of another configuration, and forgets those that are gone.
+    pub fn add(&self, zones: &[Arc<Zone>]) {
+        let mut alive = self.0.lock();
+        alive.retain(|zone| zone.strong_count() > 0);
+        for zone in zones {
+            let zone = Arc::downgrade(zone);
+            if !alive.iter().any(|known| known.ptr_eq(&zone)) {
+                alive.push(zone);
+            }
+        }
+    }
+
+    /// Those that there are now.
+    pub fn zones(&self) -> Vec<Arc<Zone>> {
+        self.0.lock().iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 /// What the zones that name no size may take: together a quarter of the memory there is.

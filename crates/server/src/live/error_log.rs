@@ -30,6 +30,8 @@ pub struct ErrorLogs {
     sinks: Arc<LogSinks>,
     /// For lines about refused requests.
     pub refusals: LineBudget,
+    /// For lines about connections that were ended for what the client sent.
+    pub broken_connections: LineBudget,
     /// Requests that nobody waits for and that were not sent.
     pub left_out: NowAndThen,
     /// Answers that were not stored.
@@ -50,6 +52,7 @@ impl ErrorLogs {
         ErrorLogs {
             sinks,
             refusals: LineBudget::default(),
+            broken_connections: LineBudget::default(),
             left_out: NowAndThen::default(),
             not_stored: NotStored::default(),
             busy_workers: LineBudget::of_state(),

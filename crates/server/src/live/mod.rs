@@ -13,6 +13,7 @@ pub mod error_log;
 pub mod limit_conn;
 pub mod limit_req;
 pub mod log_sinks;
+mod named_files;
 pub mod names;
 pub mod quic_keys;
 pub mod registry;
@@ -29,6 +30,7 @@ use site::{CacheZone, Site, Template};
 
 use acme_answers::AcmeAnswers;
 pub use build_error::BuildError;
+use cache_zones::AliveZones;
 use error_log::ErrorLogs;
 use log_sinks::LogSinks;
 use names::Names;
@@ -66,6 +68,8 @@ pub struct LimitConnSpec {
 pub struct LiveState {
     /// By [`site::CacheZoneId`].
     pub zones: Registry<CacheZone, Arc<Zone>>,
+    /// Those, and those of earlier configurations whose requests are not over.
+    pub alive_zones: Arc<AliveZones>,
     pub groups: UpstreamGroups,
     pub limit_req: Registry<LimitReqSpec, Arc<limit_req::Zone>>,
     pub limit_conn: Registry<LimitConnSpec, Arc<limit_conn::Zone>>,
@@ -108,8 +112,13 @@ impl LiveState {
             };
             (spec, || Arc::new(limit_conn::Zone::new(zone)))
         });
+        let zones = cache_zones::build(site, previous.map(|live| &live.zones));
+        let alive_zones: Arc<AliveZones> =
+            previous.map_or_else(Arc::default, |live| live.alive_zones.clone());
+        alive_zones.add(&zones);
         Ok(LiveState {
-            zones: cache_zones::build(site, previous.map(|live| &live.zones)),
+            zones,
+            alive_zones,
             groups: UpstreamGroups::build(
                 site,
                 &resources.pools,

@@ -6,17 +6,21 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, UnixTime};
-use site::{ClientVerification, ClientVerificationMode, ServerTls, Site, TlsSessionCache};
+use site::{
+    ClientVerification, ClientVerificationMode, NamedCertificateFiles, ServerTls, Site,
+    TlsSessionCache,
+};
 use tls_server::{
     ClientMode, ClientVerdict, Clients, Identity, PemFile, Refusal, Resumption, SessionCache,
     Settings, SettingsError, TicketKeys, TlsServer,
 };
 
 use crate::live::build_error::BuildError;
+use crate::live::named_files;
 use crate::live::quic_keys::QuicKeys;
 use crate::live::tls_files::TlsFiles;
 
@@ -24,6 +28,8 @@ use crate::live::tls_files::TlsFiles;
 pub struct ServerTlsInForce {
     server: TlsServer,
     rejects_handshake: bool,
+    /// Certificates whose files are called after the name that a client asks for.
+    named: Vec<NamedCertificateFiles>,
 }
 
 impl ServerTlsInForce {
@@ -35,6 +41,33 @@ impl ServerTlsInForce {
     /// For a handshake of QUIC.
     pub fn http3_config(&self) -> &Arc<ServerConfig> {
         self.server.http3_config()
+    }
+
+    /// Reads the certificates for the name that a client asks for, where their files are called
+    /// after it and were not read lately. False: there are none for this client.
+    ///
+    /// # Errors
+    /// Why they cannot be used, for the log. Those that were read before are used further.
+    pub fn read_named(&self, name: Option<&str>) -> Result<bool, String> {
+        if self.named.is_empty() {
+            return Ok(true);
+        }
+        let has_others = self.server.has_unnamed_certificates();
+        let name = name.map(str::to_ascii_lowercase);
+        let Some(name) = name.filter(|name| named_files::is_file_name(name)) else {
+            return Ok(has_others);
+        };
+        let now = Instant::now();
+        if !self.server.lacks(&name, now) {
+            return Ok(true);
+        }
+        let identities = named_files::read(&self.named, &name)?;
+        if identities.is_empty() {
+            self.server.forget(&name);
+            return Ok(has_others);
+        }
+        let put = self.server.put(&name, &identities, now);
+        put.map(|()| true).map_err(|error| error.to_string())
     }
 
     /// `ssl_reject_handshake on`: the client gets the alert `unrecognized_name`.
@@ -169,6 +202,7 @@ fn server(
     Ok(ServerTlsInForce {
         server,
         rejects_handshake: tls.rejects_handshake,
+        named: tls.named_certificates.clone(),
     })
 }
 
@@ -184,8 +218,13 @@ fn settings(tls: &ServerTls, from: &TlsFiles) -> Result<Settings, BuildError> {
         Some(file) => read(from, file, "cannot open file")?.pem,
         None => Vec::new(),
     };
+    let named = tls.named_certificates.iter();
+    let named: Vec<String> = named
+        .map(|files| format!("{} {}", files.chain, files.key))
+        .collect();
     Ok(Settings {
         identities,
+        named_identities: (!named.is_empty()).then(|| named.join("\n")),
         passwords,
         tls12: tls.tls12,
         tls13: tls.tls13,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use site::LogLevel;
+use site::{ErrorLog, LogLevel};
 
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -55,6 +55,25 @@ pub fn refusal(request: &Request, level: LogLevel, message: fmt::Arguments<'_>) 
             level,
             format_args!("{message} ({left_out} more refusals were not logged)"),
         ),
+    }
+}
+
+/// Writes a line about the connection of this number, which was ended for what its client sent. A
+/// flood of them is cut as with [`refusal`].
+pub fn broken_connection(
+    configuration: &ActiveConfiguration,
+    logs: &[ErrorLog],
+    connection: u64,
+    reason: &str,
+) {
+    let error_logs = &configuration.live.error_logs;
+    let write = |message| error_logs.write(logs, LogLevel::Error, connection, message, "");
+    match error_logs.broken_connections.take(clock::now()) {
+        None => {}
+        Some(0) => write(format_args!("{reason}")),
+        Some(left_out) => write(format_args!(
+            "{reason} ({left_out} more connections that ended so were not logged)"
+        )),
     }
 }
 

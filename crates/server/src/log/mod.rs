@@ -2,4 +2,5 @@
 
 pub mod access_log;
 pub mod error_log;
+pub mod purge_log;
 pub mod times;

@@ -5,15 +5,18 @@
 
 mod addition;
 pub mod charset;
+mod composition;
 pub mod error_pages;
+mod esi;
 mod fields;
 mod outbound;
 mod pace;
 mod pages;
+mod parts;
 mod ranges;
 pub mod recode;
 mod recoded_body;
-pub mod ssi;
+mod ssi;
 mod window;
 
 use http_cache::Known;
@@ -28,6 +31,7 @@ use crate::respond::recode::{Recoder, Recoding, Wait};
 use crate::route::pattern;
 
 use addition::Addition;
+use composition::Composition;
 use recoded_body::RecodedBody;
 
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
@@ -101,7 +105,7 @@ enum Changes {
 /// What is put around a body, from within.
 #[derive(Default)]
 struct BodyChanges {
-    runs_ssi: bool,
+    composition: Option<Composition>,
     addition: Option<Addition>,
     recoder: Option<Recoder>,
 }
@@ -112,10 +116,10 @@ impl BodyChanges {
             // It is dropped; that there is one decides how its length is told.
             return body;
         }
-        let mut body = body.into_arriving();
-        if self.runs_ssi {
-            body = Box::new(ssi::Page::new(request, body));
-        }
+        let mut body = match self.composition {
+            Some(composition) => composition.around(request, body),
+            None => body.into_arriving(),
+        };
         if let Some(addition) = self.addition {
             body = Box::new(addition.around(body));
         }
@@ -130,7 +134,7 @@ impl Changes {
             Recoding::OnTheWay(recoder) => Some(recoder),
             Recoding::Wait(wait) => return Changes::Wait(wait),
         };
-        match recoder.is_some() || others.runs_ssi || others.addition.is_some() {
+        match recoder.is_some() || others.composition.is_some() || others.addition.is_some() {
             true => Changes::Some(Box::new(BodyChanges { recoder, ..others })),
             false => Changes::None,
         }
@@ -145,14 +149,19 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
         reply.head.status = status;
         reply.head.reason = None;
     }
+    // A page of ESI has no validators: what is in it may change when the page itself does not.
+    let runs_esi = esi::choose(request, reply);
     if reply.head.status == 200 && !request.is_subrequest() {
         check_conditions(request, reply);
     }
-    let runs_ssi = ssi::choose(request, reply);
+    let composition = match runs_esi {
+        true => Some(Composition::Esi),
+        false => ssi::choose(request, reply).then_some(Composition::Ssi),
+    };
     let transcoder = fields::add(request, reply);
     let transcoder = transcoder.and_then(|transcoder| charset::apply(transcoder, reply));
     let addition = addition::choose(request, reply);
-    let is_itself = transcoder.is_none() && addition.is_none() && !runs_ssi;
+    let is_itself = transcoder.is_none() && addition.is_none() && composition.is_none();
     let recoding = recode::choose(request, reply, is_itself);
     if reply.head.status == 200 && reply.head.accepts_ranges {
         ranges::apply(request, request.settings(), reply);
@@ -165,7 +174,7 @@ fn prepare(request: &mut Request, reply: &mut Reply) -> Changes {
         None => recoding,
     };
     let others = BodyChanges {
-        runs_ssi,
+        composition,
         addition,
         recoder: None,
     };

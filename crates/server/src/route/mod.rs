@@ -14,33 +14,34 @@ use crate::exchange::request::Request;
 /// that matched, where one did, is run again by [`capture_server_name`]: so a server whose
 /// pattern gave up is as good as chosen, and the request is refused there.
 pub fn server_for(listener: &Listener, host: &[u8]) -> ServerId {
+    named_server(listener, host).unwrap_or(listener.default_server)
+}
+
+/// The server that has this name, where one has.
+pub fn named_server(listener: &Listener, host: &[u8]) -> Option<ServerId> {
     let names = &listener.names;
-    if host.is_empty() {
-        return names
-            .exact
-            .get(host)
-            .copied()
-            .unwrap_or(listener.default_server);
-    }
     if let Some(&server) = names.exact.get(host) {
-        return server;
+        return Some(server);
+    }
+    if host.is_empty() {
+        return None;
     }
     let by_suffix =
         |(suffix, _): &&(Box<[u8]>, ServerId)| host.len() > suffix.len() && host.ends_with(suffix);
     if let Some((_, server)) = names.leading_wildcard.iter().find(by_suffix) {
-        return *server;
+        return Some(*server);
     }
     let by_prefix = |(prefix, _): &&(Box<[u8]>, ServerId)| {
         host.len() > prefix.len() && host.starts_with(prefix)
     };
     if let Some((_, server)) = names.trailing_wildcard.iter().find(by_prefix) {
-        return *server;
+        return Some(*server);
     }
     names
         .patterns
         .iter()
         .find(|(pattern, _)| pattern.is_match(host).unwrap_or(true))
-        .map_or(listener.default_server, |(_, server)| *server)
+        .map(|(_, server)| *server)
 }
 
 /// Some server behind `listener` is named by a pattern.

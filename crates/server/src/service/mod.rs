@@ -3,6 +3,7 @@
 
 mod end;
 mod listener;
+pub mod own_visit;
 mod receive;
 mod tls;
 mod validate;
@@ -156,13 +157,7 @@ impl Service for Shared {
         let configuration = terms.configuration.shared();
         let server = &configuration.site.http.servers[terms.server.0];
         let logs = &server.settings(Server::ROOT).error_logs;
-        configuration.live.error_logs.write(
-            logs,
-            LogLevel::Error,
-            connection.serial,
-            format_args!("{reason}"),
-            "",
-        );
+        error_log::broken_connection(configuration, logs, connection.serial, reason);
     }
 
     fn report_failed_handshake(

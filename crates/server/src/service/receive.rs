@@ -10,6 +10,8 @@ use crate::log::{access_log, error_log};
 use crate::transport::body::RequestBody;
 use crate::transport::service::{BodyLength, Received, Refusal};
 
+const EARLY_DATA: &[u8] = b"Early-Data";
+
 /// A request whose host, target and length are beyond doubt, or why it is refused.
 #[inline]
 pub fn receive(
@@ -57,13 +59,20 @@ pub fn abandoned(terms: RequestTerms, received: Received, reason: &str, status: 
 fn begin(terms: RequestTerms, received: Received) -> Box<Request> {
     let now = clock::recent();
     let Received {
-        head, connection, ..
+        mut head,
+        connection,
+        ..
     } = received;
+    if received.is_early && head.field(EARLY_DATA).is_none() {
+        // Whoever answers it in our place has to know (RFC 8470 §5.1).
+        head.add_field(EARLY_DATA, b"1");
+    }
     let mut request = Request::new(terms.configuration, connection, head, terms.server, now);
     request.started_at = received.started_at;
     request.nth_on_connection = received.nth_on_connection;
     request.received_bytes = received.bytes;
     request.pipelined = received.is_pipelined;
+    request.is_early = received.is_early;
     request
 }
 

@@ -8,7 +8,9 @@ use tls_server::Refusal as ClientRefusal;
 
 use super::RequestTerms;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::method::Method;
 use crate::exchange::request::Request;
+use crate::log::error_log;
 use crate::route;
 use crate::transport::facts::TlsFacts;
 use crate::transport::handshake::Asked;
@@ -33,6 +35,15 @@ pub fn choose(terms: &RequestTerms, asked: Asked<'_>) -> Option<Arc<ServerConfig
     if tls.rejects_handshake() {
         return None;
     }
+    match tls.read_named(name) {
+        Ok(true) => {}
+        Ok(false) => return None,
+        // Clients cause this as often as they like.
+        Err(reason) if error_log::may_tell_refusal(configuration) => {
+            error_log::emergency(configuration, format_args!("{reason}"));
+        }
+        Err(_) => {}
+    }
     if !listener.options.quic {
         return Some(tls.config(with_http2).clone());
     }
@@ -54,8 +65,9 @@ pub fn judge(terms: &RequestTerms, facts: &mut TlsFacts) {
 /// May the request, whose server is known, come over this connection? As nginx sees it.
 ///
 /// # Errors
-/// 421 where the server verifies clients, and the handshake was another server's; 495 and 496
-/// where the client's certificate is bad or not there.
+/// 421 where the server verifies clients, and the handshake was another server's; 425 where the
+/// handshake is not over and the method is not safe (RFC 8470 §4); 495 and 496 where the client's
+/// certificate is bad or not there.
 pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>> {
     if request.connection.lacks_tls {
         let reason = "client sent plain HTTP request to HTTPS port \
@@ -65,6 +77,11 @@ pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>
     let Some(facts) = &request.connection.tls else {
         return Ok(());
     };
+    if request.is_early && !is_safe(request.method) {
+        let reason = "client sent a request that changes something before the end of the SSL \
+                      handshake while reading client request headers";
+        return Err(Refusal::new(425, reason));
+    }
     let configuration = &request.configuration;
     let server = request.server_id();
     let Some(id) = tls_of(configuration, listener, server) else {
@@ -95,6 +112,11 @@ pub fn check(request: &Request, listener: ListenerId) -> Result<(), Box<Refusal>
             Err(Refusal::new(496, reason))
         }
     }
+}
+
+/// RFC 9110 §9.2.1.
+fn is_safe(method: Method) -> bool {
+    matches!(method, Method::Get | Method::Head | Method::Options)
 }
 
 fn server_of(

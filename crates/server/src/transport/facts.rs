@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use rustls::pki_types::CertificateDer;
+use rustls::server::ClientHello;
 use rustls::{NamedGroup, ProtocolVersion, SupportedCipherSuite};
 use tls_server::ClientVerdict;
 
@@ -37,6 +38,9 @@ pub struct TlsFacts {
     pub group: Option<NamedGroup>,
     /// The name that the client asked for (RFC 6066 §3).
     pub server_name: Option<String>,
+    pub offered: Offered,
+    /// What the session is called, see [`SessionId`].
+    pub session_id: SessionId,
     /// The protocol that was agreed on (RFC 7301).
     pub alpn: Option<Vec<u8>>,
     pub is_resumed: bool,
@@ -44,6 +48,52 @@ pub struct TlsFacts {
     pub client_certificates: Vec<CertificateDer<'static>>,
     /// What that is worth to the server.
     pub verdict: ClientVerdict,
+}
+
+/// What a client offers in its handshake: numbers of IANA, in the client's order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offered {
+    pub cipher_suites: Box<[u16]>,
+    /// For the key exchange.
+    pub groups: Box<[u16]>,
+}
+
+impl Offered {
+    pub fn of(hello: &ClientHello<'_>) -> Offered {
+        let suites = hello.cipher_suites().iter();
+        let groups = hello.named_groups().unwrap_or_default().iter();
+        Offered {
+            cipher_suites: suites.map(|suite| u16::from(*suite)).collect(),
+            groups: groups.map(|group| u16::from(*group)).collect(),
+        }
+    }
+}
+
+/// The identifier of a session: in TLS 1.2 the one that the server names (RFC 5246 §7.4.1.3), which
+/// stays the same when the session is resumed, and is empty where the client keeps the session in
+/// a ticket. TLS 1.3 has none: there it is a value that only the two ends can know, and that no
+/// other connection has (RFC 8446 §7.5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SessionId {
+    bytes: [u8; SessionId::MAX_BYTES],
+    length: u8,
+}
+
+impl SessionId {
+    pub const MAX_BYTES: usize = 32;
+
+    /// `None` where there are more bytes than an identifier has.
+    pub fn new(id: &[u8]) -> Option<SessionId> {
+        let mut bytes = [0; SessionId::MAX_BYTES];
+        bytes.get_mut(..id.len())?.copy_from_slice(id);
+        let length = u8::try_from(id.len()).ok()?;
+        Some(SessionId { bytes, length })
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        let length = usize::from(self.length);
+        self.bytes.get(..length).unwrap_or_default()
+    }
 }
 
 /// The end of a connection that is ours.

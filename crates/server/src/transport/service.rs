@@ -138,6 +138,8 @@ pub struct Received {
     pub nth_on_connection: u64,
     /// It came before the one ahead of it was answered.
     pub is_pipelined: bool,
+    /// It came ahead of the end of the TLS handshake.
+    pub is_early: bool,
     /// Bytes received for it so far.
     pub bytes: u64,
 }

@@ -107,8 +107,10 @@ pub struct ClientStream {
     /// Goes ahead of whatever is written next.
     gathered: Mutex<Gathered>,
     has_gathered: AtomicBool,
-    /// Once the handshake is over, on a connection that has one.
+    /// On a connection that is encrypted.
     tls: OnceLock<Mutex<Session>>,
+    /// The handshake may not be over.
+    is_early: AtomicBool,
 }
 
 impl From<TcpStream> for ClientStream {
@@ -131,12 +133,30 @@ impl ClientStream {
             gathered: Mutex::default(),
             has_gathered: AtomicBool::new(false),
             tls: OnceLock::new(),
+            is_early: AtomicBool::new(false),
         }
     }
 
     /// From now on what is read was decrypted, and what is written is encrypted.
     pub fn encrypt(&self, session: Session) {
+        let is_early = session.is_handshaking();
+        self.is_early.store(is_early, Ordering::Relaxed);
         let _ = self.tls.set(Mutex::new(session));
+    }
+
+    /// Did what was read come ahead of the end of the handshake? Then somebody else may have sent
+    /// it once before (RFC 8470 §3).
+    #[inline]
+    pub fn is_early(&self) -> bool {
+        self.is_early.load(Ordering::Relaxed) && self.is_still_early()
+    }
+
+    #[cold]
+    fn is_still_early(&self) -> bool {
+        let session = self.tls.get();
+        let is_early = session.is_some_and(|session| session.lock().is_handshaking());
+        self.is_early.store(is_early, Ordering::Relaxed);
+        is_early
     }
 
     /// Are bytes encrypted on their way, so that the kernel cannot take them from a file?

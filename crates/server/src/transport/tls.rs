@@ -13,13 +13,18 @@ use bytes::BytesMut;
 use rustix::net::{self, RecvFlags, SendFlags};
 use rustls::ServerConnection;
 
+use crate::transport::handshake::take_early_data;
+
 /// Encrypted for one write at most. It bounds what a client that does not read makes us hold.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The state of TLS on a connection whose handshake is over.
+/// The state of TLS on a connection whose handshake is over, or whose client need not wait for
+/// that.
 #[derive(Debug)]
 pub struct Session {
     connection: ServerConnection,
+    /// There may be bytes that came ahead of the end of the handshake.
+    may_have_early_data: bool,
     /// Bytes that were encrypted and not yet reported as written.
     unreported: usize,
     /// The client closed its side after whatever was written: nobody reads what follows.
@@ -30,10 +35,17 @@ impl Session {
     pub fn new(mut connection: ServerConnection) -> Session {
         connection.set_buffer_limit(Some(WRITE_BYTES));
         Session {
+            may_have_early_data: connection.is_handshaking(),
             connection,
             unreported: 0,
             has_client_left: false,
         }
+    }
+
+    /// Is the client's last message of the handshake still to come? Until then, somebody else may
+    /// have sent what it sent before (RFC 8446 §8).
+    pub fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
     }
 
     /// Hands on decrypted bytes: how many, none at the end of the stream.
@@ -41,6 +53,13 @@ impl Session {
     /// # Errors
     /// `WouldBlock` where there are none, see [`Session::receive`].
     pub fn take_decrypted(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        if self.may_have_early_data {
+            self.may_have_early_data = self.connection.is_handshaking();
+            let taken = take_early_data(&mut self.connection, buffer);
+            if taken > 0 {
+                return Ok(taken);
+            }
+        }
         let mut reader = self.connection.reader();
         let piece = match reader.fill_buf() {
             Ok(piece) => piece,

@@ -19,6 +19,7 @@ mod hint_sender;
 mod outgoing_body;
 mod resend;
 mod spec;
+mod tag_lines;
 pub mod trace;
 mod upstream_body;
 mod upstream_request;

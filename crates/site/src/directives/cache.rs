@@ -148,7 +148,10 @@ pub(super) const TABLE: &[Directive] = &[
             contains `$request_method`. If the key ends in `*`, all responses whose keys begin with the \
             text before it are removed. With `cache_shared on`, a purge removes all variants of the URL, \
             for `http` and for `https`: an application behind a proxy for TLS often purges the `http` \
-            address.")
+            address. Without it, what is stored for the same address under other keys is removed as \
+            well, but for the form with a zone and a key.\n\n\
+            Where it is allowed, the requests of Magento, Drupal, FOSHttpCache and WordPress's plugins \
+            purge what they name in their fields, such as tags. `docs/purging.md` lists them.")
         .example("fastcgi_cache_purge PURGE from 127.0.0.1;"),
     Directive::new("*_cache_revalidate", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
@@ -386,6 +389,39 @@ pub(super) const TABLE: &[Directive] = &[
             With `on`, such a response is stored without its field `Set-Cookie`. Use it only if no page \
             depends on the visitor.")
         .example("cache_store_set_cookie on;"),
+    Directive::new("cache_tagged_control", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "VALUE | off").inherited()
+        .default("no-cache")
+        .short("sets the Cache-Control field of responses with tags")
+        .long("\
+            A purge removes a page from the cache of the server, but not from the browsers that have \
+            it. So a stored response that carries tags (`cache_tags`) is sent with this value in \
+            `Cache-Control`, and without `Expires`. With `no-cache`, a browser asks before it shows the \
+            page again, and gets a 304 from memory if the page is the same. A response with status 200 \
+            that has neither `ETag` nor `Last-Modified` is given an `ETag` for that, made from its body. \
+            With `off`, browsers get what the application says.")
+        .example("cache_tagged_control no-cache;"),
+    Directive::new("cache_tags", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, usize::MAX, "on | off | FIELD ... [stderr] [sent]").inherited()
+        .default("on")
+        .short("sets which fields of a response name its tags")
+        .long("\
+            A tag is the name of something that a page was made of, for example `news:5`. A purge of a \
+            tag removes all stored responses that carry it. The application names the tags of a \
+            response in a field.\n\n\
+            With `on`, these fields count, each with the separator of those who invented it: \
+            `Surrogate-Key` (spaces), `Cache-Tag`, `X-Cache-Tags`, `X-Magento-Tags`, `X-LiteSpeed-Tag` \
+            (commas), `xkey` (both) and `Cache-Groups` (RFC 9875). With one or more names, only these \
+            fields count. In a field of another name, tags are separated by spaces or commas.\n\n\
+            Trailers of these names count as well, for an application that knows its tags only when the \
+            page is finished. With `stderr`, lines of the FastCGI error stream count too. The application \
+            gets a secret that changes with each request in the parameter `MAYFLY_TAG_MARK`, and writes \
+            lines that begin with it, followed by tags between spaces, for example with \
+            `error_log($_SERVER['MAYFLY_TAG_MARK'] . ' news:5')`. Such lines are not logged.\n\n\
+            The fields are not sent to clients, except with `sent`. A response may have 65,536 tags of \
+            up to 1,024 bytes, together 1 MB. A response with more is stored for one second only, and \
+            the error log says so.")
+        .example("cache_tags surrogate-key stderr;"),
     Directive::new("cache_unknown_cookies", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "bypass | remove").inherited()
         .default("bypass")

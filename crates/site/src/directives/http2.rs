@@ -144,7 +144,7 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("quic_active_connection_id_limit", SERVERS)
         .takes(1, 1, "NUMBER").inherited()
         .default("2")
-        .ignored("Mayfly keeps as many connection IDs as it needs")
+        .missing("Mayfly keeps five connection IDs of a client, whatever is written")
         .short("sets how many connection IDs of a client nginx keeps")
         .long("The line may be removed.")
         .example("quic_active_connection_id_limit 4;"),

@@ -24,12 +24,17 @@ pub(super) const TABLE: &[Directive] = &[
             The file is in PEM format: the server's certificate first, then intermediate ones. The name \
             is relative to the directory of the main configuration file. The directive can be repeated, \
             each time with a `ssl_certificate_key`, for keys of different types. A client that supports \
-            ECDSA gets that one, others RSA. The files are read at start and at reload.")
+            ECDSA gets that one, others RSA. The files are read at start and at reload.\n\n\
+            `$ssl_server_name` in the name of a file stands for the name that the client asks for, in \
+            small letters; other variables cannot be used here. Such files are read when a client \
+            asks for the name, and again after a minute, by the account that serves: it must be able \
+            to read the key. At most 1,000 of them are kept. A client that asks for a name without \
+            files gets the server's other certificates, or an alert if there are none.")
         .example("ssl_certificate example.org.pem; ssl_certificate_key example.org.key;"),
     Directive::new("ssl_certificate_cache", SERVERS)
         .takes(1, 3, "off | max=N [inactive=TIME] [valid=TIME]").inherited()
         .default("off")
-        .ignored("certificates are read at start and at reload")
+        .ignored("certificates are always kept, those whose names have variables for a minute")
         .short("sets a cache for certificates whose names have variables")
         .long("The line may be removed.")
         .example("ssl_certificate_cache max=1000 inactive=20s valid=1m;"),
@@ -82,9 +87,11 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("sets whether a request may come with the first packet of a resumed session")
         .long("\
-            The request is answered once the handshake is over, so that nobody can repeat it: no \
-            application has to look for that. Sessions are then kept in `ssl_session_cache`, or in a \
-            cache of the server; tickets are not used.")
+            Somebody who has seen such a request may send it again. So it is served only if its method \
+            changes nothing (GET, HEAD, OPTIONS), else it gets the status 425, and the client sends it \
+            again after the handshake. An upstream gets the field `Early-Data: 1` with it (RFC 8470), and \
+            may answer with 425 itself. Sessions are then kept in `ssl_session_cache`, or in a cache of \
+            the server, and each is used once; tickets are not used. HTTP/3 takes no such requests.")
         .example("ssl_early_data on;"),
     Directive::new("ssl_ecdh_curve", SERVERS)
         .takes(1, 1, "auto | CURVE[:CURVE ...]").inherited()

@@ -150,9 +150,11 @@ impl Lowering<'_> {
             ignored_cookies: name_set(&names(level, "cache_ignore_cookies")),
             cookies_in_key: Vec::new(),
             shared: None,
+            tags: super::cache_tags::tag_rules(level),
             stores_set_cookie: self.flag(level, "cache_store_set_cookie", false),
             stores_authorized: self.flag(level, "cache_store_authorized", false),
             queue_stale: self.queue_stale(level),
+            refill: self.flag(level, "cache_refill", false),
             max_valid: self.duration_or_off(level, "cache_max_valid"),
             stale: self.stale(level),
         };

@@ -6,6 +6,7 @@
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
+use super::cache_tags::tag_rules;
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
@@ -65,6 +66,9 @@ impl Lowering<'_> {
             passes_date: passes("date"),
             passes_server: passes("server"),
             hidden_fields: hidden_fields(level, protocol),
+            purge_fields: level
+                .find("cache_purge_fields")
+                .map(|node| node.arg(0).text == "on"),
             ignored_fields: self.ignored_fields(level, protocol),
             file_copy: self.file_copy(level, protocol),
         }
@@ -201,6 +205,13 @@ impl Lowering<'_> {
     }
 }
 
+/// By these a response asks for a purge.
+const PURGE_FIELDS: [&str; 3] = [
+    "x-cache-purge-tags",
+    "x-litespeed-purge",
+    "cache-group-invalidation",
+];
+
 /// The fields that the protocol hides, with `*_hide_header`, without `*_pass_header`.
 fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
     let passed = passed_fields(level, protocol);
@@ -210,6 +221,14 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
         if !hidden.contains(&name) {
             hidden.push(name);
         }
+    }
+    // What is said to the cache is not said to clients, whether or not it is listened to.
+    hidden.extend(PURGE_FIELDS.iter().map(|name| bytes(name)));
+    let is_cached = level
+        .find(&protocol.name("_cache"))
+        .is_some_and(|node| node.arg(0).text != "off");
+    if is_cached && let Some(tags) = tag_rules(level).filter(|tags| !tags.are_sent) {
+        hidden.extend(tags.fields.iter().map(|field| bytes(&field.name)));
     }
     hidden.retain(|name| !passed.contains(name));
     hidden.into_iter().collect()

@@ -26,6 +26,7 @@ impl Lowering<'_> {
             &LocationMatcher::server_level(),
             None,
         );
+        let purge_log = self.purge_log(level);
         self.acme_issuers(level);
         self.http2(level);
         self.http3(level);
@@ -58,6 +59,7 @@ impl Lowering<'_> {
             limit_req_zones: std::mem::take(&mut self.limit_req_zones),
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
+            purge_log,
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
         }

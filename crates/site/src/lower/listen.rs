@@ -103,7 +103,11 @@ impl Lowering<'_> {
         }
         let without = match tls_of(default) {
             None => Some(default),
-            Some(tls) if tls.rejects_handshake && tls.certificates.is_empty() => {
+            Some(tls)
+                if tls.rejects_handshake
+                    && tls.certificates.is_empty()
+                    && tls.named_certificates.is_empty() =>
+            {
                 let mut others = draft.servers.iter();
                 others.find(|id| tls_of(**id).is_none()).copied()
             }

@@ -245,6 +245,31 @@ impl Lowering<'_> {
         Some(log)
     }
 
+    /// `cache_purge_log PATH [FORMAT] | off`
+    pub fn purge_log(&mut self, level: &Level<'_>) -> Option<PurgeLog> {
+        let node = level.find("cache_purge_log")?;
+        let path = node.arg(0);
+        if path.text == "off" {
+            return None;
+        }
+        let format = match node.args().get(1) {
+            Some(word) => self.choice_of(
+                word,
+                &[
+                    ("text", PurgeLogFormat::Text),
+                    ("json", PurgeLogFormat::Json),
+                ],
+            )?,
+            None => PurgeLogFormat::Text,
+        };
+        if has_variables(path) {
+            self.invalid(path, "log", "expected a path without variables");
+            return None;
+        }
+        let target = self.log_target(path)?;
+        Some(PurgeLog { target, format })
+    }
+
     fn access_log_parameter(
         &mut self,
         word: &Word,

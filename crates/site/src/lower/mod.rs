@@ -14,6 +14,7 @@ mod acme;
 mod cache;
 mod cache_purge;
 mod cache_shared;
+mod cache_tags;
 mod ciphers;
 mod compression;
 mod exchange;

@@ -23,6 +23,11 @@ impl Lowering<'_> {
             }),
             workers: self.workers(main),
             pid_file: self.path(pid_file),
+            control_socket: match main.find("control_socket").map(|node| node.arg(0)) {
+                None => ControlSocket::BesidePidFile,
+                Some(word) if word.text == "off" => ControlSocket::Off,
+                Some(word) => ControlSocket::Path(self.path(word)),
+            },
             env: main
                 .all("env")
                 .iter()

@@ -1,6 +1,6 @@
 //! Lowers `ssl_*`: TLS on connections of clients.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nginx_conf::{Diagnostic, Word};
 
@@ -78,8 +78,10 @@ impl Lowering<'_> {
         let mut cipher_suites = algorithms.tls13_suites;
         cipher_suites.extend(algorithms.tls12_suites);
         self.refuse_ocsp(level);
+        let (certificates, named_certificates) = self.certificates(level, is_used);
         ServerTls {
-            certificates: self.certificates(level, is_used),
+            certificates,
+            named_certificates,
             password_file: level
                 .find("ssl_password_file")
                 .map(|node| self.path_beside_main_file(node.arg(0))),
@@ -106,7 +108,11 @@ impl Lowering<'_> {
         }
     }
 
-    fn certificates(&mut self, level: &Level<'_>, is_used: bool) -> Vec<CertificateFiles> {
+    fn certificates(
+        &mut self,
+        level: &Level<'_>,
+        is_used: bool,
+    ) -> (Vec<CertificateFiles>, Vec<NamedCertificateFiles>) {
         let chains = level.all("ssl_certificate").to_vec();
         let keys = level.all("ssl_certificate_key").to_vec();
         for node in chains.iter().chain(&keys) {
@@ -120,8 +126,9 @@ impl Lowering<'_> {
                         ),
                     );
                 }
-            } else if has_variables(word) {
-                self.invalid(word, "file", "this directive cannot have variables yet");
+            } else if has_variables(word) && self.named_file(word).is_none() {
+                let expected = "of variables, only $ssl_server_name can be a part of it";
+                self.invalid(word, "file", expected);
             } else if let Some(kind) = ["data:", "engine:", "store:"]
                 .iter()
                 .find(|kind| word.starts_with(**kind))
@@ -140,13 +147,28 @@ impl Lowering<'_> {
                 format!("no \"ssl_certificate_key\" is defined for certificate \"{certificate}\""),
             );
         }
-        let pairs = chains.iter().zip(&keys);
-        pairs
-            .map(|(chain, key)| CertificateFiles {
-                chain: self.certificate_file(chain),
-                key: self.certificate_file(key),
-            })
-            .collect()
+        let (mut files, mut named) = (Vec::new(), Vec::new());
+        for (chain, key) in chains.iter().zip(&keys) {
+            let chain_file = self.certificate_file(chain);
+            let key_file = self.certificate_file(key);
+            let is_named = |node: &Node<'_>| !is_acme(node) && has_variables(node.arg(0));
+            if !is_named(chain) && !is_named(key) {
+                files.push(CertificateFiles {
+                    chain: chain_file,
+                    key: key_file,
+                });
+                continue;
+            }
+            if let (Some(chain), Some(key)) = (named_file(&chain_file), named_file(&key_file)) {
+                named.push(NamedCertificateFiles { chain, key });
+            }
+        }
+        (files, named)
+    }
+
+    /// A file whose name has variables; `None` where they are not those that it may have.
+    fn named_file(&self, word: &str) -> Option<NamedFile> {
+        named_file(&self.path_beside_main_file(word))
     }
 
     /// The file of a certificate or key; that of an issued certificate has both.
@@ -440,6 +462,10 @@ impl Lowering<'_> {
                 .cause(why),
         );
     }
+}
+
+fn named_file(path: &Path) -> Option<NamedFile> {
+    NamedFile::new(path.to_str()?)
 }
 
 /// `ssl_certificate $acme_certificate`, or the same of the key.

@@ -7,9 +7,12 @@ use super::Lowering;
 use super::level::Level;
 use super::location::LocationMatcher;
 use super::location_tree::BlockKind;
-use super::values::{seconds, to_usize};
+use super::values::{seconds, to_u32, to_usize};
 use crate::directives::content_handlers;
 use crate::model::*;
+
+/// Fragments of fragments: as deep as requests of the server's own go at all.
+const MAX_ESI_DEPTH: u8 = 20;
 
 impl Lowering<'_> {
     /// The settings of `level`. For an `if` block, `outer` is the settings of its location, from
@@ -32,6 +35,7 @@ impl Lowering<'_> {
             connection: self.connection_settings(level),
             headers: self.header_settings(level),
             addition: self.addition(level),
+            esi: self.esi(level),
             ssi: SsiSettings {
                 enabled: runs_ssi,
                 types: self.media_types(level, "ssi_types", &["text/html"]),
@@ -103,7 +107,43 @@ impl Lowering<'_> {
         if let Some(name) = content_handlers().find(|name| !level.own(name).is_empty()) {
             return Content::Handler(name);
         }
+        let tokens = level
+            .find("cache_purge_token")
+            .map(|node| node.arg(0))
+            .filter(|word| word.text != "off")
+            .map(|word| self.path(word));
+        if !level.own("cache_purge_api").is_empty() {
+            return Content::PurgeApi(PurgeApi { tokens });
+        }
         outer.map_or(Content::Files, |outer| outer.content.clone())
+    }
+
+    fn esi(&mut self, level: &Level<'_>) -> EsiSettings {
+        let depth = self.number(level, "esi_max_depth", 5);
+        EsiSettings {
+            mode: self.choice(
+                level,
+                "esi",
+                &[
+                    ("off", EsiMode::Off),
+                    ("on", EsiMode::On),
+                    ("always", EsiMode::Always),
+                ],
+                EsiMode::Off,
+            ),
+            types: self.media_types(level, "esi_types", &["text/html"]),
+            max_depth: match u8::try_from(depth) {
+                Ok(depth @ ..=MAX_ESI_DEPTH) => depth,
+                _ => {
+                    if let Some(node) = level.find("esi_max_depth") {
+                        self.invalid(node.arg(0), "depth", "expected a number up to 20");
+                    }
+                    MAX_ESI_DEPTH
+                }
+            },
+            max_includes: to_u32(self.number(level, "esi_max_includes", 200)),
+            timeout: self.duration(level, "esi_timeout", seconds(10)),
+        }
     }
 
     fn body_settings(&mut self, level: &Level<'_>) -> BodySettings {

@@ -55,13 +55,9 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 /// Those of nginx's variables about TLS that have no value here.
 const TLS_VARIABLES: &[&str] = &[
-    "ssl_ciphers",
     "ssl_client_sigalg",
-    "ssl_curves",
-    "ssl_early_data",
     "ssl_ech_outer_server_name",
     "ssl_ech_status",
-    "ssl_session_id",
     "ssl_sigalg",
 ];
 

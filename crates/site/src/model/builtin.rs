@@ -107,6 +107,7 @@ builtins! {
     SliceRange "slice_range" "range of the part that `slice` asks for, as in `bytes=0-1048575`; empty without `slice`";
     SslAlpnProtocol "ssl_alpn_protocol" "protocol that TLS agreed on (ALPN): h2 or http/1.1";
     SslCipher "ssl_cipher" "cipher of the TLS connection";
+    SslCiphers "ssl_ciphers" "cipher suites that the client offers, as names of OpenSSL or numbers, separated by colons";
     SslClientCert "ssl_client_cert" "the client's certificate in PEM format, a tab before each line but the first; use `$ssl_client_escaped_cert`";
     SslClientEscapedCert "ssl_client_escaped_cert" "the client's certificate in PEM format, percent-encoded";
     SslClientFingerprint "ssl_client_fingerprint" "SHA-1 of the client's certificate";
@@ -121,8 +122,11 @@ builtins! {
     SslClientVStart "ssl_client_v_start" "start of the client's certificate";
     SslClientVerify "ssl_client_verify" "SUCCESS, FAILED with a reason, or NONE without a certificate";
     SslCurve "ssl_curve" "group of the TLS key exchange";
+    SslCurves "ssl_curves" "groups for the TLS key exchange that the client offers, as names of OpenSSL or numbers, separated by colons";
+    SslEarlyData "ssl_early_data" "`1` if the request came ahead of the end of the TLS handshake (`ssl_early_data on`)";
     SslProtocol "ssl_protocol" "TLSv1.2 or TLSv1.3";
     SslServerName "ssl_server_name" "name that the client asked for in the TLS handshake (SNI)";
+    SslSessionId "ssl_session_id" "identifier of the TLS session in hexadecimal; in TLS 1.3, which has none, a value that no other connection has";
     SslSessionReused "ssl_session_reused" "`r` if the TLS session was resumed, else `.`";
     Status "status" "status of the response";
     TimeIso8601 "time_iso8601" "local time, ISO 8601";

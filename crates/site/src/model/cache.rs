@@ -7,6 +7,7 @@ use std::time::Duration;
 use shared_request::{NameSet, Rules};
 
 use super::failures::Failures;
+use super::field_names::FieldNames;
 use super::ids::{CacheZoneId, MapId, SlotId};
 use super::template::Template;
 
@@ -70,6 +71,45 @@ pub struct CacheRules {
     pub stale: Option<StaleTimes>,
     /// `cache_max_valid`; `None`: no limit.
     pub max_valid: Option<Duration>,
+    /// `cache_refill`: purged pages are fetched again.
+    pub refill: bool,
+    /// `cache_tags`; `None`: responses have none.
+    pub tags: Option<TagRules>,
+}
+
+/// `cache_tags`: where responses name the data that they were made of.
+#[derive(Debug, Clone)]
+pub struct TagRules {
+    /// The names of the fields that count, and of trailers.
+    pub names: FieldNames,
+    /// The same with what separates their tags.
+    pub fields: Box<[TagField]>,
+    /// Lines of the FastCGI error stream count too.
+    pub from_stderr: bool,
+    /// The fields go on to the client.
+    pub are_sent: bool,
+    /// `cache_tagged_control`: what a response with tags says to browsers in `Cache-Control`;
+    /// `None`: what the application says.
+    pub control: Option<Box<str>>,
+}
+
+/// A field that names tags.
+#[derive(Debug, Clone)]
+pub struct TagField {
+    /// In lower case.
+    pub name: Box<str>,
+    pub separator: TagSeparator,
+}
+
+/// What stands between two tags of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagSeparator {
+    Spaces,
+    Commas,
+    /// Blanks and commas.
+    Both,
+    /// A list of strings that name groups of one origin (RFC 9875 §2).
+    Groups,
 }
 
 /// `cache_stale TIME [TIME]`: how long a response may be shown after its freshness lifetime.

@@ -91,6 +91,22 @@ pub enum AccessLogTarget {
     Variable(Template),
 }
 
+/// `cache_purge_log PATH [FORMAT]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurgeLog {
+    pub target: LogTarget,
+    pub format: PurgeLogFormat,
+}
+
+/// How a line about a purge is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PurgeLogFormat {
+    /// For people.
+    Text,
+    /// One object of JSON each.
+    Json,
+}
+
 /// `open_log_file_cache`, for log paths with variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenLogFileCache {

@@ -252,6 +252,8 @@ pub struct Exchange {
     /// Fields of the upstream's response not sent on, in lower case:
     /// the defaults of the protocol, plus `*_hide_header`, less `*_pass_header`.
     pub hidden_fields: FieldNames,
+    /// `cache_purge_fields`: may a response purge? `None`: if it comes from an own PHP pool.
+    pub purge_fields: Option<bool>,
     /// `*_pass_header` names `Date` (or `Server`): the upstream's is sent instead of ours.
     pub passes_date: bool,
     pub passes_server: bool,

@@ -16,6 +16,8 @@ pub struct Process {
     pub workers: Option<usize>,
     /// `pid FILE`, absolute.
     pub pid_file: PathBuf,
+    /// `control_socket`
+    pub control_socket: ControlSocket,
     /// `env NAME` (keep) and `env NAME=VALUE` (set).
     pub env: Vec<(String, Option<String>)>,
     /// `worker_rlimit_nofile`.
@@ -26,6 +28,17 @@ pub struct Process {
     pub shutdown_timeout: Option<Duration>,
     /// `php_pool NAME { ... }`.
     pub php_pools: Vec<PhpPool>,
+}
+
+/// `control_socket PATH | off`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ControlSocket {
+    /// Nothing is said: beside the pid file.
+    #[default]
+    BesidePidFile,
+    Off,
+    /// Absolute.
+    Path(PathBuf),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

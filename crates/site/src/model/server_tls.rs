@@ -8,8 +8,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerTls {
     /// `ssl_certificate` and `ssl_certificate_key`, in order. Empty only with
-    /// [`rejects_handshake`](Self::rejects_handshake).
+    /// [`rejects_handshake`](Self::rejects_handshake) or
+    /// [`named_certificates`](Self::named_certificates).
     pub certificates: Vec<CertificateFiles>,
+    /// Those whose files are called after the name that a client asks for.
+    pub named_certificates: Vec<NamedCertificateFiles>,
     /// `ssl_password_file`
     pub password_file: Option<PathBuf>,
     /// `ssl_protocols`: at least one of the two.
@@ -45,6 +48,52 @@ pub struct ServerTls {
 pub struct CertificateFiles {
     pub chain: PathBuf,
     pub key: PathBuf,
+}
+
+/// The same with `$ssl_server_name` in the name of a file or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCertificateFiles {
+    pub chain: NamedFile,
+    pub key: NamedFile,
+}
+
+/// The path of a file: the name that a client asks for stands between each two of these texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFile(Vec<String>);
+
+impl NamedFile {
+    /// A path in which `$ssl_server_name` or `${ssl_server_name}` may stand; `None` where
+    /// another variable does.
+    pub fn new(path: &str) -> Option<NamedFile> {
+        const VARIABLE: &str = "${ssl_server_name}";
+        const BARE: &str = "$ssl_server_name";
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let (mut texts, mut text, mut rest) = (Vec::new(), String::new(), path);
+        while let Some(at) = rest.find('$') {
+            let (before, from) = rest.split_at(at);
+            text.push_str(before);
+            let after = match (from.strip_prefix(VARIABLE), from.strip_prefix(BARE)) {
+                (Some(after), _) => after,
+                (None, Some(after)) if !after.bytes().next().is_some_and(is_name) => after,
+                _ => return None,
+            };
+            texts.push(std::mem::take(&mut text));
+            rest = after;
+        }
+        texts.push(text + rest);
+        Some(NamedFile(texts))
+    }
+
+    /// The file for this name.
+    pub fn path(&self, server_name: &str) -> PathBuf {
+        PathBuf::from(self.0.join(server_name))
+    }
+}
+
+impl std::fmt::Display for NamedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join("$ssl_server_name"))
+    }
 }
 
 /// `ssl_verify_client` and what certificates of clients are verified with.

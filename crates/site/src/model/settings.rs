@@ -52,6 +52,7 @@ pub struct Settings {
     pub log_subrequests: bool,
     pub compression: CompressionSettings,
     pub addition: AdditionSettings,
+    pub esi: EsiSettings,
     pub ssi: SsiSettings,
     pub charset: CharsetSettings,
     /// `limit_rate`, bytes per second; empty or 0: no limit.
@@ -77,6 +78,15 @@ pub enum Content {
     /// A function of the server, which a directive such as `empty_gif` chooses: the name of the
     /// directive, one of [`content_handlers`](crate::directives::content_handlers).
     Handler(&'static str),
+    /// `cache_purge_api`
+    PurgeApi(PurgeApi),
+}
+
+/// `cache_purge_api`, with what says who may use it beside `allow`, `deny` and `auth_*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurgeApi {
+    /// `cache_purge_token`: the file with the hashes of tokens, absolute.
+    pub tokens: Option<PathBuf>,
 }
 
 impl Content {
@@ -346,6 +356,38 @@ pub struct SubrequestTarget {
     pub path: Box<[u8]>,
     /// The part after `?`; `None` if there is none.
     pub args: Option<Box<[u8]>>,
+}
+
+/// `esi*`
+#[derive(Debug, Clone)]
+pub struct EsiSettings {
+    pub mode: EsiMode,
+    /// Of which types `always` means pages.
+    pub types: Arc<MediaTypes>,
+    /// Fragments of fragments.
+    pub max_depth: u8,
+    /// Fragments of one page.
+    pub max_includes: u32,
+    /// How long the head of a fragment is waited for.
+    pub timeout: Duration,
+}
+
+impl EsiSettings {
+    /// Pages may be put together.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.mode != EsiMode::Off
+    }
+}
+
+/// Which responses are pages with Edge Side Includes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EsiMode {
+    Off,
+    /// Those that ask for it.
+    On,
+    /// All.
+    Always,
 }
 
 /// `ssi*`

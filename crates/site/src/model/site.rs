@@ -9,7 +9,7 @@ use super::health::{HealthCheck, MatchRules};
 use super::ids::SlotId;
 use super::limits::{LimitConnZone, LimitReqZone};
 use super::listener::{Listener, Server};
-use super::log::LogFormat;
+use super::log::{LogFormat, PurgeLog};
 use super::maps::{Geo, Map, SplitClients};
 use super::pass::TlsSettings;
 use super::process::Process;
@@ -63,6 +63,8 @@ pub struct Http {
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
     pub log_formats: Vec<LogFormat>,
+    /// `cache_purge_log`
+    pub purge_log: Option<PurgeLog>,
     /// Some value reads `$upstream_cache_last_modified`.
     pub uses_cache_last_modified: bool,
     /// Some value reads `$upstream_http_*` or `$upstream_cookie_*`, or may: the fields of

@@ -191,9 +191,9 @@ fn text(bytes: &[u8]) -> String {
 /// The facts about a site, against one that says nothing.
 pub fn facts(site: &Site, plain: &Site) -> String {
     let mut out = String::new();
-    let process = fields!(site.process; daemon, user, workers, pid_file, env, open_files_limit,
+    let process = fields!(site.process; daemon, user, workers, pid_file, control_socket, env, open_files_limit,
         error_logs, shutdown_timeout, php_pools);
-    let unset = fields!(plain.process; daemon, user, workers, pid_file, env, open_files_limit,
+    let unset = fields!(plain.process; daemon, user, workers, pid_file, control_socket, env, open_files_limit,
         error_logs, shutdown_timeout, php_pools);
     differing(&mut out, "", &process, &unset);
     let http = fields!(site.http; geos, split_clients, slots, groups, resolvers, matches,

@@ -7,11 +7,11 @@ use http2::frame::{
 };
 use http2::hpack::{BlockReader, Decoder};
 use http2::{ErrorCode, FrameKind, PREFACE, StreamId};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 
 use crate::client::Reply;
-use crate::wait::TIMEOUT;
+use crate::wait::{PAUSE, TIMEOUT};
 
 /// A frame that the server sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,29 @@ impl FrameClient {
 
     /// Sends bytes as they are. What the server does not take any more is lost.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        let _ = self.stream.write_all(bytes.as_ref()).await;
+        let _ = self.try_send(bytes).await;
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// The server takes no more.
+    pub async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        self.stream.write_all(bytes.as_ref()).await
+    }
+
+    /// Resolves when the server takes nothing more.
+    ///
+    /// # Panics
+    /// When the socket cannot be watched.
+    pub async fn shut(&self) {
+        let is_shut = async || {
+            let ready = self.stream.ready(Interest::WRITABLE).await;
+            ready.expect("a socket").is_write_closed()
+        };
+        while !is_shut().await {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// The next frame; `None` when the server has closed.

@@ -5,6 +5,6 @@
 mod client;
 mod frames;
 
-pub use ::http2::{ErrorCode, FrameKind};
+pub use ::http2::{ErrorCode, FrameKind, PREFACE};
 pub use client::{Http2Client, Incoming, Outgoing};
 pub use frames::{Frame, FrameClient, Outcome, data, headers, raw_block, reset, window_update};

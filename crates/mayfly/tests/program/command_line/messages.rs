@@ -41,7 +41,7 @@ fn a_mistyped_word_gets_the_list_and_what_was_meant() {
     ] {
         let (code, text) = run_in(folder.path(), &[word]);
         assert_eq!(code, 2, "{word}: {text}");
-        for part in [tip, "serve, check, help, version"] {
+        for part in [tip, "serve, check, purge, warm, help, version"] {
             assert!(text.contains(part), "{word}: {text}");
         }
     }
@@ -93,6 +93,32 @@ fn a_file_that_is_not_there_is_called_so_and_nothing_else() {
         assert!(text.contains(&looked_at), "{arguments:?}: {text}");
         assert!(text.contains("mayfly serve DIR"), "{arguments:?}: {text}");
         assert!(!text.contains("\"http\""), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn a_file_of_purge_tokens_that_lets_nobody_in_is_named_once() {
+    let folder = folder();
+    let tokens = folder.path().join("tokens");
+    let directives = format!("cache_purge_api; cache_purge_token {};", tokens.display());
+    let locations = format!("location = /a {{ {directives} }} location = /b {{ {directives} }}");
+    let conf = GOOD.replace(
+        "listen unix:m.sock;",
+        &format!("listen unix:m.sock; {locations}"),
+    );
+    std::fs::write(folder.path().join("m.conf"), conf).expect("a file");
+    let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    for (lines, code, words) in [
+        (None, 1, "cannot be read (No such file"),
+        (Some("deploy:9f86d0".to_owned()), 1, "in line 1"),
+        (Some(format!("deploy:{hash}\n")), 0, "no mistakes found"),
+    ] {
+        if let Some(lines) = lines {
+            std::fs::write(&tokens, lines).expect("a file");
+        }
+        let (exit, text) = run_in(folder.path(), &["check", "m.conf"]);
+        assert_eq!(exit, code, "{text}");
+        assert_eq!(text.matches(words).count(), 1, "{text}");
     }
 }
 

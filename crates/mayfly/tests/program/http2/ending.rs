@@ -6,10 +6,10 @@ use std::sync::Arc;
 use testkit::fake_http::{FakeHttp, Script};
 use testkit::http2::{ErrorCode, FrameKind, data, headers};
 use testkit::process::Signal;
-use testkit::wait::until;
+use testkit::wait::{TIMEOUT, until};
 use tokio::sync::Semaphore;
 
-use super::{GET, POST, client, frames, site};
+use super::{GET, POST, client, frames, site, with};
 
 /// An origin whose pages wait for `gate`.
 async fn gated(gate: &Arc<Semaphore>) -> FakeHttp {
@@ -112,24 +112,86 @@ async fn a_client_without_requests_is_left_after_its_time() {
 }
 
 #[tokio::test]
-async fn a_head_that_never_ends_has_its_time_beside_other_streams() {
+async fn a_head_that_does_not_come_costs_its_stream_alone() {
     let gate = Arc::new(Semaphore::new(0));
     let origin = gated(&gate).await;
     let server = site(&format!(
-        "client_header_timeout 300ms; location / {{ proxy_pass {}; }}",
+        "client_header_timeout 300ms; location / {{ proxy_pass {}; }}\n\
+         location = /page {{ return 200 page; }}",
         origin.url()
     ))
     .await;
+    let mut page = GET;
+    page[3].1 = "/page";
+    let whole = headers(3, &page, true);
+    let mut without_end = whole.clone();
+    // END_HEADERS is in an empty CONTINUATION behind it.
+    without_end[4] &= !4;
+    let end = vec![0, 0, 0, 9, 4, 0, 0, 0, 3];
+    for (case, first, rest) in [
+        (
+            "a part of a frame",
+            whole[..20].to_vec(),
+            whole[20..].to_vec(),
+        ),
+        ("a frame of several", without_end, end),
+    ] {
+        let asked = origin.requests();
+        let mut client = frames(&server).await;
+        client.send(headers(1, &GET, true)).await;
+        until("the request is at the origin", || origin.requests() > asked).await;
+        client.send(first).await;
+        let outcome = client.outcome(3).await;
+        assert_eq!(outcome.error, Some(ErrorCode::PROTOCOL_ERROR), "{case}");
+        // The other one is served while nobody knows whether the rest comes.
+        gate.add_permits(1);
+        let reply = client.outcome(1).await.reply.expect("a response");
+        assert_eq!(reply.text(), "page", "{case}");
+        client.send(rest).await;
+        client.send(headers(5, &page, true)).await;
+        let reply = client.outcome(5).await.reply.expect("a response");
+        assert_eq!(reply.text(), "page", "{case}");
+    }
+    assert!(server.error_log().contains("client timed out"));
+}
+
+#[tokio::test]
+async fn a_head_that_comes_byte_by_byte_has_no_longer_time() {
+    let server = site("client_header_timeout 300ms; location / { return 200 page; }").await;
     let mut client = frames(&server).await;
-    client.send(headers(1, &GET, true)).await;
-    let mut unended = headers(3, &GET, true);
-    // Without END_HEADERS.
-    unended[4] &= !4;
-    client.send(unended).await;
-    assert_eq!(
-        client.outcome(1).await.error,
-        Some(ErrorCode::PROTOCOL_ERROR)
-    );
+    let long = "x".repeat(100);
+    let fields: Vec<(&str, &str)> = (0..60).map(|_| ("x-filler", long.as_str())).collect();
+    let whole = headers(1, &with(&GET, &fields), true);
+    client.send(&whole[..9]).await;
+    let mut sent = 9;
+    // Each byte comes long before the time is over.
+    let reset = loop {
+        let frame = tokio::time::timeout(Duration::from_millis(20), client.receive()).await;
+        match frame {
+            Ok(frame) => {
+                let frame = frame.expect("an open connection");
+                if frame.kind == FrameKind::ResetStream {
+                    break frame;
+                }
+            }
+            Err(_) => {
+                client.send(&whole[sent..=sent]).await;
+                sent += 1;
+                assert!(sent < whole.len(), "all of it was waited for");
+            }
+        }
+    };
+    assert_eq!(reset.stream, 1);
+    // One that goes on all the same is left, with all that it has.
+    while sent < whole.len() {
+        match tokio::time::timeout(Duration::from_millis(20), client.receive()).await {
+            Ok(Some(frame)) => assert_eq!(frame.kind, FrameKind::GoAway),
+            Ok(None) => return,
+            Err(_) => client.send(&whole[sent..=sent]).await,
+        }
+        sent += 1;
+    }
+    panic!("it was waited for again");
 }
 
 #[tokio::test]
@@ -220,4 +282,68 @@ async fn a_stream_whose_window_stays_shut_is_reset_and_the_others_go_on() {
         client.outcome(3).await.reply.expect("a response").status,
         200
     );
+}
+
+/// A refused upload is the last request of its connection. What the client had on its way when it
+/// was refused must be read: what a socket holds unread when it is closed becomes a reset, which
+/// may take the response from the client.
+#[tokio::test]
+async fn what_is_on_its_way_behind_a_refused_request_is_read_for_its_time() {
+    let origin = FakeHttp::showing_requests("").await;
+    for (directives, reads) in [
+        ("lingering_time 1s;", true),
+        ("lingering_time 1s; lingering_close always;", true),
+        ("lingering_close off;", false),
+    ] {
+        let server = site(&format!(
+            "keepalive_requests 1; client_max_body_size 1k; {directives}\n\
+             location / {{ proxy_pass {}; }}",
+            origin.url()
+        ))
+        .await;
+        let mut client = frames(&server).await;
+        let post = with(&POST, &[("content-length", "100000000")]);
+        client.send(headers(1, &post, false)).await;
+        let reply = client.outcome(1).await.reply.expect("a response");
+        assert_eq!(
+            (reply.status, reply.is_complete),
+            (413, true),
+            "{directives}"
+        );
+        while client.receive().await.is_some() {}
+        // Much more than the kernel keeps, and without a pause.
+        let (piece, begun, mut sent) = (data(1, &[b'x'; 16_000], false), Instant::now(), 0);
+        let sending = async {
+            while client.try_send(&piece).await.is_ok() {
+                sent += piece.len();
+            }
+        };
+        let ended = tokio::time::timeout(TIMEOUT, sending).await;
+        assert!(ended.is_ok(), "{directives}: the time ends");
+        match reads {
+            true => {
+                assert!(sent > 2 << 20, "{directives}: {sent}");
+                assert!(begun.elapsed() > Duration::from_millis(900), "{directives}");
+            }
+            false => assert!(sent < 1 << 20, "{directives}: {sent}"),
+        }
+    }
+    assert_eq!(origin.requests(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_sends_nothing_behind_a_refused_request_is_left_earlier() {
+    let server = site(
+        "keepalive_requests 1; client_max_body_size 1k; lingering_time 1h; lingering_timeout 300ms;\n\
+         location / { proxy_pass http://127.0.0.1:9; }",
+    )
+    .await;
+    let mut client = frames(&server).await;
+    let post = with(&POST, &[("content-length", "100000000")]);
+    client.send(headers(1, &post, false)).await;
+    let reply = client.outcome(1).await.reply.expect("a response");
+    assert_eq!(reply.status, 413);
+    while client.receive().await.is_some() {}
+    let ended = tokio::time::timeout(TIMEOUT, client.shut()).await;
+    assert!(ended.is_ok(), "it is still read");
 }

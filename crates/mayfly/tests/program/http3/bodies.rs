@@ -198,7 +198,10 @@ async fn a_slow_response_comes_as_it_is_made() {
 
 #[tokio::test]
 async fn long_bodies_take_no_memory() {
-    const BYTES: usize = 64 << 20;
+    /// How many megabytes there are each way, as for `scripts/checks/clients`.
+    const MEGABYTES: &str = "MAYFLY_LARGE_MB";
+    let megabytes = std::env::var(MEGABYTES).map_or(64, |text| text.parse().expect(MEGABYTES));
+    let bytes: usize = megabytes << 20;
     let origin = FakeHttp::start(|request| Script::page("", request.body.len().to_string())).await;
     let site = site(&format!(
         "client_max_body_size 0; proxy_request_buffering off; proxy_http_version 1.1;\n\
@@ -207,7 +210,7 @@ async fn long_bodies_take_no_memory() {
     ))
     .await;
     let file = std::fs::File::create(site.server.path("file")).expect("a file");
-    file.set_len(BYTES as u64).expect("its length");
+    file.set_len(bytes as u64).expect("its length");
     let client = site.client().await;
     assert_eq!(client.get("/none").await.status, 404);
     let before = peak_memory(&site.server);
@@ -219,16 +222,43 @@ async fn long_bodies_take_no_memory() {
     while let Some(piece) = exchange.piece().await.expect("bytes") {
         received += piece.len();
     }
-    assert_eq!(received, BYTES);
+    assert_eq!(received, bytes);
 
     let mut exchange = client.begin("POST", "/up", &[]).await.expect("a stream");
     let piece = Bytes::from(vec![b'x'; 1 << 20]);
-    for _ in 0..BYTES >> 20 {
+    for _ in 0..megabytes {
         exchange.send(piece.clone()).await.expect("it is taken");
     }
     exchange.finish().await;
     let reply = exchange.reply().await.expect("a response").reply;
-    assert_eq!(reply.text(), BYTES.to_string());
+    assert_eq!(reply.text(), bytes.to_string());
     let grown = peak_memory(&site.server) - before;
     assert!(grown < 16 << 20, "{grown} bytes");
+}
+
+#[tokio::test]
+async fn two_hundred_requests_are_under_way_at_once() {
+    const REQUESTS: usize = 200;
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let origin = FakeHttp::start(move |_| held_page(&held, "page")).await;
+    let site = site(&format!(
+        "http3_max_concurrent_streams {REQUESTS}; location / {{ proxy_pass {}; }}",
+        origin.url()
+    ))
+    .await;
+    let client = site.client().await;
+    let mut exchanges = Vec::new();
+    for number in 0..REQUESTS {
+        let exchange = client.begin("GET", &format!("/{number}"), &[]).await;
+        let mut exchange = exchange.expect("a stream");
+        exchange.finish().await;
+        exchanges.push(exchange);
+    }
+    until("all are at the origin", || origin.requests() == REQUESTS).await;
+    gate.add_permits(REQUESTS);
+    for mut exchange in exchanges {
+        let reply = exchange.reply().await.expect("a response").reply;
+        assert_eq!(reply.text(), "page");
+    }
 }

@@ -13,7 +13,7 @@ use super::{GET, held_page, site};
 
 const NO_ERROR: u64 = 0x100;
 
-fn code_of(error: &quinn::ConnectionError) -> Option<u64> {
+pub fn code_of(error: &quinn::ConnectionError) -> Option<u64> {
     match error {
         quinn::ConnectionError::ApplicationClosed(close) => Some(close.error_code.into_inner()),
         _ => None,
@@ -95,6 +95,48 @@ async fn a_listener_that_a_reload_takes_away_ends_its_connections() {
     site.reload(1).await;
     // It is told that this request was not served, and that none will be.
     assert!(client.try_ask("GET", "/", &[], None).await.is_err());
+    assert_eq!(code_of(&client.ended().await), Some(NO_ERROR));
+}
+
+/// An address comes back while a connection that began there before has a request under way: the
+/// socket is free once that is served.
+#[tokio::test]
+async fn an_address_may_be_taken_away_and_come_back_beside_a_request() {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let origin = FakeHttp::start(move |_| held_page(&held, "page")).await;
+    let directives = format!("location / {{ proxy_pass {}; }}", origin.url());
+    let site = site(&directives).await;
+    let client = site.client().await;
+    let mut exchange = client.begin("GET", "/", &[]).await.expect("a stream");
+    exchange.finish().await;
+    until("the request is at the origin", || origin.requests() == 1).await;
+    site.server
+        .rewrite("", "server { listen unix:%%/http; return 200 page; }");
+    site.reload(1).await;
+    site.rewrite("", &directives);
+    let count = |what| site.server.error_log().matches(what).count();
+    for tries in 1.. {
+        site.server.signal(Signal::HUP);
+        until("the socket is asked for", || {
+            count("try again to bind()") > 0 || count("reloaded") > 1
+        })
+        .await;
+        if tries == 1 {
+            assert_eq!(count("reloaded"), 1, "the first one has the address still");
+            gate.add_permits(2);
+            let reply = exchange.reply().await.expect("a response").reply;
+            assert_eq!(reply.text(), "page");
+        }
+        until("the end of the reload", || {
+            count("reloaded") > 1 || count("still could not bind()") == tries
+        })
+        .await;
+        if count("reloaded") > 1 {
+            break;
+        }
+    }
+    assert_eq!(site.client().await.get("/").await.text(), "page");
     assert_eq!(code_of(&client.ended().await), Some(NO_ERROR));
 }
 

@@ -74,7 +74,7 @@ async fn clients_are_verified_as_over_tcp() {
 
 /// The first byte that a server answers a client's first packet with. Passes packets on between
 /// the two until the client has its page.
-async fn first_answer(site: &Site) -> u8 {
+pub async fn first_answer(site: &Site) -> u8 {
     let relay = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
     let at = relay.local_addr().expect("an address");
     let to_server = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");

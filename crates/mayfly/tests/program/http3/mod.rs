@@ -1,6 +1,7 @@
 //! HTTP/3, with clients that are quinn's and h3's.
 
 mod bodies;
+mod bounds;
 mod ending;
 mod handshake;
 mod requests;

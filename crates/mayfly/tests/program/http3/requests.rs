@@ -150,3 +150,21 @@ async fn the_protocol_is_advertised_where_the_configuration_says_so() {
         "h3=\":443\"; ma=86400"
     );
 }
+
+#[tokio::test]
+async fn variables_say_what_the_client_offered_and_what_its_session_is_called() {
+    let site = site("return 200 '$ssl_ciphers|$ssl_curves|$ssl_early_data|$ssl_session_id';").await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let said = site.client().await.get("/").await.text();
+        let (offered, id) = said.rsplit_once('|').expect("four values");
+        assert_eq!(
+            offered,
+            "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256|\
+             X25519MLKEM768:X25519:prime256v1:secp384r1|"
+        );
+        assert_eq!(id.len(), 64, "{id}");
+        ids.push(id.to_owned());
+    }
+    assert_ne!(ids[0], ids[1]);
+}

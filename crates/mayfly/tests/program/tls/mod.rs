@@ -3,8 +3,10 @@
 mod alpn;
 mod clients;
 mod content;
+mod early_data;
 mod files;
 mod handshake;
+mod lingering;
 mod names;
 mod plain_http;
 mod proxy_protocol;

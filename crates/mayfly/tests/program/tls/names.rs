@@ -101,3 +101,76 @@ async fn a_name_that_is_not_served_gets_the_alert_unrecognized_name() {
     let log = server.error_log();
     assert!(!log.contains("[error]"), "{log}");
 }
+
+#[tokio::test]
+async fn files_may_be_called_after_the_name_that_a_client_asks_for() {
+    let certificates = Certificates::new();
+    let own = certificates.add("a.test", "a.test");
+    let server = certificates
+        .start(
+            "server { listen unix:%%/http ssl; ssl_certificate FILES/$ssl_server_name.pem;\n\
+             ssl_certificate_key FILES/${ssl_server_name}.key; return 200 $ssl_server_name; }",
+        )
+        .await;
+    let client = certificates.client();
+    for name in ["a.test", "A.Test"] {
+        let connection = connect(&client, &server, name).await;
+        assert!(connection.certificate == own.certificate_der(), "{name}");
+    }
+    // A client that gives an address asks for no name.
+    for name in ["b.test", "127.0.0.1"] {
+        let refused = client.connect(&server.path("http"), name).await;
+        let error = refused.err().expect("no handshake");
+        assert_eq!(
+            alert_of(&error),
+            Some(AlertDescription::UnrecognisedName),
+            "{name}"
+        );
+    }
+    // Files that come later are found.
+    let other = certificates.add("b.test", "b.test");
+    let connection = connect(&client, &server, "b.test").await;
+    assert!(connection.certificate == other.certificate_der());
+    // One that cannot be used is said to be so.
+    certificates.write("c.test.pem", "nothing");
+    certificates.write("c.test.key", "nothing");
+    assert!(
+        client
+            .connect(&server.path("http"), "c.test")
+            .await
+            .is_err()
+    );
+    until("a line", || {
+        let log = server.error_log();
+        log.contains("cannot load certificate \"") && log.contains("/c.test.pem\"")
+    })
+    .await;
+    let connection = connect(&client, &server, "a.test").await;
+    assert!(connection.certificate == own.certificate_der());
+}
+
+#[tokio::test]
+async fn a_name_without_files_gets_the_other_certificates_of_the_server() {
+    let certificates = Certificates::new();
+    let all = certificates.authority.identity("*.shop.test");
+    certificates.put("all", &all);
+    let own = certificates.add("b.shop.test", "b.shop.test");
+    let server = certificates
+        .start(
+            "server { listen unix:%%/http ssl; return 200 page;\n\
+             ssl_certificate FILES/all.pem; ssl_certificate_key FILES/all.key;\n\
+             ssl_certificate FILES/$ssl_server_name.pem;\n\
+             ssl_certificate_key FILES/$ssl_server_name.key; }",
+        )
+        .await;
+    let client = certificates.client();
+    for (name, expected) in [("a.shop.test", &all), ("b.shop.test", &own)] {
+        let connection = connect(&client, &server, name).await;
+        assert!(
+            connection.certificate == expected.certificate_der(),
+            "{name}"
+        );
+        // Sessions are resumed as well.
+        assert_eq!(get(&client, &server, name, "/").await.text(), "page");
+    }
+}

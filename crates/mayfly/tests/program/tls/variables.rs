@@ -78,3 +78,66 @@ async fn php_learns_of_https_and_a_key_with_the_scheme_keeps_both_apart() {
     }
     assert_eq!(php.requests(), 2);
 }
+
+#[tokio::test]
+async fn what_a_client_offers_is_told_by_names_and_numbers() {
+    const SUITES: &str = "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:\
+                          ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256:\
+                          ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-AES256-GCM-SHA384:\
+                          ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305";
+    let certificates = Certificates::new();
+    let server = certificates
+        .site("return 200 \"$ssl_ciphers $ssl_curves $ssl_early_data\";")
+        .await;
+    // The last one says that the client renegotiates safely (RFC 5746 §3.3), and is no cipher.
+    let two = format!("{SUITES}:0x00ff X25519:prime256v1:secp384r1 ");
+    let three = format!("{SUITES} X25519MLKEM768:X25519:prime256v1:secp384r1 ");
+    for (version, expected) in [
+        (&version::TLS12, two.as_str()),
+        (&version::TLS13, three.as_str()),
+    ] {
+        let client = certificates.client_of(&Offer {
+            versions: &[version],
+            ..Offer::default()
+        });
+        // A session that is resumed is no different.
+        for _ in 0..2 {
+            let reply = get(&client, &server, "a.test", "/").await;
+            assert_eq!(reply.text(), expected, "{version:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_has_an_identifier() {
+    let certificates = Certificates::new();
+    let tickets = "ssl_session_tickets on;";
+    let cache = "ssl_session_tickets off; ssl_session_cache shared:a:1m;";
+    // Is there one in a new session, and in a resumed one? Is it the same?
+    for (version, directives, new, resumed, is_same) in [
+        (&version::TLS12, cache, 64, 64, true),
+        (&version::TLS12, tickets, 0, 64, false),
+        (&version::TLS13, cache, 64, 64, false),
+        (&version::TLS13, tickets, 64, 64, false),
+    ] {
+        let server = certificates
+            .site(&format!("{directives} return 200 \"$ssl_session_id\";"))
+            .await;
+        let client = certificates.client_of(&Offer {
+            versions: &[version],
+            ..Offer::default()
+        });
+        let case = format!("{version:?} {directives}");
+        let mut ids = Vec::new();
+        for length in [new, resumed] {
+            let mut connection = connect(&client, &server, "a.test").await.client;
+            let id = super::ask(&mut connection, "a.test", "/").await.text();
+            assert_eq!(id.len(), length, "{case}: {id}");
+            assert!(id.bytes().all(|it| it.is_ascii_hexdigit()), "{case}: {id}");
+            let again = super::ask(&mut connection, "a.test", "/").await.text();
+            assert_eq!(id, again, "{case}");
+            ids.push(id);
+        }
+        assert_eq!(ids[0] == ids[1], is_same, "{case}: {ids:?}");
+    }
+}

@@ -11,12 +11,16 @@ use super::fetch_purpose::FetchPurpose;
 use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
 use super::response::{failed, into_handled};
+use crate::content::own_visit;
+use crate::content::purging::by_response;
+use crate::content::purging::by_response::ByResponse;
 use crate::exchange::handled::Handled;
+use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
-use crate::upstreams::fetch::StreamedBody;
+use crate::upstreams::fetch::{FetchError, StreamedBody};
 
 /// Fetches for this client alone.
 pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut ClientSide) -> Handled {
@@ -56,12 +60,21 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
     };
     let fetched = match fetched {
         Some(Ok(fetched)) => fetched,
+        Some(Err(FetchError::LeftOut)) if request.is_own_visit() => {
+            own_visit::note(request, NotAsked::Busy);
+            return own_visit::NOT_ASKED;
+        }
         Some(Err(error)) => return failed(error),
         None => {
             spec.context.trace.lock().end_try(Some(499));
             return Handled::ClientGone;
         }
     };
+    if by_response::is_asked(&fetched.fields)
+        && let Some(purge) = ByResponse::of(request, pass, spec.own_pool)
+    {
+        Box::pin(purge.carry_out(&fetched.fields)).await;
+    }
     let file_copy = match spec.is_head {
         true => None,
         false => file_copy::plan(request, pass, &fetched),

@@ -4,6 +4,7 @@
 use http_cache::StoredResponse;
 
 use crate::base::deadline::SharedDeadline;
+use crate::exchange::request::Request;
 
 /// What a fetch is for.
 #[derive(Default)]
@@ -16,11 +17,13 @@ pub struct FetchPurpose<'a> {
     pub validating: Option<&'a StoredResponse>,
     /// The timer of whoever waits; otherwise the fetch has its own.
     pub deadline: Option<&'a SharedDeadline>,
+    /// Lines of the error stream that begin with this name tags.
+    pub tag_mark: Option<&'a str>,
 }
 
 /// Fields of the client's request that would make the response one for this
 /// client alone.
-pub const NOT_FOR_CACHE: [&str; 6] = [
+const NOT_FOR_CACHE: [&str; 6] = [
     "if-modified-since",
     "if-unmodified-since",
     "if-none-match",
@@ -28,3 +31,23 @@ pub const NOT_FOR_CACHE: [&str; 6] = [
     "range",
     "if-range",
 ];
+
+/// Fields that say what the client can do, where it is this server that reads the response
+/// (`esi`): it runs no compressed page, and says itself what it can.
+const NOT_FOR_ESI: [&str; 2] = ["accept-encoding", "surrogate-capability"];
+
+/// What an upstream is told with `esi` (<https://www.w3.org/TR/edge-arch/>, section 2.2).
+pub const ESI_CAPABILITY: &[u8] = b"mayfly=\"ESI/1.0\"";
+
+impl FetchPurpose<'_> {
+    /// Does a field of the client's that is called `name` stay away from the upstream?
+    pub fn leaves_out(&self, request: &Request, name: &[u8]) -> bool {
+        let is_one_of = |fields: &[&str]| {
+            fields
+                .iter()
+                .any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
+        };
+        (self.for_cache && is_one_of(&NOT_FOR_CACHE))
+            || (request.settings().esi.is_on() && is_one_of(&NOT_FOR_ESI))
+    }
+}

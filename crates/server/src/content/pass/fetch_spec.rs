@@ -127,6 +127,7 @@ pub fn spec(
         }),
         hints: None,
         progress: None,
+        tag_mark: purpose.tag_mark.map(Into::into),
     })
 }
 

@@ -17,12 +17,14 @@ use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{LeaderOutcome, fetch_and_store};
 use crate::base::clock;
+use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
 use crate::content::pass::response::{failed, into_handled};
 use crate::exchange::handled::Handled;
+use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::transport::client::{ClientSide, unless_gone};
-use crate::upstreams::fetch::Fetched;
+use crate::upstreams::fetch::{FetchError, Fetched};
 
 /// Leads the fetch and answers with what becomes of it.
 pub async fn lead_fetch(
@@ -112,6 +114,10 @@ fn answer_leader(
         }
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
+            None if error == FetchError::LeftOut && request.is_own_visit() => {
+                own_visit::note(request, NotAsked::Busy);
+                own_visit::NOT_ASKED
+            }
             None => failed(error),
         },
     })

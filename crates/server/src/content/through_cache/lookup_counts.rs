@@ -132,6 +132,7 @@ async fn serve_whole(
             let mut client = ClientSide::none();
             ask(&mut request, pass, plan, &mut client).await
         }
+        PassDecision::PurgeNeeded(_) => panic!("nothing is to be purged"),
     };
     let Handled::Reply(reply) = handled else {
         panic!("no reply");

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use http_cache::{
-    Alone, Forward, Found, Join, JoinRequest, Millis, NoStore, NotFresh, NotFreshKind, Outcome,
-    Served, StaleReason,
+    Alone, Forward, Found, Join, Millis, NoStore, NotFresh, NotFreshKind, Outcome, Served,
+    StaleReason,
 };
 use site::Pass;
 use tokio::time::Instant;
 
 use super::CacheMiss;
+use super::address;
 use super::following::{answer_follower, wait_for_leader};
 use super::from_memory::{from_memory, hit, note_not_stored};
 use super::leading::lead_fetch;
@@ -19,8 +20,10 @@ use super::refreshing::serve_while_refreshing;
 use super::stale::StandIn;
 use super::step::Step;
 use crate::base::clock;
+use crate::content::own_visit;
 use crate::content::pass::direct::direct;
 use crate::exchange::handled::Handled;
+use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
 use crate::transport::client::ClientSide;
 
@@ -82,7 +85,10 @@ fn first_step(
     plan: &mut Plan<'_>,
     found: &NotFresh,
 ) -> Step {
-    if plan.rules.min_uses > 1 {
+    if request.is_own_visit() {
+        // It is asked for to be stored.
+        plan.uses = plan.rules.min_uses;
+    } else if plan.rules.min_uses > 1 {
         let now = Millis(request.now);
         plan.uses = plan.zone.count_use(&plan.key.as_ref(), now);
         let is_unknown = matches!(found.kind, NotFreshKind::Miss | NotFreshKind::VaryMiss);
@@ -133,6 +139,11 @@ fn step_after(
         Join::Lead(leader) => Step::Lead(leader, stand_in),
         Join::Follow(follower) => match stand_in.response(StaleReason::Updating, now) {
             Some(stored) => Step::Answer(from_memory(request, stored, Served::StaleUpdating)),
+            // To wait would give the fetch a visitor's turn.
+            None if request.is_own_visit() => {
+                own_visit::note(request, NotAsked::Busy);
+                Step::Answer(own_visit::NOT_ASKED)
+            }
             None => Step::Follow(follower, stand_in),
         },
         Join::Fresh(stored) => Step::Answer(hit(request, stored)),
@@ -146,13 +157,11 @@ fn step_after(
 
 /// The request's part: to lead a fetch, to follow one, or to go alone.
 fn collapse(request: &Request, plan: &Plan<'_>, found: &NotFresh) -> Join {
-    let join = JoinRequest {
-        key: plan.key.as_ref(),
-        fields: &plan.fields(request),
-        now: Millis(request.now),
-        lock_age: Some(plan.rules.lock_age),
-        group: plan.session,
-    };
+    let (fields, address) = (
+        plan.fields(request),
+        address::of_request(request, plan.rules),
+    );
+    let join = plan.join_request(request, &fields, &address);
     plan.zone.collapse(&join, found)
 }
 

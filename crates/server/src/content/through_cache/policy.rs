@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::{CacheKey, VarySpec, Zone};
+use http_cache::{CacheKey, JoinRequest, Millis, Stamp, VarySpec, Zone};
 use shared_request::Class;
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 
@@ -53,9 +53,31 @@ pub struct Plan<'a> {
     pub shared: Option<Class>,
     /// What responses for the key vary on, as the lookup found it.
     pub varies_on: Option<Arc<VarySpec>>,
+    /// The purge clock after the request's lookup ([`super::CacheMiss::new`]). Older data than a
+    /// purge before that is not for it.
+    pub came_at: Stamp,
 }
 
 impl Plan<'_> {
+    /// The request as the table of fetches knows it, given its fields and its address.
+    pub fn join_request<'r>(
+        &'r self,
+        request: &Request,
+        fields: &'r Fields<'r>,
+        address: &'r [u8],
+    ) -> JoinRequest<'r> {
+        JoinRequest {
+            key: self.key.as_ref(),
+            fields,
+            now: Millis(request.now),
+            lock_age: Some(self.rules.lock_age),
+            group: self.session,
+            address,
+            came_at: self.came_at,
+            may_have_tags: self.rules.tags.is_some(),
+        }
+    }
+
     /// The fields of `request` by which the cache tells variants apart.
     #[inline]
     pub fn fields<'r>(&'r self, request: &'r Request) -> Fields<'r> {
@@ -183,6 +205,7 @@ fn plan_with<'a>(
         uses: 1,
         shared: class,
         varies_on: None,
+        came_at: Stamp::default(),
     })
 }
 

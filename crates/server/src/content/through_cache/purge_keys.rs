@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_cache::Zone;
-use site::{CacheRules, SharedRules};
+use site::CacheRules;
 
-use super::shared;
+use super::address;
 use crate::exchange::request::Request;
 use crate::exchange::variable;
 
@@ -17,8 +17,10 @@ pub enum PurgedKeys {
     One(Vec<u8>),
     /// All that begin so.
     Prefix(Vec<u8>),
-    /// All that begin with one of these: a URL under each scheme, the one asked for first.
-    Url([Vec<u8>; 2]),
+    /// All that is stored for an address, by whatever keys.
+    Address(Vec<u8>),
+    /// The same for all addresses that begin so.
+    AddressPrefix(Vec<u8>),
     /// All of the zone.
     Everything,
 }
@@ -32,15 +34,12 @@ impl PurgedKeys {
         }
     }
 
-    /// For people: without what stands behind the address in keys of several parts.
+    /// For people.
     pub fn shown(&self) -> Vec<u8> {
         match self {
-            PurgedKeys::One(key) => key.clone(),
-            PurgedKeys::Prefix(start) | PurgedKeys::Url([start, _]) => {
-                match start.strip_suffix(b"\0") {
-                    Some(url) => url.to_vec(),
-                    None => [start, &b"*"[..]].concat(),
-                }
+            PurgedKeys::One(text) | PurgedKeys::Address(text) => text.clone(),
+            PurgedKeys::Prefix(start) | PurgedKeys::AddressPrefix(start) => {
+                [start, &b"*"[..]].concat()
             }
             PurgedKeys::Everything => b"*".to_vec(),
         }
@@ -51,27 +50,20 @@ impl PurgedKeys {
 pub fn purged_keys(request: &mut Request, rules: &CacheRules) -> Vec<PurgedKeys> {
     match &rules.shared {
         _ if rules.purges_everything => vec![PurgedKeys::Everything],
-        Some(shared) => vec![url_keys(request, shared)],
+        Some(_) => vec![address_of(request, rules)],
         None => keys_of_reads(request, rules),
     }
 }
 
-/// The keys of all that is stored for a URL, whatever the visitor's class, cookies and scheme:
-/// an application knows one scheme, and the proxy in front of it may speak another. As
-/// elsewhere, `*` at the end of the address means all that begin so.
-fn url_keys(request: &Request, rules: &SharedRules) -> PurgedKeys {
-    let other = match request.scheme {
-        "http" => "https",
-        _ => "http",
-    };
-    PurgedKeys::Url([request.scheme, other].map(|scheme| {
-        let mut start = Vec::new();
-        shared::put_url(request, scheme, rules, &mut start);
-        if start.ends_with(b"*\0") {
-            start.truncate(start.len() - 2);
-        }
-        start
-    }))
+/// What is stored for a URL, whatever the visitor's class, cookies and scheme: an application knows one
+/// scheme, and the proxy in front of it may speak another. As elsewhere, `*` at the end of the address
+/// means all that begin so.
+fn address_of(request: &Request, rules: &CacheRules) -> PurgedKeys {
+    let mut address = address::of_request(request, rules);
+    match address.pop_if(|last| *last == b'*') {
+        Some(_) => PurgedKeys::AddressPrefix(address),
+        None => PurgedKeys::Address(address),
+    }
 }
 
 /// What a purge is about: the page as GET and HEAD have stored it.
@@ -103,7 +95,7 @@ fn key_of(request: &mut Request, rules: &CacheRules, method: &'static str) -> Ve
 /// What a write removes once it has succeeded.
 pub struct Invalidation<'a> {
     pub zone: &'a Arc<Zone>,
-    pub keys: Vec<Vec<u8>>,
+    pub what: PurgedKeys,
     /// How often anybody's write may do so; `None`: always.
     pub pause: Option<Duration>,
     /// Answers that there is no such page go as well: the write may have made one.
@@ -124,7 +116,7 @@ pub fn invalidation<'a>(
     let Some(shared) = &rules.shared else {
         return Invalidation {
             zone,
-            keys: vec![key_of_get(request, rules)],
+            what: PurgedKeys::One(key_of_get(request, rules)),
             pause: None,
             drops_not_found: false,
         };
@@ -136,7 +128,7 @@ pub fn invalidation<'a>(
         .map_or(LONGEST_INVALIDATION_PAUSE, |rule| rule.lifetime);
     Invalidation {
         zone,
-        keys: shared::keys_of_classes(request, shared),
+        what: PurgedKeys::Address(address::of_request(request, rules)),
         pause: Some(lifetime.min(LONGEST_INVALIDATION_PAUSE)),
         drops_not_found: shared.not_found.is_some(),
     }

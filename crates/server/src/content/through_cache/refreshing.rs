@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use http_cache::{JoinRequest, Millis, NotFresh, Served, StaleReason};
+use http_cache::{Millis, NotFresh, Served, StaleReason};
 use site::Pass;
 
+use super::address;
 use super::from_memory::from_memory;
 use super::policy::Plan;
 use super::stale::StandIn;
@@ -32,9 +33,11 @@ pub fn serve_while_refreshing(
     if is_full && let Some(stored) = stand_in.response(StaleReason::QueueFull, now) {
         return Some(from_memory(request, stored, Served::StaleError));
     }
-    // The response's own stale-while-revalidate always refreshes in the background.
-    let in_background =
-        plan.rules.background_update || info.past_expiry < info.stale_while_revalidate;
+    // The response's own stale-while-revalidate always refreshes in the background, and so does a
+    // purge that only marks it stale.
+    let in_background = plan.rules.background_update
+        || info.is_purged
+        || info.past_expiry < info.stale_while_revalidate;
     if !in_background {
         return None;
     }
@@ -42,13 +45,11 @@ pub fn serve_while_refreshing(
     if leaves_out_refresh(request, pass) {
         return Some(from_memory(request, stored, Served::StaleUpdating));
     }
-    let join = JoinRequest {
-        key: plan.key.as_ref(),
-        fields: &plan.fields(request),
-        now,
-        lock_age: Some(plan.rules.lock_age),
-        group: plan.session,
-    };
+    let (fields, address) = (
+        plan.fields(request),
+        address::of_request(request, plan.rules),
+    );
+    let join = plan.join_request(request, &fields, &address);
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {

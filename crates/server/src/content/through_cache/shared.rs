@@ -25,16 +25,6 @@ use crate::transport::facts::{ConnectionFacts, LocalAddress};
 /// Stands before each value of a variable that is in a key; in no field and no target.
 const SEPARATOR: u8 = 0;
 
-/// A head that was written here holds what one that was received held, and no more.
-const LIMITS: HeadLimits = HeadLimits {
-    first_buffer_bytes: 1 << 24,
-    large_buffers: 4,
-    large_buffer_bytes: 1 << 24,
-    max_fields: 1 << 16,
-    ignore_invalid_fields: false,
-    underscores: true,
-};
-
 fn received(request: &Request) -> Received<'_> {
     let rewritten = request.target_changed || request.path_changed;
     Received {
@@ -98,37 +88,6 @@ fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
     key.extend_from_slice(value);
 }
 
-/// Appends what all keys for the request's URL begin with, under this scheme.
-pub fn put_url(request: &Request, scheme: &str, rules: &SharedRules, key: &mut Vec<u8>) {
-    let received = Received {
-        scheme,
-        ..received(request)
-    };
-    shared_request::put_url(&received, &rules.request, key);
-}
-
-/// The keys that other visitors' requests for the same URL have: those without cookies, and
-/// those with the request's own, in each class.
-pub fn keys_of_classes(request: &Request, rules: &SharedRules) -> Vec<Vec<u8>> {
-    let cookies = match request.head.field("cookie") {
-        Some(_) => &[false, true][..],
-        None => &[false],
-    };
-    let received = received(request);
-    let mut keys = Vec::new();
-    for &with_cookies in cookies {
-        for class in Class::ALL {
-            let mut key = Vec::new();
-            let rules = &rules.request;
-            if shared_request::put_key_of(&received, rules, class, with_cookies, &mut key).is_ok() {
-                put_way(request, &mut key);
-                keys.push(key);
-            }
-        }
-    }
-    keys
-}
-
 /// The request that the application is sent for `request`, with the fields that responses
 /// for its key have named in `Vary`.
 pub fn request_for(
@@ -164,7 +123,7 @@ pub fn leaves_something_out(request: &Request, rules: &SharedRules) -> bool {
 /// address, the slice that is wanted.
 fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
     // What was read once is read again; if not, nothing is sent.
-    let head = parse_head(head, &LIMITS).ok()?;
+    let head = parse_head(head, &HeadLimits::OF_OWN_HEADS).ok()?;
     let mut made = request.internal();
     made.head = head;
     made.slicing = request.slicing;

@@ -1,8 +1,9 @@
 //! What a request that the cache had no fresh answer for does next. Functions that decide give
 //! a step; `miss::serve` takes one after the other.
 
-use http_cache::{Follower, JoinRequest, Leader, Millis};
+use http_cache::{Follower, JoinRequest, Leader};
 
+use super::address;
 use super::policy::Plan;
 use super::stale::StandIn;
 use crate::exchange::handled::Handled;
@@ -22,12 +23,13 @@ pub enum Step {
 impl Step {
     /// Fetch without waiting for others; what may be shared is stored.
     pub fn alone(request: &Request, plan: &Plan<'_>) -> Step {
+        let (fields, address) = (
+            plan.fields(request),
+            address::of_request(request, plan.rules),
+        );
         let leader = plan.zone.detached(&JoinRequest {
-            key: plan.key.as_ref(),
-            fields: &plan.fields(request),
-            now: Millis(request.now),
             lock_age: None,
-            group: plan.session,
+            ..plan.join_request(request, &fields, &address)
         });
         Step::Lead(leader, StandIn::NONE)
     }

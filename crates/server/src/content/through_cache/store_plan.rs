@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{CacheKey, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale};
-use site::{Pass, Protocol};
+use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
 use super::policy::Plan;
 use super::request_fields::Fields;
 use super::shared;
 use super::storing_policy::{storing_policy, use_stale};
+use super::tags;
 use crate::content::pass::fetch_log::Visitor;
 use crate::content::pass::fetch_purpose::FetchPurpose;
 use crate::content::pass::fetch_spec::spec;
 use crate::content::proxy;
+use crate::content::purging::by_response::ByResponse;
 use crate::content::slice::range::Wanted;
 use crate::exchange::request::{Method, Request};
 use crate::upstreams::fetch::FetchSpec;
@@ -29,6 +31,7 @@ const REMEMBER_NOT_SHAREABLE: Duration = Duration::from_secs(5);
 /// What the storing side of a fetch needs to know; outlives the client.
 pub struct StorePlan {
     pub zone: Arc<Zone>,
+    pub rules: Arc<CacheRules>,
     pub key: CacheKey,
     pub policy: Policy,
     /// The head that the upstream is sent, or that was received where fields go as they are.
@@ -48,6 +51,10 @@ pub struct StorePlan {
     pub is_bypass: bool,
     /// The slice that a 206 must be to be stored.
     pub slice: Option<Wanted>,
+    /// Scheme, host and port of the request, where responses may have tags.
+    pub origin: Vec<u8>,
+    /// What the response may purge, where the upstream is trusted with it.
+    pub purges: Option<ByResponse>,
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
 }
@@ -142,18 +149,23 @@ pub fn prepare(
         .filter(|_| plan.rules.revalidate)
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
+    let tags = plan.rules.tags.as_ref();
+    let tag_mark = tags
+        .filter(|rules| rules.from_stderr)
+        .map(|_| tags::new_mark());
     let purpose = FetchPurpose {
         for_cache: true,
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
         deadline: None,
+        tag_mark: tag_mark.as_deref(),
     };
     let varied = plan.shared.map(|_| varied_fields(plan, leader));
     let visitor = Visitor::of(request);
     let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
     let sent = made.as_deref_mut().unwrap_or(request);
     let spec = spec(sent, pass, &purpose, visitor)?;
-    let head = sent.head.clone();
+    let (head, is_own_pool) = (sent.head.clone(), spec.own_pool);
     drop(made);
     // What is asked once the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
@@ -173,6 +185,7 @@ pub fn prepare(
         spec,
         StorePlan {
             zone: plan.zone.clone(),
+            rules: plan.rules.clone(),
             key: plan.key.clone(),
             policy: Policy {
                 stores_partial: slice.is_some(),
@@ -194,6 +207,11 @@ pub fn prepare(
             is_validating: validating.is_some(),
             is_bypass: plan.bypass.is_some(),
             slice,
+            origin: match plan.rules.tags {
+                Some(_) => tags::origin(request),
+                None => Vec::new(),
+            },
+            purges: ByResponse::of(request, pass, is_own_pool),
             request: conditions,
         },
     ))

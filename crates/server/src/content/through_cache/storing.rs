@@ -9,19 +9,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_cache::{
     Filling, Leader, Millis, NoStore, PurgeMode, PurgeTarget, Pushed, Reader, ResponseFacts,
-    ResponseHead, StaleReason, Storable, StoredResponse,
+    ResponseHead, StaleReason, Storable, StoredResponse, Tags,
 };
 use site::LogLevel;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use upstream::Class;
 
+use super::for_browsers::ForBrowsers;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
+use super::tags;
 use crate::base::clock;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
+use crate::content::purging::by_response;
 use crate::upstreams::fetch;
 use crate::upstreams::fetch::{FetchError, FetchSpec, Fetched};
 
@@ -87,6 +90,11 @@ pub async fn fetch_and_store(
             return report.send(LeaderOutcome::Failed(error));
         }
     };
+    if by_response::is_asked(&fetched.fields)
+        && let Some(purge) = &store.purges
+    {
+        Box::pin(purge.carry_out(&fetched.fields)).await;
+    }
     if let Some(request) = &mut store.request {
         fetched.body.set_rate(rate(request, &store.pass));
     }
@@ -109,9 +117,15 @@ pub async fn fetch_and_store(
     };
     match decided {
         Ok(storable) => {
-            let filling = publish(leader, &mut fetched, &store, &storable, now);
+            let tags = named_tags(&store, &fetched.fields);
+            let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
+            if !tags.is_empty() {
+                for_browsers.put_control(&mut fetched.fields);
+            }
+            let mut filling = publish(leader, &mut fetched, &store, &storable, now);
+            *filling.tags() = tags;
             report.send(LeaderOutcome::Reading(filling.reader()));
-            fill(filling, fetched, &spec).await;
+            fill(filling, fetched, &spec, &store, for_browsers).await;
         }
         Err(why) => {
             refuse(leader, fetched.status, &store, why, now);
@@ -208,15 +222,20 @@ fn freshen(
         // Fields are dated by the wall clock, here and elsewhere.
         clock::wall_millis(now),
     );
-    let fresher: Vec<(Bytes, Bytes)> = fetched
+    let mut fresher: Vec<(Bytes, Bytes)> = fetched
         .fields
         .iter()
         .filter(|(name, _)| is_kept(name, store))
         .cloned()
         .collect();
+    let tags = named_tags(store, &fetched.fields);
+    let named = !tags.is_empty();
+    if named || stale.tags().next().is_some() {
+        ForBrowsers::of(store, &fetched, &tags).put_control(&mut fresher);
+    }
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
-        Ok(storable) => match leader.freshen(&fresher, &storable, now) {
+        Ok(storable) => match leader.freshen(&fresher, named.then_some(&tags), &storable, now) {
             Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
             Err(_) => report.send(LeaderOutcome::Freshened(stale)),
         },
@@ -229,34 +248,85 @@ fn freshen(
 }
 
 /// Stores the body while it arrives.
-async fn fill(mut filling: Filling, mut fetched: Fetched, spec: &FetchSpec) {
+async fn fill(
+    mut filling: Filling,
+    mut fetched: Fetched,
+    spec: &FetchSpec,
+    store: &StorePlan,
+    mut for_browsers: ForBrowsers,
+) {
     let mut deadline = WAIT_FOR_SLOWEST;
     loop {
         match fetched.body.next().await {
-            Ok(Some(bytes)) => match filling.push(bytes, Millis(clock::now())) {
-                Pushed::Kept => {}
-                Pushed::TooLarge => {
-                    let began = Instant::now();
-                    let longest = deadline.max(LOOK_AT_SLOWEST);
-                    while timeout(longest, filling.room()).await.is_err() {
-                        filling.break_off_slowest();
-                    }
-                    deadline = deadline.saturating_sub(began.elapsed());
+            Ok(Some(bytes)) => {
+                for_browsers.read(&bytes);
+                match filling.push(bytes, Millis(clock::now())) {
+                    Pushed::Kept => {}
+                    Pushed::TooLarge => wait_for_slowest(&filling, &mut deadline).await,
+                    Pushed::Unwanted => return filling.fail(),
                 }
-                Pushed::Unwanted => return filling.fail(),
-            },
-            Ok(None) => {
-                if fetched.body.has_excess_data() {
-                    filling.share_only(NoStore::ExcessData);
-                }
-                if let Err(why) = filling.complete(Millis(clock::now())) {
-                    log_not_stored(spec, why);
-                }
-                return;
             }
+            Ok(None) => break,
             Err(fetch::Truncated) => return filling.fail(),
         }
     }
+    if fetched.body.has_excess_data() {
+        filling.share_only(NoStore::ExcessData);
+    }
+    add_late_tags(&mut filling, &fetched, store);
+    if !filling.tags().is_empty() {
+        for_browsers.put_late(&mut filling);
+    }
+    if filling.tags().checked().is_err() {
+        log_too_many_tags(spec);
+    }
+    if let Err(why) = filling.complete(Millis(clock::now())) {
+        log_not_stored(spec, why);
+    }
+}
+
+/// Waits until those who read a response that is too large to store have caught up, but for no
+/// longer than `deadline` in all.
+async fn wait_for_slowest(filling: &Filling, deadline: &mut Duration) {
+    let began = Instant::now();
+    let longest = (*deadline).max(LOOK_AT_SLOWEST);
+    while timeout(longest, filling.room()).await.is_err() {
+        filling.break_off_slowest();
+    }
+    *deadline = deadline.saturating_sub(began.elapsed());
+}
+
+/// The tags that the response's fields name.
+fn named_tags(store: &StorePlan, fields: &[(Bytes, Bytes)]) -> Tags {
+    let mut tags = Tags::default();
+    if let Some(rules) = &store.rules.tags {
+        tags::add(&mut tags, fields, rules, &store.origin);
+    }
+    tags
+}
+
+/// The tags that came with the body or behind it.
+fn add_late_tags(filling: &mut Filling, fetched: &Fetched, store: &StorePlan) {
+    let Some(rules) = &store.rules.tags else {
+        return;
+    };
+    let trailers = fetched.body.received_trailers();
+    tags::add(filling.tags(), trailers, rules, &store.origin);
+    let named = fetched.body.tags_in_stderr();
+    named
+        .into_iter()
+        .for_each(|named| filling.tags().extend(named));
+}
+
+fn log_too_many_tags(spec: &FetchSpec) {
+    spec.context.log.write(
+        LogLevel::Error,
+        None,
+        format_args!(
+            "response names more than 65536 tags, or tags of more than 1024 bytes or 1 MB together: \
+             it is fresh for a second only"
+        ),
+    );
 }
 
 fn log_not_stored(spec: &FetchSpec, why: NoStore) {

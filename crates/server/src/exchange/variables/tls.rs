@@ -13,6 +13,7 @@ use crate::exchange::request::Request;
 use crate::exchange::value::{put, put_number, put_unless_empty};
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
+use crate::exchange::variables::openssl_names;
 use crate::transport::facts::TlsFacts;
 
 const LINE_BYTES: usize = 64;
@@ -21,6 +22,7 @@ const SECONDS_OF_DAY: u64 = 24 * 60 * 60;
 pub const VARIABLES: Variables = &[
     (B::SslAlpnProtocol, Of(|it, out| of_tls(it, out, put_alpn))),
     (B::SslCipher, Of(|it, out| of_tls(it, out, put_cipher))),
+    (B::SslCiphers, Of(|it, out| of_tls(it, out, put_ciphers))),
     (
         B::SslClientCert,
         Of(|it, out| of_tls(it, out, put_indented)),
@@ -83,6 +85,11 @@ pub const VARIABLES: Variables = &[
         }),
     ),
     (B::SslCurve, Of(|it, out| of_tls(it, out, put_curve))),
+    (B::SslCurves, Of(|it, out| of_tls(it, out, put_curves))),
+    (
+        B::SslEarlyData,
+        Of(|it, out| put(it.is_early.then_some(&b"1"[..]), out)),
+    ),
     (B::SslProtocol, Of(|it, out| of_tls(it, out, put_protocol))),
     (
         B::SslServerName,
@@ -91,6 +98,10 @@ pub const VARIABLES: Variables = &[
                 put(tls.server_name.as_deref().map(str::as_bytes), out)
             })
         }),
+    ),
+    (
+        B::SslSessionId,
+        Of(|it, out| of_tls(it, out, put_session_id)),
     ),
     (
         B::SslSessionReused,
@@ -152,6 +163,40 @@ fn put_curve(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
     let mut known = KeyExchangeGroup::ALL.into_iter();
     let found = known.find(|group| Some(group.iana_number()) == number);
     put(found.map(|group| group.openssl_name().as_bytes()), out)
+}
+
+/// Names or, where there are none, numbers.
+fn put_list(
+    numbers: &[u16],
+    name: impl Fn(u16) -> Option<&'static str>,
+    out: &mut Vec<u8>,
+) -> bool {
+    let mut names = numbers.iter().map(|number| match name(*number) {
+        Some(name) => name.to_owned(),
+        None => format!("0x{number:04x}"),
+    });
+    let Some(first) = names.next() else {
+        return false;
+    };
+    let list = names.fold(first, |list, name| list + ":" + &name);
+    put(Some(list.as_bytes()), out)
+}
+
+fn put_ciphers(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
+    let offered = &tls.offered.cipher_suites;
+    put_list(offered, openssl_names::cipher_suite, out)
+}
+
+fn put_curves(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
+    put_list(&tls.offered.groups, openssl_names::group, out)
+}
+
+fn put_session_id(tls: &TlsFacts, out: &mut Vec<u8>) -> bool {
+    let id = tls.session_id.as_bytes();
+    for byte in id {
+        out.extend_from_slice(format!("{byte:02x}").as_bytes());
+    }
+    !id.is_empty()
 }
 
 /// The client's certificate in PEM format.
@@ -217,6 +262,8 @@ mod tests {
             cipher: Some(TLS13_AES_128_GCM_SHA256),
             group: Some(NamedGroup::secp256r1),
             server_name: Some("example.org".to_owned()),
+            offered: Default::default(),
+            session_id: Default::default(),
             alpn: Some(b"h2".to_vec()),
             is_resumed: false,
             client_certificates: certificates,

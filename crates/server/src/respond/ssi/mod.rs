@@ -2,22 +2,21 @@
 //! (<https://nginx.org/en/docs/http/ngx_http_ssi_module.html>).
 //!
 //! ```text
-//! body ─► scan: text and commands ─► run ─► text, and bodies of other requests
+//! body ─► parts::Source: text and commands ─► run ─► text, and bodies of other requests
 //! ```
 //!
-//! A body is read as it comes; includes of one stretch are asked for at the same
-//! time and sent in order. Conditions may nest, which nginx's may not.
+//! Includes of one stretch are asked for at the same time and sent in order. Conditions may
+//! nest, which nginx's may not.
 
+mod command;
 mod run;
-mod scan;
 
+#[cfg(test)]
+pub use command::Ssi;
 pub use run::Page;
 
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-
-/// Requests within requests: deeper than this is a cycle.
-pub const MAX_DEPTH: u8 = 20;
 
 /// Decides whether the body is run, and changes the fields accordingly.
 pub fn choose(request: &Request, reply: &mut Reply) -> bool {

@@ -3,25 +3,21 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_semantics::escape::{self, Escape};
-use pcre2::bytes::Regex;
-use site::LogLevel;
-use tokio::task::JoinHandle;
-
-use super::MAX_DEPTH;
-use super::scan::{Command, Scanner, Token};
+use super::command::{Command, Ssi};
 use crate::base::clock;
 use crate::exchange::extras::SharedSsiValues;
 use crate::exchange::reply::{Body, Reply};
 use crate::exchange::request::{Method, Request};
-use crate::exchange::subrequest;
 use crate::exchange::variable;
 use crate::log::error_log;
-use crate::respond::recode;
-use crate::respond::recoded_body::RecodedBody;
+use crate::respond::composition;
+use crate::respond::parts::{self, Asked, MAX_DEPTH, Source};
 use crate::transport::body::RequestBody;
 use crate::transport::outbound::{ArrivingBody, NextBytes, SendError};
+use bytes::Bytes;
+use http_semantics::escape::{self, Escape};
+use pcre2::bytes::Regex;
+use site::LogLevel;
 
 /// Includes that are asked for at the same time: enough for a page's parts, and no
 /// page may take all of an upstream.
@@ -32,22 +28,19 @@ const MAX_NESTING: usize = 64;
 const MAX_BLOCK_TOKENS: usize = 4096;
 
 const ERROR_TEXT: &[u8] = b"[an error occurred while processing the directive]";
+/// A piece of a page with SSI.
+type Token = parts::Token<Option<Command>>;
+
 const TIME_FORMAT: &str = "%A, %d-%b-%Y %H:%M:%S %Z";
 
 /// A page whose commands are run as it is pulled.
 pub struct Page {
-    /// What the page is read from; `None` once it has ended.
-    source: Option<Source>,
+    source: Source<Ssi>,
     /// Read and not run yet.
     tokens: VecDeque<Token>,
     /// A part whose body is being sent.
     current: Option<Part>,
     state: State,
-}
-
-struct Source {
-    body: Box<dyn ArrivingBody<Request>>,
-    scanner: Scanner,
 }
 
 /// What the commands of a page have come to so far.
@@ -82,7 +75,7 @@ enum Piece {
 
 /// A part that was asked for.
 struct Included {
-    answer: JoinHandle<(Box<Request>, Option<Box<Reply>>)>,
+    asked: Asked,
     stub: Option<Arc<Vec<Token>>>,
 }
 
@@ -90,12 +83,6 @@ struct Included {
 struct Part {
     request: Box<Request>,
     body: Box<dyn ArrivingBody<Request>>,
-}
-
-impl Drop for Included {
-    fn drop(&mut self) {
-        self.answer.abort();
-    }
 }
 
 impl ArrivingBody<Request> for Page {
@@ -106,13 +93,9 @@ impl ArrivingBody<Request> for Page {
 
 impl Page {
     /// The page that `body` is, run in the name of `request`.
-    pub fn new(request: &mut Request, body: Box<dyn ArrivingBody<Request>>) -> Page {
-        let source = Source {
-            body,
-            scanner: Scanner::default(),
-        };
+    pub fn new(request: &mut Request, body: Body) -> Page {
         Page {
-            source: Some(source),
+            source: Source::of(body),
             tokens: VecDeque::new(),
             current: None,
             state: State::new(request),
@@ -122,7 +105,7 @@ impl Page {
     /// A block's content in the place of a part, run as that part.
     fn of_block(request: &mut Request, tokens: &[Token]) -> Page {
         Page {
-            source: None,
+            source: Source::Ended,
             tokens: tokens.iter().cloned().collect(),
             current: None,
             state: State::new(request),
@@ -152,7 +135,7 @@ impl Page {
                 }
             } else if self.state.is_draining {
                 self.state.is_draining = false;
-            } else if !self.read(request).await? {
+            } else if !self.source.read(request, &mut self.tokens).await? {
                 return Ok(None);
             }
         }
@@ -164,54 +147,20 @@ impl Page {
             false => self.tokens.pop_front(),
         }
     }
-
-    /// Reads on; false at the end.
-    async fn read(&mut self, request: &mut Request) -> Result<bool, SendError> {
-        let Some(source) = &mut self.source else {
-            return Ok(false);
-        };
-        match source.body.next(request).await? {
-            Some(bytes) => self.tokens.extend(source.scanner.push(&bytes)),
-            None => {
-                let ended = self.source.take();
-                let rest = ended.map(|source| Token::Text(source.scanner.finish()));
-                self.tokens.extend(rest);
-            }
-        }
-        Ok(true)
-    }
 }
 
 impl Included {
-    fn ask(mut part: Box<Request>, stub: Option<Arc<Vec<Token>>>) -> Included {
-        Included {
-            answer: tokio::spawn(async move {
-                let reply = subrequest::serve(&mut part).await;
-                (part, reply)
-            }),
-            stub,
-        }
-    }
-
     /// The part once it is answered; `None` where nothing comes of it.
-    async fn open(mut self) -> Result<Option<Part>, SendError> {
-        let stub = self.stub.take();
-        let Ok((mut request, reply)) = (&mut self.answer).await else {
+    async fn open(self) -> Result<Option<Part>, SendError> {
+        let Included { asked, stub } = self;
+        let Some((mut request, reply)) = asked.answer().await else {
             return Err(SendError::Truncated);
         };
         let is_shown =
             |reply: &Reply| stub.is_none() || (reply.head.status < 400 && !is_empty(reply));
         let reply = reply.filter(|reply| is_shown(reply));
         let body: Box<dyn ArrivingBody<Request>> = match (reply, &stub) {
-            (Some(mut reply), _) => {
-                let expander = recode::expand_part(&request, &mut reply);
-                let runs = super::choose(&request, &mut reply);
-                let body = RecodedBody::around(reply.body.into_arriving(), expander);
-                match runs {
-                    true => Box::new(Page::new(&mut request, body)),
-                    false => body,
-                }
-            }
+            (Some(reply), _) => composition::part(&mut request, reply),
             (None, Some(tokens)) => Box::new(Page::of_block(&mut request, tokens)),
             (None, None) => return Ok(None),
         };
@@ -256,7 +205,7 @@ impl State {
     /// Runs a command, or lets text through.
     fn token(&mut self, request: &mut Request, token: Token) {
         if let Some((name, mut tokens)) = self.block.take() {
-            if matches!(&token, Token::Command(command) if command.name == b"endblock") {
+            if matches!(&token, Token::Command(Some(command)) if command.name == b"endblock") {
                 if self.is_open() {
                     self.blocks.insert(name, Arc::new(tokens));
                 }
@@ -272,8 +221,8 @@ impl State {
         match token {
             Token::Text(text) if self.is_open() => self.waiting.push_back(Piece::Text(text)),
             Token::Text(_) => {}
-            Token::Broken => self.error(request, "invalid SSI command"),
-            Token::Command(command) => self.command(request, &command),
+            Token::Command(None) => self.error(request, "invalid SSI command"),
+            Token::Command(Some(command)) => self.command(request, &command),
         }
     }
 
@@ -508,7 +457,10 @@ impl State {
         };
         let stub = command.parameter("stub");
         let stub = stub.and_then(|name| self.blocks.get(name).cloned());
-        let included = Included::ask(part, stub);
+        let included = Included {
+            asked: Asked::ask(part),
+            stub,
+        };
         if let Some(name) = command.parameter("set") {
             self.waiting.push_back(Piece::Set(name.to_vec(), included));
             self.is_draining = true;

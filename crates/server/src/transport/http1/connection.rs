@@ -222,6 +222,7 @@ impl<S: Service> Connection<S> {
             started_at,
             nth_on_connection: self.requests,
             is_pipelined,
+            is_early: self.stream.is_early(),
             bytes,
         }
     }

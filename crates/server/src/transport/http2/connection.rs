@@ -28,9 +28,14 @@ const WRITE_SLICES: usize = 64;
 /// Written in one turn of the task, beyond which others have theirs: a client that reads as
 /// fast as we write would keep the thread for as long as a response is.
 const TURN_BYTES: usize = 1024 * 1024;
-/// How long what a client sends is read, whose connection ends for an error: it gets to know
-/// which.
+/// How long what a client sends is read, whose connection ends for an error, and how much of it: it
+/// gets to know which. One that stops when it is told to has no more than that on its way; reading
+/// what a flood goes on to send would be the most expensive part of it.
 const FAILED_LINGER: Duration = Duration::from_secs(1);
+const FAILED_LINGER_BYTES: usize = 256 * 1024;
+/// Read in one turn of the task, beyond which others have theirs: the frames of so much may cost
+/// milliseconds.
+const TURN_READ_BYTES: usize = 64 * 1024;
 /// How long a client may take to learn that the connection ends, before it is told which
 /// request is the last.
 const SHUTDOWN_PAUSE: Duration = Duration::from_secs(1);
@@ -67,6 +72,7 @@ pub async fn serve<S: Service>(
         input: buffer,
         head: HeadBuffer::new(),
         output: Output::new(),
+        waiting: Vec::new(),
         requests: 0,
         request_bytes: 0,
         quiet_since: clock::recent_instant(),
@@ -101,6 +107,8 @@ struct Linger {
     time: Duration,
     /// `lingering_timeout`
     timeout: Duration,
+    /// How much of it is read at most.
+    bytes: usize,
 }
 
 impl Default for Linger {
@@ -109,6 +117,7 @@ impl Default for Linger {
         Linger {
             time: Duration::from_secs(5),
             timeout: Duration::from_secs(5),
+            bytes: usize::MAX,
         }
     }
 }
@@ -121,8 +130,18 @@ impl Linger {
                 LingeringClose::On | LingeringClose::Always => settings.lingering_time,
             },
             timeout: settings.lingering_timeout,
+            bytes: usize::MAX,
         }
     }
+}
+
+/// A request that has come and has not begun.
+struct WaitingRequest {
+    id: StreamId,
+    head: RequestHead,
+    length: BodyLength,
+    /// Bytes of its field block.
+    block_bytes: u64,
 }
 
 struct Connection<S: Service> {
@@ -133,6 +152,8 @@ struct Connection<S: Service> {
     input: BytesMut,
     head: HeadBuffer,
     output: Output,
+    /// Requests that came and have not begun; none between two turns.
+    waiting: Vec<WaitingRequest>,
     requests: u64,
     /// Bytes of the field block of the request that begins.
     request_bytes: u64,
@@ -182,7 +203,11 @@ impl<S: Service> Connection<S> {
 
     /// Says that nothing more will come, and reads until the client agrees.
     async fn linger(&mut self) {
-        let Linger { time, timeout } = self.linger;
+        let Linger {
+            time,
+            timeout,
+            bytes: mut left,
+        } = self.linger;
         if time.is_zero() {
             return;
         }
@@ -194,7 +219,7 @@ impl<S: Service> Connection<S> {
             let reading = poll_fn(|cx| stream.poll_receive(cx, input, false));
             let until = end.min(Instant::now() + timeout);
             match tokio::time::timeout_at(until, reading).await {
-                Ok(Ok(read)) if read > 0 => {}
+                Ok(Ok(read)) if (1..left).contains(&read) => left -= read,
                 _ => return,
             }
         }
@@ -204,10 +229,15 @@ impl<S: Service> Connection<S> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         // What is given meanwhile is written here: nobody has to be woken for it.
         self.answering.shared.lock().forget_writer();
-        let mut written = 0;
+        let (mut read, mut written) = (0, 0);
         loop {
             self.announce_end(cx);
-            let has_read = self.read(cx);
+            let received = self.read(cx);
+            let has_read = received.is_some();
+            read += received.unwrap_or(0);
+            if !has_read {
+                self.begin_waiting();
+            }
             let wrote = match self.write(cx) {
                 Ok(wrote) => wrote,
                 Err(_) => {
@@ -219,7 +249,8 @@ impl<S: Service> Connection<S> {
                 return Poll::Ready(());
             }
             written += wrote;
-            if written >= TURN_BYTES {
+            if written >= TURN_BYTES || read >= TURN_READ_BYTES {
+                self.begin_waiting();
                 self.answering.shared.lock().set_writer(cx);
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -268,28 +299,31 @@ impl<S: Service> Connection<S> {
         !state.codec.has_output() && (self.is_over || state.codec.is_finished())
     }
 
-    /// Reads what there is; says whether something came.
-    fn read(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Reads what there is: how many bytes, with none for the end. `None`: nothing came.
+    fn read(&mut self, cx: &mut Context<'_>) -> Option<usize> {
         if self.is_over || self.answering.shared.lock().codec.is_congested() {
-            return false;
+            return None;
         }
         match self.stream.poll_receive(cx, &mut self.input, false) {
-            Poll::Pending => false,
+            Poll::Pending => None,
             Poll::Ready(Ok(read)) if read > 0 => {
                 self.take_frames();
-                true
+                Some(read)
             }
             // The client sends nothing more. What it asked for is still sent.
             Poll::Ready(_) => {
+                self.begin_waiting();
                 self.is_over = true;
                 self.ended = EndedBy::Client;
                 self.answering.shared.lock().codec.finish_shutdown();
-                true
+                Some(0)
             }
         }
     }
 
-    /// Takes all whole frames from the input.
+    /// Takes all whole frames from the input. Requests wait: they begin when nothing more is there
+    /// to be read ([`Connection::begin_waiting`]), and one that is taken back by what came with it
+    /// costs nothing but its frames.
     fn take_frames(&mut self) {
         let mut input = std::mem::take(&mut self.input);
         let mut head = std::mem::take(&mut self.head);
@@ -310,6 +344,8 @@ impl<S: Service> Connection<S> {
                     }
                 }
                 Err(error) => {
+                    // What came before it is served, and says how a connection ends that has not failed.
+                    self.begin_waiting();
                     self.fail(&error.to_string());
                     break;
                 }
@@ -317,12 +353,12 @@ impl<S: Service> Connection<S> {
         }
         input.advance(consumed);
         let is_in_head = self.answering.shared.lock().codec.is_in_head();
-        self.partial_since = match is_in_head {
-            // Whatever comes of it does not prolong it.
-            true => self.partial_since.or(Some(Instant::now())),
-            // A body has its own time (`client_body_timeout`).
-            false => (!input.is_empty() && input.get(3) != Some(&0)).then(Instant::now),
-        };
+        // A body has its own time (`client_body_timeout`).
+        let is_partial = is_in_head || (!input.is_empty() && input.get(3) != Some(&0));
+        // Whatever comes of it does not prolong it.
+        let goes_on = is_in_head || consumed == 0;
+        let since = self.partial_since.filter(|_| goes_on);
+        self.partial_since = is_partial.then(|| since.unwrap_or_else(Instant::now));
         if input.is_empty() {
             // Between two reads no memory is held.
             input = BytesMut::new();
@@ -332,6 +368,17 @@ impl<S: Service> Connection<S> {
     }
 
     fn handle(&mut self, event: Event<'_>) {
+        if let Event::Reset { stream, .. } = event
+            && let Some(at) = self.waiting.iter().rposition(|it| it.id == stream)
+        {
+            // It never was a request.
+            self.waiting.remove(at);
+            return;
+        }
+        if !matches!(event, Event::Request { .. } | Event::Reset { .. }) {
+            // What follows may be about one of them.
+            self.begin_waiting();
+        }
         match event {
             Event::Request {
                 stream,
@@ -346,8 +393,12 @@ impl<S: Service> Connection<S> {
                     (false, Some(length)) => BodyLength::Known(length),
                     (false, None) => BodyLength::Unknown,
                 };
-                self.request_bytes = block_bytes as u64;
-                self.begin(stream, http2::to_owned_head(head), length);
+                self.waiting.push(WaitingRequest {
+                    id: stream,
+                    head: http2::to_owned_head(head),
+                    length,
+                    block_bytes: block_bytes as u64,
+                });
             }
             Event::BadRequest { stream, error } => {
                 self.request_bytes = 0;
@@ -389,6 +440,16 @@ impl<S: Service> Connection<S> {
             // Nobody wants it.
             None => state.codec.release(id, data.len()),
         }
+    }
+
+    /// Begins the requests that have come.
+    fn begin_waiting(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for request in waiting.drain(..) {
+            self.request_bytes = request.block_bytes;
+            self.begin(request.id, request.head, request.length);
+        }
+        self.waiting = waiting;
     }
 
     /// A request begins. Its answer is made here, as far as nobody has to be waited for.
@@ -470,6 +531,7 @@ impl<S: Service> Connection<S> {
             started_at: clock::recent(),
             nth_on_connection: self.requests,
             is_pipelined: false,
+            is_early: self.stream.is_early(),
             bytes: self.request_bytes,
         };
         Some((terms, received))
@@ -631,9 +693,19 @@ impl<S: Service> Connection<S> {
         {
             self.partial_since = None;
             self.report("client timed out");
-            let mut state = self.answering.shared.lock();
-            state.codec.abort(ErrorCode::PROTOCOL_ERROR);
-            self.is_over = true;
+            let late = {
+                let mut state = self.answering.shared.lock();
+                state.codec.reset_late_head(&self.input)
+            };
+            match late {
+                Some(stream) => self.close(stream, 0, false),
+                // It is no head, or one that goes on when nobody wants it any more.
+                None => {
+                    let mut state = self.answering.shared.lock();
+                    state.codec.abort(ErrorCode::PROTOCOL_ERROR);
+                    self.is_over = true;
+                }
+            }
             return Poll::Ready(());
         }
         let is_quiet = !self.is_over && self.answering.shared.lock().codec.open_streams() == 0;
@@ -674,6 +746,7 @@ impl<S: Service> Connection<S> {
         self.is_over = true;
         // Whoever floods is not listened to for long.
         self.linger.time = self.linger.time.min(FAILED_LINGER);
+        self.linger.bytes = FAILED_LINGER_BYTES;
     }
 
     fn report(&self, reason: &str) {

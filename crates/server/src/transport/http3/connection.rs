@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http3::{Code, ControlReader, DecoderReader, EncoderReader, StreamKind};
 use parking_lot::Mutex;
 use quinn::{RecvStream, SendStream};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::request::{self, Answering, OpenStream};
@@ -51,15 +51,21 @@ impl Tracked for QuicPhase {
     fn close_if_idle(&self) {}
 }
 
-/// Serves a connection, whose handshake is over, until it ends. `idle`: so long it may be
-/// without a first request.
+/// What a connection says to its listener, and hears from it.
+pub struct ListenerLink<'a> {
+    pub phase: &'a QuicPhase,
+    /// Once its sender is gone, there is no listener any more.
+    pub end: watch::Receiver<()>,
+}
+
+/// Serves a connection, whose handshake is over, until it ends.
 pub async fn serve<S: Service>(
     service: Arc<S>,
     connection: quinn::Connection,
     facts: ConnectionFacts,
     memory: S::Memory,
     settings: Settings,
-    phase: &QuicPhase,
+    listener: ListenerLink<'_>,
 ) {
     let idle_ms = u64::try_from(settings.first_request_timeout.as_millis()).unwrap_or(u64::MAX);
     let answering = Arc::new(Answering {
@@ -93,7 +99,7 @@ pub async fn serve<S: Service>(
         quiet_since: Instant::now(),
         seen_streams: Arc::new(AtomicU8::new(0)),
     };
-    if driver.run(phase).await.is_ok() {
+    if driver.run(listener).await.is_ok() {
         connection.close(varint(Code::NO_ERROR), b"");
     }
 }
@@ -132,10 +138,17 @@ impl From<quinn::ConnectionError> for Lost {
 
 impl<S: Service> Driver<S> {
     /// Serves until the connection is to be closed.
-    async fn run(&mut self, phase: &QuicPhase) -> Result<(), Lost> {
+    async fn run(&mut self, listener: ListenerLink<'_>) -> Result<(), Lost> {
+        let ListenerLink { phase, end } = listener;
         let answering = self.answering.clone();
         let connection = &answering.connection;
-        let mut stopping = pin!(answering.service.stopping());
+        let stopped = answering.service.stopping();
+        let mut stopping = pin!(async {
+            tokio::select! {
+                () = stopped => {}
+                () = without_listener(end) => {}
+            }
+        });
         let mut is_stopping = false;
         loop {
             let open = answering.open.load(Ordering::Acquire);
@@ -227,6 +240,11 @@ impl<S: Service> Driver<S> {
         // A client that takes nothing will not take the end of the connection either.
         let _ = tokio::time::timeout(SHUTDOWN_PAUSE, written).await;
     }
+}
+
+/// Resolves when a reload has taken the listener away.
+async fn without_listener(mut end: watch::Receiver<()>) {
+    while end.changed().await.is_ok() {}
 }
 
 async fn sleep_until(deadline: Option<Instant>) {

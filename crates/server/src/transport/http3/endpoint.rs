@@ -4,14 +4,15 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
-use quinn::{
-    Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt,
-};
+use quinn::{Endpoint, EndpointConfig, Incoming, ServerConfig, TransportConfig, VarInt};
 use site::ListenAddress;
+use tokio::sync::watch;
 
-use super::connection::{self, QuicPhase};
+use super::connection::{self, ListenerLink, QuicPhase};
+use super::first_packets::FirstPackets;
 use super::handshake::{Choose, HandshakeConfig, InitialCrypto};
 use super::settings::Settings;
 use crate::base::clock;
@@ -37,12 +38,16 @@ const SEND_WINDOW_BYTES: u64 = 1024 * 1024;
 const OTHER_STREAMS: u32 = 8;
 
 /// A socket that is listened on. Dropped, it takes no further connections; those that there are
-/// go on.
-struct Listening(Endpoint);
+/// end after what is under way.
+struct Listening {
+    endpoint: Endpoint,
+    /// Its end tells the connections of that.
+    _life: watch::Sender<()>,
+}
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.set_server_config(None);
+        self.endpoint.set_server_config(None);
     }
 }
 
@@ -70,15 +75,24 @@ pub async fn listen<S: Service, G: Send + 'static>(
         .max_incoming(WAITING_CONNECTIONS)
         .incoming_buffer_size(WAITING_BYTES)
         .incoming_buffer_size_total(WAITING_BYTES_TOTAL);
-    let endpoint = Endpoint::new(
+    let tokio = quinn::default_runtime().ok_or_else(|| io::Error::other("not in a task"))?;
+    let socket = FirstPackets::new(tokio.wrap_udp_socket(socket)?);
+    let endpoint = Endpoint::new_with_abstract_socket(
         EndpointConfig::new(Arc::new(key.reset_key())),
         Some(config),
-        socket,
-        Arc::new(TokioRuntime),
+        Arc::new(socket),
+        tokio,
     )?;
-    let listening = Listening(endpoint);
+    let (life, end) = watch::channel(());
+    let listening = Listening {
+        endpoint,
+        _life: life,
+    };
     let handshakes = Arc::new(AtomicUsize::new(0));
-    while let Some(incoming) = listening.0.accept().await {
+    while let Some(incoming) = listening.endpoint.accept().await {
+        // A handshake begins with a signature, and however many clients wait for theirs: between
+        // two of them all others have their turn.
+        tokio::task::yield_now().await;
         let Some(opening) = Opening::of(&service, incoming, &address, local, &handshakes) else {
             continue;
         };
@@ -86,10 +100,17 @@ pub async fn listen<S: Service, G: Send + 'static>(
         let tracked: Arc<dyn Tracked> = phase.clone();
         let guard = admit(&tracked);
         let config = opening.config(&initial, &key);
-        tokio::spawn(async move {
-            opening.serve(config, &phase).await;
+        let end = end.clone();
+        let mut serving = Box::pin(async move {
+            let listener = ListenerLink { phase: &phase, end };
+            opening.serve(config, listener).await;
             drop(guard);
         });
+        // Here, so that it is one at a time; what waits is polled anew by its own task.
+        let mut cx = Context::from_waker(Waker::noop());
+        if serving.as_mut().poll(&mut cx).is_pending() {
+            tokio::spawn(serving);
+        }
     }
     Ok(())
 }
@@ -123,6 +144,12 @@ impl<S: Service> Opening<S> {
         local: SocketAddr,
         handshakes: &Arc<AtomicUsize>,
     ) -> Option<Opening<S>> {
+        let under_way = handshakes.load(Ordering::Relaxed);
+        if under_way >= HANDSHAKES_BEFORE_RETRY && !incoming.remote_address_validated() {
+            // Before anything is made for it.
+            validate_address(incoming);
+            return None;
+        }
         let ip = incoming.local_ip().unwrap_or(local.ip());
         let local = LocalAddress::Ip(SocketAddr::new(ip, local.port()));
         let peer = incoming.remote_address();
@@ -134,13 +161,8 @@ impl<S: Service> Opening<S> {
             return None;
         };
         let settings = terms.http3();
-        let under_way = handshakes.load(Ordering::Relaxed);
-        let validates = settings.validates_addresses || under_way >= HANDSHAKES_BEFORE_RETRY;
-        if validates && !incoming.remote_address_validated() {
-            // One that may not be sent a Retry comes with a token that is none of ours.
-            if let Err(refused) = incoming.retry() {
-                refused.into_incoming().refuse();
-            }
+        if settings.validates_addresses && !incoming.remote_address_validated() {
+            validate_address(incoming);
             return None;
         }
         handshakes.fetch_add(1, Ordering::Relaxed);
@@ -176,7 +198,7 @@ impl<S: Service> Opening<S> {
         Arc::new(config)
     }
 
-    async fn serve(self, config: Arc<ServerConfig>, phase: &QuicPhase) {
+    async fn serve(self, config: Arc<ServerConfig>, listener: ListenerLink<'_>) {
         let Opening {
             service,
             incoming,
@@ -198,13 +220,21 @@ impl<S: Service> Opening<S> {
                     facts.tls = Some(tls);
                 }
                 drop(terms);
-                return connection::serve(service, connection, facts, memory, settings, phase)
+                return connection::serve(service, connection, facts, memory, settings, listener)
                     .await;
             }
             Ok(Err(error)) => format!("SSL_do_handshake() failed ({error})"),
             Err(_) => "client timed out (110: Connection timed out)".to_owned(),
         };
         service.report_failed_handshake(&terms, &facts, &failed);
+    }
+}
+
+/// Sends a Retry packet: the client has to show that its address is its own.
+fn validate_address(incoming: Incoming) {
+    // One that may not be sent a Retry comes with a token that is none of ours.
+    if let Err(refused) = incoming.retry() {
+        refused.into_incoming().refuse();
     }
 }
 

@@ -18,7 +18,7 @@ use rustls::quic::{Connection, KeyChange, Secrets, ServerConnection, Suite, Vers
 use rustls::server::{Acceptor, ResolvesServerCertUsingSni};
 use rustls::{CommonState, ServerConfig};
 
-use crate::transport::facts::TlsFacts;
+use crate::transport::facts::{Offered, SessionId, TlsFacts};
 use crate::transport::handshake;
 
 /// Gives the rules for the name that a client asks for; `None` where it is not served.
@@ -130,9 +130,16 @@ enum State {
     },
     Chosen {
         connection: Box<Connection>,
-        server_name: Option<String>,
+        asked: Hello,
     },
     Failed,
+}
+
+/// What a ClientHello says that rustls does not remember.
+#[derive(Clone)]
+struct Hello {
+    server_name: Option<String>,
+    offered: Offered,
 }
 
 fn alert(code: u8, reason: impl Into<String>) -> TransportError {
@@ -143,8 +150,8 @@ fn alert(code: u8, reason: impl Into<String>) -> TransportError {
     }
 }
 
-/// The name in a whole ClientHello.
-fn server_name(hello: &[u8]) -> Result<Option<String>, TransportError> {
+/// Reads a whole ClientHello.
+fn read_hello(hello: &[u8]) -> Result<Hello, TransportError> {
     let mut acceptor = Acceptor::default();
     // As over TCP it comes in records, which QUIC does without.
     let length = u16::try_from(hello.len()).unwrap_or(u16::MAX).to_be_bytes();
@@ -154,7 +161,13 @@ fn server_name(hello: &[u8]) -> Result<Option<String>, TransportError> {
         .read_tls(&mut Cursor::new(record))
         .map_err(|error| failed(&error))?;
     match acceptor.accept() {
-        Ok(Some(accepted)) => Ok(accepted.client_hello().server_name().map(str::to_owned)),
+        Ok(Some(accepted)) => {
+            let hello = accepted.client_hello();
+            Ok(Hello {
+                server_name: hello.server_name().map(str::to_owned),
+                offered: Offered::of(&hello),
+            })
+        }
         Ok(None) => Err(alert(DECODE_ERROR, "no ClientHello")),
         Err((error, _)) => Err(failed(&error)),
     }
@@ -182,8 +195,8 @@ impl State {
         let Some(hello) = received.get(..length) else {
             return Ok(());
         };
-        let server_name = server_name(hello)?;
-        let Some(rules) = (config.choose)(server_name.as_deref()) else {
+        let asked = read_hello(hello)?;
+        let Some(rules) = (config.choose)(asked.server_name.as_deref()) else {
             return Err(alert(UNRECOGNIZED_NAME, "handshake rejected"));
         };
         let parameters = std::mem::take(parameters);
@@ -192,10 +205,7 @@ impl State {
         let mut connection = Box::new(Connection::Server(connection));
         let read = connection.read_hs(received);
         read.map_err(|error| failed(&connection, &error))?;
-        *self = State::Chosen {
-            connection,
-            server_name,
-        };
+        *self = State::Chosen { connection, asked };
         Ok(())
     }
 }
@@ -239,15 +249,23 @@ impl crypto::Session for Session {
 
     /// [`TlsFacts`]
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let State::Chosen {
-            connection,
-            server_name,
-        } = &self.state
-        else {
+        let State::Chosen { connection, asked } = &self.state else {
             return None;
         };
         let state: &CommonState = connection;
-        let facts: TlsFacts = handshake::facts(state, server_name.clone());
+        let Hello {
+            server_name,
+            offered,
+        } = asked.clone();
+        let mut facts: TlsFacts = handshake::facts(state, server_name, offered);
+        let id = connection.export_keying_material(
+            [0; SessionId::MAX_BYTES],
+            handshake::SESSION_ID_LABEL,
+            None,
+        );
+        // Not before the end of the handshake.
+        let id = id.ok().and_then(|bytes| SessionId::new(&bytes));
+        facts.session_id = id.unwrap_or_default();
         self.has_told.then(|| Box::new(facts) as Box<dyn Any>)
     }
 

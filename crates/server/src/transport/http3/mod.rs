@@ -1,6 +1,8 @@
 //! HTTP/3 (RFC 9114) over QUIC (RFC 9000). QUIC is the crate `quinn`; the codec is the crate
 //! `http3`; here are the UDP socket, the clock and the tasks.
 //!
+//! Between the socket and quinn, first_packets.rs bounds the packets that begin connections.
+//!
 //! ```text
 //!  UDP socket ─► endpoint.rs ─► handshake.rs ─► connection.rs ─► request.rs ─► service
 //!      ▲        one task for     TLS, chosen     task of the     task of the      │
@@ -20,6 +22,7 @@ mod body;
 mod connection;
 mod endpoint;
 mod fields;
+mod first_packets;
 mod handshake;
 mod request;
 mod respond;

@@ -227,6 +227,7 @@ impl<S: Service> Answering<S> {
             started_at,
             nth_on_connection: self.requests.fetch_add(1, Ordering::Relaxed) + 1,
             is_pipelined: false,
+            is_early: false,
             bytes,
         }
     }

@@ -56,7 +56,8 @@ pub async fn send<X: Exchange>(
         client: client.clone(),
         head_waits: false,
     };
-    outflow::send_arriving(exchange, &mut outlet, length).await
+    // A task of its own size for what most requests do not need: a connection has many of them.
+    Box::pin(outflow::send_arriving(exchange, &mut outlet, length)).await
 }
 
 fn sent_head(length: Option<u64>) -> SentHead {

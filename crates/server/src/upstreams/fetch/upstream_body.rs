@@ -2,12 +2,14 @@
 //! that `*_limit_rate` lets through; whoever reads it to its end leaves a
 //! connection that may serve again.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http_cache::Tags;
 use site::LogLevel;
 use upstream::{Lease, Outcome, Stream};
 
@@ -16,6 +18,7 @@ use super::error::Os;
 use super::exchange::{Error, Event, Exchange};
 use super::file_copy::FileCopy;
 use super::spec::FetchSpec;
+use super::tag_lines::TagLines;
 use crate::base::clock;
 use crate::base::deadline::SharedDeadline;
 
@@ -54,6 +57,8 @@ pub struct UpstreamBody {
     has_excess_data: bool,
     /// Whoever the response was for is gone.
     has_no_reader: bool,
+    /// Where the error stream names tags.
+    tag_lines: Option<Box<TagLines>>,
 }
 
 /// The body ended before it was complete.
@@ -85,6 +90,10 @@ impl UpstreamBody {
             file_copy: None,
             has_excess_data: false,
             has_no_reader: false,
+            tag_lines: spec
+                .tag_mark
+                .as_deref()
+                .map(|mark| Box::new(TagLines::new(mark.as_bytes()))),
         }
     }
 
@@ -229,6 +238,7 @@ impl UpstreamBody {
             address: self.address.clone(),
             at_hand: None,
             trailers: Vec::new(),
+            tag_lines: self.tag_lines.take(),
             ..*self
         })
     }
@@ -309,11 +319,33 @@ impl UpstreamBody {
         }
     }
 
+    /// Fields that followed the body, whether or not they go on; known once `next` gave `None`.
+    pub fn received_trailers(&self) -> &[(Bytes, Bytes)] {
+        &self.trailers
+    }
+
+    /// The tags that lines of the error stream have named; all of them once `next` gave `None`.
+    pub fn tags_in_stderr(&self) -> Option<&Tags> {
+        self.tag_lines.as_ref().map(|lines| lines.tags())
+    }
+
     pub(super) fn report(&self, level: LogLevel, message: std::fmt::Arguments<'_>) {
         self.context.log.write(level, Some(&self.address), message);
     }
 
-    pub(super) fn log_stderr(&self, text: &[u8], doing: &str) {
+    /// Logs what came in the error stream, less the lines that name tags.
+    pub(super) fn log_stderr(&mut self, text: &[u8], doing: &str) {
+        let others = match &mut self.tag_lines {
+            None => Cow::Borrowed(text),
+            Some(lines) => Cow::Owned(lines.read(text)),
+        };
+        self.log_errors(&others, doing);
+    }
+
+    fn log_errors(&self, text: &[u8], doing: &str) {
+        if text.is_empty() && self.tag_lines.is_some() {
+            return;
+        }
         let text = String::from_utf8_lossy(text.trim_ascii_end());
         self.report(
             LogLevel::Error,
@@ -324,6 +356,10 @@ impl UpstreamBody {
     /// The response is complete: the connection may serve the next request.
     fn end(&mut self) {
         self.ended = true;
+        let left = self.tag_lines.as_mut().map(|lines| lines.end());
+        if let Some(left) = left {
+            self.log_errors(&left, "reading upstream");
+        }
         self.finish_trace(None);
         let now = clock::recent();
         let Some(mut lease) = self.lease.take() else {

@@ -1,22 +1,14 @@
-//! A body in text and commands, however it is cut into pieces.
-//!
-//! A command is `<!--#NAME PARAMETER="VALUE" ... -->`. What looks like one and is
-//! not whole at the end of the body, or longer than [`MAX_COMMAND_BYTES`], is text.
+//! The commands of SSI: `<!--#NAME PARAMETER="VALUE" ... -->`.
 
-use bytes::{Bytes, BytesMut};
+use http_cache::Encoding;
 
-/// A command with many long values; more is text that only looks like one.
-const MAX_COMMAND_BYTES: usize = 16 * 1024;
+use crate::respond::parts::{Found, KEPT_SSI, Language, MAX_COMMAND_BYTES};
+
 const START: &[u8] = b"<!--#";
 const END: &[u8] = b"-->";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Token {
-    Text(Bytes),
-    Command(Command),
-    /// A command that cannot be read.
-    Broken,
-}
+/// Server Side Includes.
+pub struct Ssi;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
@@ -33,57 +25,34 @@ impl Command {
     }
 }
 
-/// Bytes in, tokens out.
-#[derive(Debug, Default)]
-pub struct Scanner {
-    /// The beginning of a command whose end has not come.
-    held: BytesMut,
-}
+impl Language for Ssi {
+    /// `None`: a command that cannot be read.
+    type Command = Option<Command>;
+    type Inside = ();
+    const KEPT_AS: Encoding = KEPT_SSI;
 
-impl Scanner {
-    pub fn push(&mut self, bytes: &Bytes) -> Vec<Token> {
-        let mut rest = if self.held.is_empty() {
-            bytes.clone()
-        } else {
-            self.held.extend_from_slice(bytes);
-            std::mem::take(&mut self.held).freeze()
-        };
-        let mut tokens = Vec::new();
+    fn find(bytes: &[u8], _inside: &mut ()) -> Found {
+        let mut from = 0;
         loop {
-            let Some(start) = memchr::memmem::find(&rest, START) else {
-                let kept = held_at_end(&rest);
-                text(&mut tokens, rest.slice(..rest.len() - kept));
-                self.held.extend_from_slice(&rest[rest.len() - kept..]);
-                return tokens;
+            let Some(start) = memchr::memmem::find(&bytes[from..], START) else {
+                return Found::None(bytes.len() - held_at_end(&bytes[from..]));
             };
-            text(&mut tokens, rest.slice(..start));
-            let inner = &rest[start + START.len()..];
-            match command(inner) {
-                Some((token, length)) => {
-                    tokens.push(token);
-                    rest = rest.slice(start + START.len() + length..);
+            let start = from + start;
+            let inner = &bytes[start + START.len()..];
+            let searched = &inner[..inner.len().min(MAX_COMMAND_BYTES)];
+            match end_of_command(searched) {
+                Some(end) => {
+                    return Found::Command(start..start + START.len() + end + END.len());
                 }
-                None if inner.len() > MAX_COMMAND_BYTES => {
-                    text(&mut tokens, rest.slice(start..start + START.len()));
-                    rest = rest.slice(start + START.len()..);
-                }
-                None => {
-                    self.held.extend_from_slice(&rest[start..]);
-                    return tokens;
-                }
+                None if inner.len() > MAX_COMMAND_BYTES => from = start + START.len(),
+                None => return Found::None(start),
             }
         }
     }
 
-    /// What was taken for the beginning of a command.
-    pub fn finish(self) -> Bytes {
-        self.held.freeze()
-    }
-}
-
-fn text(tokens: &mut Vec<Token>, bytes: Bytes) {
-    if !bytes.is_empty() {
-        tokens.push(Token::Text(bytes));
+    fn parse(command: &[u8]) -> Option<Command> {
+        let inner = command.strip_prefix(START)?.strip_suffix(END)?;
+        parse(inner)
     }
 }
 
@@ -93,16 +62,6 @@ fn held_at_end(bytes: &[u8]) -> usize {
         .rev()
         .find(|&length| bytes.ends_with(&START[..length]))
         .unwrap_or(0)
-}
-
-/// A command behind its start, and how long it is; `None` while its end is missing.
-fn command(inner: &[u8]) -> Option<(Token, usize)> {
-    let end = end_of_command(inner)?;
-    let token = match parse(&inner[..end]) {
-        Some(command) => Token::Command(command),
-        None => Token::Broken,
-    };
-    Some((token, end + END.len()))
 }
 
 /// Where `-->` stands outside of quotes.
@@ -168,12 +127,15 @@ fn quoted(text: &[u8], quote: u8) -> Option<(Vec<u8>, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::respond::parts::{Scanner, Token};
 
     fn shown(body: &str, cut: usize) -> Vec<String> {
-        let mut scanner = Scanner::default();
+        let mut scanner = Scanner::<Ssi>::default();
         let mut shown: Vec<String> = Vec::new();
-        let mut add = |token: Token| match token {
+        let mut add = |token: Token<Option<Command>>| match token {
             Token::Text(text) => {
                 let text = String::from_utf8_lossy(&text).into_owned();
                 match shown.last_mut().filter(|last| !last.starts_with('<')) {
@@ -181,7 +143,7 @@ mod tests {
                     None => shown.push(text),
                 }
             }
-            Token::Command(command) => {
+            Token::Command(Some(command)) => {
                 let mut line = format!("<{}", String::from_utf8_lossy(&command.name));
                 for (name, value) in command.parameters {
                     let (name, value) = (
@@ -192,7 +154,7 @@ mod tests {
                 }
                 shown.push(line);
             }
-            Token::Broken => shown.push("<broken".to_owned()),
+            Token::Command(None) => shown.push("<broken".to_owned()),
         };
         for piece in body.as_bytes().chunks(cut) {
             scanner

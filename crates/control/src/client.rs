@@ -1,0 +1,158 @@
+//! The commands' side: one request, one answer.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, header};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+use crate::Version;
+use crate::purge::{PurgeReport, PurgeRequest};
+use crate::refusal::Refusal;
+use crate::warm::{MAX_PAGE_BYTES, WarmReport, WarmRequest};
+
+/// The report of the most targets that a request may have, with long URLs.
+const MAX_ANSWER_BYTES: usize = 32 << 20;
+/// How long a command waits for its answer; the server gives up earlier.
+const TIMEOUT: Duration = Duration::from_secs(130);
+
+/// Why there is no answer, or none that says that it is done.
+#[derive(Debug)]
+pub enum ClientError {
+    /// Nobody listens there.
+    NoServer(io::Error),
+    /// The server says no.
+    Refused(Refusal),
+    /// The connection ended, or what came is no answer.
+    Broken(String),
+}
+
+impl std::fmt::Display for ClientError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ClientError::NoServer(error) => write!(f, "no server listens there ({error})"),
+            ClientError::Refused(refusal) => refusal.fmt(f),
+            ClientError::Broken(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+/// Has something purged by the server whose control socket is at `path`.
+///
+/// # Errors
+/// [`ClientError`]; a refusal means that nothing was purged.
+pub async fn purge(path: &Path, purge: &PurgeRequest) -> Result<PurgeReport, ClientError> {
+    ask(path, Method::POST, "/1/purge", json(purge)?).await
+}
+
+/// Has a page stored by the server whose control socket is at `path`.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn warm(path: &Path, warm: &WarmRequest) -> Result<WarmReport, ClientError> {
+    ask(path, Method::POST, "/1/warm", json(warm)?).await
+}
+
+/// What a page says, of at most [`MAX_PAGE_BYTES`].
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn page(path: &Path, page: &WarmRequest) -> Result<Bytes, ClientError> {
+    within_time(exchange(
+        path,
+        Method::POST,
+        "/1/page",
+        json(page)?,
+        MAX_PAGE_BYTES,
+    ))
+    .await
+}
+
+/// What a server says of itself.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn version(path: &Path) -> Result<Version, ClientError> {
+    ask(path, Method::GET, "/1/version", Vec::new()).await
+}
+
+async fn ask<A: DeserializeOwned>(
+    path: &Path,
+    method: Method,
+    target: &str,
+    body: Vec<u8>,
+) -> Result<A, ClientError> {
+    let answer = within_time(exchange(path, method, target, body, MAX_ANSWER_BYTES)).await?;
+    serde_json::from_slice(&answer).map_err(|error| no_whole_answer(&error))
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, ClientError> {
+    serde_json::to_vec(value).map_err(|error| ClientError::Broken(error.to_string()))
+}
+
+fn no_whole_answer(error: &dyn std::fmt::Display) -> ClientError {
+    ClientError::Broken(format!("no whole answer: {error}"))
+}
+
+async fn within_time<A>(
+    exchange: impl Future<Output = Result<A, ClientError>>,
+) -> Result<A, ClientError> {
+    match tokio::time::timeout(TIMEOUT, exchange).await {
+        Ok(answered) => answered,
+        Err(_) => Err(ClientError::Broken(format!(
+            "the server did not answer within {} s",
+            TIMEOUT.as_secs()
+        ))),
+    }
+}
+
+/// The body of an answer that says that it is done.
+async fn exchange(
+    path: &Path,
+    method: Method,
+    target: &str,
+    body: Vec<u8>,
+    max_bytes: usize,
+) -> Result<Bytes, ClientError> {
+    let broken = no_whole_answer;
+    let stream = UnixStream::connect(path).await;
+    let stream = stream.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            ClientError::Broken("the server has too many callers already".to_owned())
+        }
+        _ => ClientError::NoServer(error),
+    })?;
+    let request = Request::builder()
+        .method(method)
+        .uri(target)
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(body)))
+        .map_err(|error| broken(&error))?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| broken(&error))?;
+    let driver = tokio::spawn(connection);
+    let response = sender
+        .send_request(request)
+        .await
+        .map_err(|error| broken(&error))?;
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), max_bytes);
+    let body = body.collect().await.map_err(|error| broken(&error))?;
+    let body = body.to_bytes();
+    driver.abort();
+    match status {
+        200 => Ok(body),
+        _ => Err(ClientError::Refused(Refusal::from_json(status, &body))),
+    }
+}

@@ -1,0 +1,42 @@
+//! How commands speak with a running server: JSON over HTTP on a unix socket that only its account
+//! may connect to.
+//!
+//! ```text
+//! POST /1/purge     PurgeRequest  ─► 200 PurgeReport, or 4xx/5xx Refusal
+//! POST /1/warm      WarmRequest   ─► 200 WarmReport, or 4xx/5xx Refusal
+//! POST /1/page      WarmRequest   ─► 200 with what the page says, or 4xx/5xx Refusal
+//! GET  /1/version                 ─► 200 Version
+//! ```
+//!
+//! The number at the beginning of each path is the version of this interface. Fields may be added to
+//! an answer within a version; whoever reads one skips the fields that they do not know.
+//!
+//! [`socket`] makes the socket, [`server`] answers on it, [`client`] asks. Who does what is asked
+//! for is a [`server::Handler`]: nothing here knows the cache.
+
+pub mod client;
+pub mod purge;
+pub mod refusal;
+pub mod server;
+pub mod socket;
+pub mod warm;
+
+use serde::{Deserialize, Serialize};
+
+pub use client::ClientError;
+pub use purge::{PurgeReport, PurgeRequest, TargetKind, TargetReport, ZoneReport};
+pub use refusal::Refusal;
+pub use server::{Caller, Handler};
+pub use warm::{WarmReport, WarmRequest, WarmResult};
+
+/// The version of the interface, as paths have it.
+pub const VERSION: u32 = 1;
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// The program's version, such as `0.1.0`.
+    pub version: String,
+    /// The process that answers.
+    pub pid: u32,
+}

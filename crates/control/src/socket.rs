@@ -1,0 +1,187 @@
+//! The control socket's file: made so that at no time another account may connect, found by
+//! commands, removed at the end.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Connections that wait until they are accepted.
+const BACKLOG: i32 = 16;
+
+/// A control socket that this process has made. The file is removed when it is dropped.
+#[derive(Debug)]
+pub struct ControlSocket {
+    path: PathBuf,
+    listener: UnixListener,
+    /// Which file is ours: device and number.
+    file: (u64, u64),
+}
+
+impl ControlSocket {
+    /// Makes a socket with mode 0600 and listens. What a server that was killed has left there is
+    /// replaced.
+    ///
+    /// # Errors
+    /// A message for the operator: another server listens there, something else is in the way, or
+    /// the system refuses.
+    pub fn bind(path: &Path) -> Result<ControlSocket, String> {
+        let failed = |call: &str, error: &io::Error| {
+            format!(
+                "{call} of the control socket \"{}\" failed ({error})",
+                path.display()
+            )
+        };
+        let address = SockAddr::unix(path).map_err(|error| failed("bind()", &error))?;
+        let socket =
+            Socket::new(Domain::UNIX, Type::STREAM, None).map_err(|it| failed("socket()", &it))?;
+        // The file gets the mode that the socket has when it is bound, less the umask.
+        let mode = Mode::RUSR | Mode::WUSR;
+        rustix::fs::fchmod(&socket, mode).map_err(|it| failed("fchmod()", &it.into()))?;
+        let mut bound = socket.bind(&address);
+        if bound
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+        {
+            remove_abandoned(path)?;
+            bound = socket.bind(&address);
+        }
+        bound.map_err(|error| failed("bind()", &error))?;
+        let made = fs::symlink_metadata(path).map_err(|error| failed("stat()", &error));
+        let listening = made.and_then(|made| {
+            socket
+                .listen(BACKLOG)
+                .and_then(|()| socket.set_nonblocking(true))
+                .map_err(|error| failed("listen()", &error))?;
+            Ok((made.dev(), made.ino()))
+        });
+        match listening {
+            Ok(file) => Ok(ControlSocket {
+                path: path.to_owned(),
+                listener: socket.into(),
+                file,
+            }),
+            Err(message) => {
+                // What is bound has a file by now.
+                let _ = trusted_path::remove(path);
+                Err(message)
+            }
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The socket, for whoever answers on it.
+    #[must_use]
+    pub fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+}
+
+impl Drop for ControlSocket {
+    /// Removes the file, unless it is a successor's.
+    fn drop(&mut self) {
+        let is_ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == self.file);
+        if is_ours {
+            // It may have been removed by hand.
+            let _ = trusted_path::remove(&self.path);
+        }
+    }
+}
+
+/// Removes a socket that nobody listens on.
+fn remove_abandoned(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(format!(
+            "the control socket cannot be made: \"{shown}\" is there and is no socket"
+        )),
+        Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
+            Ok(_) => Err(format!(
+                "another server listens on the control socket \"{shown}\""
+            )),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                trusted_path::remove(path).map_err(|error| {
+                    format!("the abandoned control socket \"{shown}\" cannot be removed ({error})")
+                })
+            }
+            // Its line is full (`WouldBlock`), or this account may not: somebody listens.
+            Err(error) => Err(format!(
+                "the control socket \"{shown}\" is in use, as far as can be seen ({error})"
+            )),
+        },
+        // It was removed in between.
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn only_the_own_account_may_connect_and_the_file_goes_with_the_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let socket = ControlSocket::bind(&path).unwrap();
+        let mode = fs::symlink_metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_living_server_keeps_its_socket_and_a_dead_one_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let living = ControlSocket::bind(&path).unwrap();
+        let refused = ControlSocket::bind(&path).unwrap_err();
+        assert!(refused.contains("another server listens"), "{refused}");
+        assert!(UnixStream::connect(&path).is_ok());
+        drop(living);
+
+        // A process that was killed leaves its file.
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let next = ControlSocket::bind(&path).unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+        assert_eq!(next.path(), path);
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        fs::write(&path, "data").unwrap();
+        let refused = ControlSocket::bind(&path).unwrap_err();
+        assert!(refused.contains("is no socket"), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), b"data");
+        let long = folder.path().join("x".repeat(200));
+        assert!(ControlSocket::bind(&long).is_err());
+    }
+
+    #[test]
+    fn the_socket_of_a_successor_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("control");
+        let first = ControlSocket::bind(&path).unwrap();
+        fs::rename(&path, folder.path().join("old")).unwrap();
+        let second = ControlSocket::bind(&path).unwrap();
+        drop(first);
+        assert!(path.exists());
+        drop(second);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,243 @@
+//! Commands and a server over a control socket, and callers that do not keep to the rules.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use control::socket::ControlSocket;
+use control::{
+    Caller, ClientError, Handler, PurgeReport, PurgeRequest, Refusal, TargetKind, TargetReport,
+    Version, WarmReport, WarmRequest, WarmResult,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+/// Remembers what it was asked for, and purges 3 responses of each tag.
+#[derive(Default)]
+struct Recorder {
+    asked: Mutex<Vec<(PurgeRequest, Caller)>>,
+}
+
+impl Handler for Recorder {
+    fn version(&self) -> Version {
+        Version {
+            version: "1.2.3".to_owned(),
+            pid: 7,
+        }
+    }
+
+    async fn purge(&self, request: PurgeRequest, caller: Caller) -> Result<PurgeReport, Refusal> {
+        if request.tags == ["busy"] {
+            return Err(Refusal {
+                retry_after: Some(2),
+                ..Refusal::new(429, "too many purges")
+            });
+        }
+        let targets = request.tags.iter().map(|tag| TargetReport {
+            kind: TargetKind::Tag,
+            text: tag.clone(),
+            responses: 3,
+        });
+        let report = PurgeReport {
+            soft: request.soft,
+            dry_run: request.dry_run,
+            targets: targets.collect(),
+            zones: Vec::new(),
+            milliseconds: 0.25,
+        };
+        self.asked.lock().unwrap().push((request, caller));
+        Ok(report)
+    }
+
+    async fn warm(&self, request: WarmRequest) -> Result<WarmReport, Refusal> {
+        Ok(WarmReport {
+            url: request.url,
+            result: WarmResult::Stored,
+            status: Some(200),
+            reason: None,
+            milliseconds: 0.5,
+        })
+    }
+
+    async fn page(&self, request: WarmRequest) -> Result<Bytes, Refusal> {
+        match request.url.ends_with("/") {
+            true => Ok(format!("page {}", request.url).into()),
+            false => Err(Refusal::field("url", "expected a slash")),
+        }
+    }
+}
+
+struct Running {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+    handler: Arc<Recorder>,
+    _socket: ControlSocket,
+}
+
+fn start() -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control");
+    let socket = ControlSocket::bind(&path).unwrap();
+    let handler = Arc::new(Recorder::default());
+    let listener = socket.listener().try_clone().unwrap();
+    tokio::spawn(control::server::serve(listener, handler.clone()));
+    Running {
+        _folder: folder,
+        path,
+        handler,
+        _socket: socket,
+    }
+}
+
+/// Sends bytes and gives the whole answer.
+async fn raw(running: &Running, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(&running.path).await.unwrap();
+    // The server may answer before it has read everything.
+    let _ = stream.write_all(bytes).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn a_purge_goes_there_and_its_report_comes_back() {
+    let running = start();
+    let request = PurgeRequest {
+        tags: vec!["post-5".to_owned(), "\u{1}ü\"".to_owned()],
+        soft: true,
+        ..PurgeRequest::default()
+    };
+    let report = control::client::purge(&running.path, &request)
+        .await
+        .unwrap();
+    assert_eq!((report.soft, report.responses()), (true, 6));
+    assert_eq!(report.targets[1].text, "\u{1}ü\"");
+    let asked = std::mem::take(&mut *running.handler.asked.lock().unwrap());
+    assert_eq!(asked[0].0, request);
+    assert_eq!(asked[0].1.pid, Some(std::process::id().cast_signed()));
+    let version = control::client::version(&running.path).await.unwrap();
+    assert_eq!(version.version, "1.2.3");
+}
+
+#[tokio::test]
+async fn a_refusal_arrives_as_one() {
+    let running = start();
+    let request = PurgeRequest {
+        tags: vec!["busy".to_owned()],
+        ..PurgeRequest::default()
+    };
+    match control::client::purge(&running.path, &request).await {
+        Err(ClientError::Refused(refusal)) => {
+            assert_eq!(
+                (refusal.status, &*refusal.message),
+                (429, "too many purges")
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    let body = r#"{"tags":["busy"]}"#;
+    let answer = raw(
+        &running,
+        format!(
+            "POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .as_bytes(),
+    )
+    .await;
+    assert!(answer.to_lowercase().contains("retry-after: 2"), "{answer}");
+    let nowhere = running.path.with_extension("gone");
+    assert!(matches!(
+        control::client::version(&nowhere).await,
+        Err(ClientError::NoServer(_))
+    ));
+}
+
+#[tokio::test]
+async fn callers_that_do_not_keep_to_the_rules_are_told_so() {
+    let running = start();
+    let huge = control::server::MAX_BODY_BYTES + 1;
+    let cases = [
+        ("GET /1/purge HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "405"),
+        (
+            "POST /1/version HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            "405",
+        ),
+        ("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "404"),
+        (
+            "GET /2/version HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(),
+            "different releases",
+        ),
+        (
+            "POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}".to_owned(),
+            "nothing to purge",
+        ),
+        (
+            format!(
+                "POST /1/purge HTTP/1.1\r\nHost: x\r\nContent-Length: {huge}\r\n\r\n{}",
+                " ".repeat(huge)
+            ),
+            "413",
+        ),
+        (
+            format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(1 << 20)),
+            "HTTP/1.1 4",
+        ),
+        ("nonsense\r\n\r\n".to_owned(), "HTTP/1.1 400"),
+    ];
+    for (bytes, expected) in cases {
+        let answer = raw(&running, bytes.as_bytes()).await;
+        let start = &bytes[..bytes.len().min(60)];
+        assert!(answer.contains(expected), "{start}: {answer}");
+    }
+    assert!(running.handler.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_say_nothing_do_not_keep_others_out() {
+    let running = start();
+    let mut silent = Vec::new();
+    // More than are answered at the same time, and fewer than may wait beside those.
+    for _ in 0..24 {
+        silent.push(UnixStream::connect(&running.path).await.unwrap());
+    }
+    // The paused clock goes on as soon as everybody waits: those who say nothing are closed.
+    let version = tokio::time::timeout(
+        Duration::from_secs(100),
+        control::client::version(&running.path),
+    );
+    assert!(version.await.unwrap().is_ok());
+    drop(silent);
+}
+
+#[tokio::test]
+async fn pages_are_warmed_and_read() {
+    let running = start();
+    let asked = |url: &str| WarmRequest {
+        url: url.to_owned(),
+    };
+    let report = control::client::warm(&running.path, &asked("https://a/")).await;
+    let report = report.unwrap();
+    assert_eq!(
+        (report.result, report.status),
+        (WarmResult::Stored, Some(200))
+    );
+    let page = control::client::page(&running.path, &asked("https://a/")).await;
+    assert_eq!(page.unwrap(), "page https://a/");
+    let refused = control::client::page(&running.path, &asked("https://a")).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.to_string(), "url: expected a slash");
+    for (body, words) in [
+        ("{}", "missing field `url`"),
+        ("{\"url\":\"a\",\"x\":1}", "unknown field `x`"),
+        ("", "expected a JSON object"),
+    ] {
+        let length = body.len();
+        let request =
+            format!("POST /1/warm HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{body}");
+        let answer = raw(&running, request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(answer.contains(words), "{answer}");
+    }
+}

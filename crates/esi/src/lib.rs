@@ -1,0 +1,21 @@
+//! The language of Edge Side Includes, without input and output
+//! (ESI 1.0, <https://www.w3.org/TR/esi-lang/>).
+//!
+//! ```text
+//! page ─► find_tag: where tags stand ─► Tag::parse ─► whoever runs them
+//!                                         └► expand, evaluate: variables, conditions
+//! ```
+//!
+//! Of the language there are `include`, `choose` with `when` and `otherwise`, `try` with `attempt`
+//! and `except`, `comment`, `remove`, `vars` and `<!--esi ... -->`. `inline` is not: what it
+//! does, a URL of the site does better.
+
+mod expand;
+mod expression;
+mod scan;
+mod tag;
+
+pub use expand::{Escape, Values, expand};
+pub use expression::{InvalidExpression, evaluate};
+pub use scan::{Find, Inside, MAX_TAG_BYTES, find_tag};
+pub use tag::{Element, Include, Tag};

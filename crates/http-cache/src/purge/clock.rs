@@ -1,0 +1,174 @@
+//! The purge clock of a zone, and what purges say about stored responses and about fetches.
+//!
+//! The order that keeps the promise: a purge first writes itself down ([`Purges::record`]), then
+//! removes what is stored, or sets the stamps of labels; an insert first enters its labels, then looks
+//! at what is written down while it holds the shard's lock. Whichever comes first, the other sees it.
+//!
+//! A stored response remembers up to which stamp its labels have been compared (`compared_until`). A
+//! hit compares that with `good_since`, the last stamp at which a purge may have hit anything stored,
+//! and looks at the labels only where it is older.
+
+use super::labels::Labels;
+use super::recent::RecentPurges;
+use super::{PurgeMode, PurgeTarget, Stamp};
+use crate::key::KeyRef;
+use crate::stored::StoredResponse;
+use crate::time::Millis;
+use parking_lot::RwLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, SeqCst};
+
+/// A zone's purge clock and what it remembers of purges.
+pub(crate) struct Purges {
+    clock: AtomicU64,
+    /// Stored responses with an earlier stamp are gone.
+    removed_before: AtomicU64,
+    /// Stored responses with an earlier stamp are stale, since `expired_at`.
+    expired_before: AtomicU64,
+    expired_at: AtomicU64,
+    /// Stored answers that there is no such page, with an earlier stamp, are gone.
+    not_found_before: AtomicU64,
+    /// Nothing has happened to responses with this stamp or a later one.
+    good_since: AtomicU64,
+    /// The last purge of tags.
+    last_of_tags: AtomicU64,
+    recent: RwLock<RecentPurges>,
+}
+
+/// What purges say about a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Good,
+    ExpiredAt(Millis),
+    Removed,
+}
+
+impl Standing {
+    /// What two purges say together.
+    pub(crate) fn worse(self, other: Standing) -> Standing {
+        match (self, other) {
+            (Standing::Removed, _) | (_, Standing::Removed) => Standing::Removed,
+            (Standing::ExpiredAt(one), Standing::ExpiredAt(other)) => {
+                Standing::ExpiredAt(one.min(other))
+            }
+            (Standing::Good, other) => other,
+            (one, Standing::Good) => one,
+        }
+    }
+}
+
+impl Purges {
+    /// Remembers as many purges of keys and labels by themselves.
+    pub(crate) fn new(capacity: usize) -> Purges {
+        Purges {
+            clock: AtomicU64::new(0),
+            removed_before: AtomicU64::new(0),
+            expired_before: AtomicU64::new(0),
+            expired_at: AtomicU64::new(0),
+            not_found_before: AtomicU64::new(0),
+            good_since: AtomicU64::new(0),
+            last_of_tags: AtomicU64::new(0),
+            recent: RwLock::new(RecentPurges::new(capacity)),
+        }
+    }
+
+    /// The clock, for a fetch that begins now.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp(self.clock.load(SeqCst))
+    }
+
+    /// Writes a purge down. Fetches that have begun are outdated from now on, as far as it hits.
+    pub(crate) fn record(&self, target: PurgeTarget<'_>, mode: PurgeMode, now: Millis) -> Stamp {
+        let mut recent = self.recent.write();
+        // Advanced last: whoever reads the new stamp finds the purge written down.
+        let stamp = self.clock.load(SeqCst) + 1;
+        recent.add(target, stamp);
+        match target {
+            PurgeTarget::Everything => {
+                match mode {
+                    PurgeMode::Hard => self.removed_before.store(stamp, SeqCst),
+                    PurgeMode::Soft => {
+                        self.expired_at.store(now.0, SeqCst);
+                        self.expired_before.store(stamp, SeqCst);
+                    }
+                }
+                self.good_since.store(stamp, SeqCst);
+            }
+            PurgeTarget::NotFound => {
+                self.not_found_before.store(stamp, SeqCst);
+                self.good_since.store(stamp, SeqCst);
+            }
+            PurgeTarget::Tag(_) | PurgeTarget::Tags(_) => self.last_of_tags.store(stamp, SeqCst),
+            PurgeTarget::Key(_)
+            | PurgeTarget::Prefix(_)
+            | PurgeTarget::Address(_)
+            | PurgeTarget::Addresses(_) => {}
+        }
+        self.clock.store(stamp, SeqCst);
+        Stamp(stamp)
+    }
+
+    /// The stamps of labels that stored responses carry have been set: what was compared with
+    /// labels before is to be compared again. Not the purge's own stamp: a later purge that was
+    /// quicker to set its labels may have been compared already.
+    pub(crate) fn labels_changed(&self) {
+        let _recent = self.recent.write();
+        let stamp = self.clock.load(SeqCst) + 1;
+        self.good_since.store(stamp, SeqCst);
+        self.clock.store(stamp, SeqCst);
+    }
+
+    /// Has a purge hit the key or the address since a fetch began?
+    pub(crate) fn is_outdated(&self, key: &KeyRef<'_>, address: &[u8], began: Stamp) -> bool {
+        self.has_purged_since(began) && self.recent.read().names_target(key, address, began.0)
+    }
+
+    /// Has a purge hit one of the labels since a fetch began?
+    pub(crate) fn are_outdated(&self, labels: &Labels, began: Stamp) -> bool {
+        self.has_purged_since(began) && self.recent.read().names_one_of(labels, began.0)
+    }
+
+    /// Has any tag been purged since a fetch began?
+    pub(crate) fn has_purged_tags_since(&self, began: Stamp) -> bool {
+        began.0 < self.last_of_tags.load(SeqCst)
+    }
+
+    fn has_purged_since(&self, began: Stamp) -> bool {
+        began.0 < self.clock.load(SeqCst)
+    }
+
+    /// What purges of many responses, and of its labels, say about a stored one.
+    #[inline]
+    pub(crate) fn standing(&self, response: &StoredResponse) -> Standing {
+        match response.compared_until() >= self.good_since.load(Acquire) {
+            true => Standing::Good,
+            false => self.compare(response),
+        }
+    }
+
+    fn compare(&self, response: &StoredResponse) -> Standing {
+        // Read first: a purge that comes meanwhile is compared the next time.
+        let until = self.good_since.load(Acquire);
+        let stamp = response.stamp.0;
+        let is_before = |purge: &AtomicU64| stamp < purge.load(Acquire);
+        let is_removed = is_before(&self.removed_before)
+            || (is_not_found(response.head.status) && is_before(&self.not_found_before));
+        if is_removed {
+            return Standing::Removed;
+        }
+        let of_zone = match is_before(&self.expired_before) {
+            true => Standing::ExpiredAt(Millis(self.expired_at.load(Acquire))),
+            false => Standing::Good,
+        };
+        let standing = of_zone.worse(response.labels.standing(stamp));
+        if standing == Standing::Good {
+            response.note_compared(until);
+        }
+        standing
+    }
+}
+
+/// Does the status say that there is no such page?
+pub(crate) fn is_not_found(status: u16) -> bool {
+    matches!(status, 404 | 410)
+}

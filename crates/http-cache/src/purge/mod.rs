@@ -1,0 +1,119 @@
+//! Purges: what they name, and by which it is known whether a stored response or a fetch is older than
+//! one. The design is in `docs/design/2026-11-23-invalidation.md`.
+//!
+//! Each purge is a stamp from the zone's clock, and each fetch carries the stamp it began at. A fetch
+//! begun before a purge that hits it is neither stored nor joined by anybody who comes after the
+//! purge: when a purge returns, no answer begun afterwards shows older data.
+//!
+//! ```text
+//! clock    the clock of a zone, and what purges of the whole zone say about a stored response
+//! labels   by what a stored response is purged: its address, its tags
+//! recent   the purges that fetches under way may have missed
+//! ```
+
+pub(crate) mod clock;
+pub(crate) mod labels;
+pub(crate) mod recent;
+mod tags;
+#[cfg(test)]
+mod tests;
+
+pub use labels::LabelNames;
+pub use tags::{Tags, TooManyTags};
+
+use crate::key::KeyRef;
+use std::fmt;
+use std::sync::Arc;
+
+/// A reading of a zone's purge clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp(pub(crate) u64);
+
+impl Stamp {
+    /// How many steps the clock has made, to be shown.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// What to purge.
+#[derive(Clone, Copy, Debug)]
+pub enum PurgeTarget<'a> {
+    /// All variants of one key.
+    Key(KeyRef<'a>),
+    /// All keys that begin with these bytes.
+    Prefix(&'a [u8]),
+    /// The whole zone.
+    Everything,
+    /// All answers that say that there is no such page (404, 410). One that is on its way is still
+    /// given to those who join its fetch, as nobody knows yet what it says; it is not stored. They
+    /// are removed in either mode.
+    NotFound,
+    /// All responses that carry this tag.
+    Tag(&'a [u8]),
+    /// All responses that carry a tag of a pattern.
+    Tags(&'a Pattern),
+    /// All responses for one address: host, path and arguments, see [`LabelNames::address`].
+    Address(&'a [u8]),
+    /// All responses for the addresses of a pattern.
+    Addresses(&'a Pattern),
+}
+
+/// Says whether a pattern names a text.
+pub type Matches = dyn Fn(&[u8]) -> bool + Send + Sync;
+
+/// A pattern for the texts of labels. Asked for each of them, so it should be quick.
+#[derive(Clone)]
+pub enum Pattern {
+    /// The text begins with these bytes.
+    Prefix(Box<[u8]>),
+    /// The addresses of this host.
+    Host(Box<[u8]>),
+    /// What the function says.
+    Matching(Arc<Matches>),
+}
+
+impl Pattern {
+    /// Does the pattern name `text`?
+    #[must_use]
+    pub fn matches(&self, text: &[u8]) -> bool {
+        match self {
+            Pattern::Prefix(prefix) => text.starts_with(prefix),
+            Pattern::Host(host) => text
+                .strip_prefix(&**host)
+                .is_some_and(|rest| rest.first() == Some(&b'/')),
+            Pattern::Matching(matches) => matches(text),
+        }
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Prefix(prefix) => write!(f, "Prefix({:?})", String::from_utf8_lossy(prefix)),
+            Pattern::Host(host) => write!(f, "Host({:?})", String::from_utf8_lossy(host)),
+            Pattern::Matching(_) => f.write_str("Matching"),
+        }
+    }
+}
+
+/// How to purge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeMode {
+    /// Mark stale: it may still be served where stale responses may be, and while one request
+    /// refreshes it.
+    Soft,
+    /// Remove.
+    Hard,
+}
+
+/// What a purge did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Stored responses hit (for [`PurgeTarget::Everything`]: all there were; those of
+    /// [`PurgeTarget::NotFound`] are not counted).
+    pub responses: usize,
+    /// The purge's stamp.
+    pub stamp: Stamp,
+}

@@ -1,0 +1,47 @@
+//! `esi`: pages put together from fragments.
+
+mod attacks;
+mod failures;
+mod fragments;
+mod language;
+
+use testkit::fake_php::{FakePhp, Request, Script};
+use testkit::running::Running;
+
+use crate::start;
+
+/// What a page says that asks to be put together.
+const ASKS: &str = "Content-Type: text/html\r\nSurrogate-Control: content=\"ESI/1.0\"\r\n";
+const PLAIN: &str = "Content-Type: text/html\r\n";
+/// A page for one visitor alone.
+const PRIVATE: &str = "Content-Type: text/html\r\nCache-Control: private\r\n";
+
+/// A site with `esi on`, whose pages are stored for an hour where PHP says nothing else.
+async fn site(php: &FakePhp, location: &str) -> Running {
+    start(&configuration(php, location)).await
+}
+
+fn configuration(php: &FakePhp, location: &str) -> String {
+    let pages = php.cached_site(&format!("fastcgi_cache_valid 200 1h;\n{location}"));
+    format!("esi on;\n{pages}")
+}
+
+/// PHP with one page, at `/`, and fragments that say what they were asked for.
+async fn page(page: &'static str) -> FakePhp {
+    FakePhp::tcp(move |request| match request.param("REQUEST_URI") {
+        "/" => Script::page(ASKS, page),
+        _ => shown(request),
+    })
+    .await
+}
+
+fn shown(request: &Request) -> Script {
+    Script::page(PLAIN, format!("[{}]", request.param("REQUEST_URI")))
+}
+
+/// What comes of a page.
+async fn result(text: &'static str, fields: &str) -> String {
+    let php = page(text).await;
+    let server = site(&php, "").await;
+    server.target().get_with("/", fields).await.text()
+}

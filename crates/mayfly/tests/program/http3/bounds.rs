@@ -1,0 +1,254 @@
+//! What clients may make the server do: first packets, handshakes, requests that are taken back,
+//! frames, responses that nobody takes.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use testkit::fake_http::FakeHttp;
+use testkit::http3::{QuicClient, destination, frame, headers};
+use testkit::wait::{TIMEOUT, until};
+use tokio::net::UdpSocket;
+use tokio::sync::Semaphore;
+
+use super::ending::code_of;
+use super::handshake::first_answer;
+use super::{GET, Site, held_page, site};
+
+/// A socket that speaks with the server, and with nobody else.
+async fn socket_to(address: SocketAddr) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    socket.connect(address).await.expect("the server");
+    socket
+}
+
+/// A packet with a long header of this first byte (RFC 9000 §17.2), of a version that is kept for
+/// this purpose (§15): the server answers with the versions that it knows, to `from`.
+fn of_unknown_version(first: u8, from: [u8; 8]) -> Vec<u8> {
+    let head = [
+        &[first, 0x0a, 0x0a, 0x0a, 0x0a, 8][..],
+        b"anything",
+        &[8],
+        &from,
+    ]
+    .concat();
+    [head, vec![0; 1200]].concat()[..1200].to_vec()
+}
+
+#[tokio::test]
+async fn first_packets_beyond_a_rate_are_dropped_and_no_others_are() {
+    // What the server takes at once, and each second.
+    const AT_ONCE: f64 = 1024.0;
+    const EACH_SECOND: f64 = 8000.0;
+    // As many as the socket of the server keeps.
+    const BATCH: usize = 48;
+    const FIRST: [u8; 8] = *b"first...";
+    const OTHER: [u8; 8] = *b"other...";
+    let site = site("return 200 page;").await;
+    let socket = socket_to(site.address).await;
+    // The type of a first packet, and the one of a packet behind it.
+    let first = of_unknown_version(0xc0, FIRST);
+    let other = of_unknown_version(0xe0, OTHER);
+    let (start, mut buffer) = (Instant::now(), [0; 2048]);
+    let (mut sent, mut answered) = (0.0, 0.0);
+    loop {
+        for _ in 0..BATCH {
+            socket.send(&first).await.expect("sent");
+            sent += 1.0;
+        }
+        // Once this one is answered, all that came before it were looked at.
+        socket.send(&other).await.expect("sent");
+        loop {
+            let received = tokio::time::timeout(TIMEOUT, socket.recv(&mut buffer)).await;
+            let length = received.expect("an answer in time").expect("a packet");
+            match destination(&buffer[..length]) {
+                id if id == FIRST => answered += 1.0,
+                id if id == OTHER => break,
+                id => panic!("{id:?}"),
+            }
+        }
+        let most = AT_ONCE + EACH_SECOND * start.elapsed().as_secs_f64();
+        assert!(answered <= most, "{answered} of {sent}, at most {most}");
+        if sent > 1.25 * most {
+            break;
+        }
+        assert!(start.elapsed() < TIMEOUT, "they come too slowly: {sent}");
+    }
+    assert!(answered >= AT_ONCE, "{answered} of {sent}");
+    assert_eq!(site.client().await.get("/").await.text(), "page");
+}
+
+/// Begins so many connections that nobody goes on with, and waits until the server has answered
+/// each.
+async fn begin_and_leave(site: &Site, count: usize) {
+    let authority = &site.certificates.authority;
+    let packets = QuicClient::first_packets(authority, "a.test", count).await;
+    let socket = socket_to(site.address).await;
+    let (mut answered, mut buffer) = (HashSet::new(), [0; 2048]);
+    for packet in packets {
+        socket.send(&packet).await.expect("sent");
+        let before = answered.len();
+        while answered.len() == before {
+            let received = tokio::time::timeout(TIMEOUT, socket.recv(&mut buffer)).await;
+            let length = received.expect("an answer in time").expect("a packet");
+            // What the server says behind the handshake has a short header.
+            if buffer[0] & LONG_HEADER != 0 {
+                answered.insert(destination(&buffer[..length]));
+            }
+        }
+    }
+}
+
+/// The form of a packet, and the type of one with a long header (RFC 9000 §17.2).
+const LONG_HEADER: u8 = 0x80;
+const TYPE: u8 = 0x30;
+const INITIAL: u8 = 0x00;
+const RETRY: u8 = 0x30;
+
+#[tokio::test]
+async fn beside_many_unfinished_handshakes_a_client_must_show_its_address() {
+    let site = site("return 200 page;").await;
+    begin_and_leave(&site, 200).await;
+    assert_eq!(first_answer(&site).await & TYPE, INITIAL);
+    begin_and_leave(&site, 56).await;
+    assert_eq!(first_answer(&site).await & TYPE, RETRY);
+}
+
+#[tokio::test]
+async fn a_handshake_that_does_not_go_on_has_its_time() {
+    let site = site("client_header_timeout 300ms; return 200 page;").await;
+    begin_and_leave(&site, 3).await;
+    let message = "client timed out (110: Connection timed out) while SSL handshaking";
+    until("three lines", || {
+        site.server.error_log().matches(message).count() == 3
+    })
+    .await;
+    assert_eq!(site.client().await.get("/").await.text(), "page");
+}
+
+#[tokio::test]
+async fn a_connection_without_a_first_request_has_its_time() {
+    let site = site("client_header_timeout 300ms; return 200 page;").await;
+    let client = site.client().await;
+    assert_eq!(code_of(&client.ended().await), Some(0x100), "H3_NO_ERROR");
+}
+
+/// How many connections the server says that it has accepted.
+fn accepted(status: &str) -> usize {
+    let line = status.lines().nth(2).unwrap_or_default();
+    let first = line.split_whitespace().next().unwrap_or_default();
+    first.parse().expect("a number")
+}
+
+/// Handshakes are made one at a time, with turns for others in between: a request that came
+/// behind many first packets is answered before most of them.
+#[tokio::test]
+async fn a_request_does_not_wait_for_all_handshakes_that_came_before_it() {
+    const HANDSHAKES: usize = 40;
+    let site = site("stub_status;").await;
+    let client = site.client().await;
+    let mut overtaken = Vec::new();
+    // Whoever sends them so slowly that the server is done with each has seen nothing.
+    for _ in 0..5 {
+        let authority = &site.certificates.authority;
+        let packets = QuicClient::first_packets(authority, "a.test", HANDSHAKES).await;
+        let before = accepted(&client.get("/").await.text());
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        for packet in packets {
+            socket.send_to(&packet, site.address).expect("sent");
+        }
+        let all = before + HANDSHAKES;
+        let mut after = accepted(&client.get("/").await.text());
+        overtaken.push(all - after);
+        if overtaken.last() > Some(&(HANDSHAKES / 2)) {
+            return;
+        }
+        let start = Instant::now();
+        while after < all {
+            after = accepted(&client.get("/").await.text());
+            assert!(start.elapsed() < TIMEOUT, "{after} of {all}");
+        }
+    }
+    panic!("each waited for most of {HANDSHAKES}: {overtaken:?}");
+}
+
+#[tokio::test]
+async fn requests_that_go_on_after_a_reset_count_as_open() {
+    let gate = Arc::new(Semaphore::new(0));
+    let held = gate.clone();
+    let origin = FakeHttp::start(move |_| held_page(&held, "page")).await;
+    let site = site(&format!(
+        "http3_max_concurrent_streams 4;\n\
+         location / {{ proxy_ignore_client_abort on; proxy_pass {}; }}\n\
+         location = /other {{ return 200 other; }}",
+        origin.url()
+    ))
+    .await;
+    let client = site.client().await;
+    for nth in 1..=4 {
+        let mut exchange = client.begin("GET", "/", &[]).await.expect("a stream");
+        exchange.finish().await;
+        until("it is at the origin", || origin.requests() == nth).await;
+        exchange.cancel();
+    }
+    let mut fifth = std::pin::pin!(client.get("/"));
+    tokio::select! {
+        biased;
+        _ = &mut fifth => panic!("a fifth request is served"),
+        other = async { site.client().await.get("/other").await } => {
+            assert_eq!(other.text(), "other");
+        }
+    }
+    assert_eq!(origin.requests(), 4);
+    // Once they are done there is room again.
+    gate.add_permits(100);
+    assert_eq!(fifth.await.text(), "page");
+}
+
+#[tokio::test]
+async fn control_frames_are_bounded() {
+    let site = site("return 200 page;").await;
+    let connection = site.quic().connect(site.address, "a.test").await;
+    let connection = connection.expect("a handshake");
+    let mut control = connection.open_uni().await.expect("a stream");
+    control.write_all(&[0]).await.expect("sent");
+    control.write_all(&frame(4, b"")).await.expect("sent");
+    // Of a type that nobody knows (RFC 9114 §7.2.8).
+    let unknown = frame(0x21, b"");
+    let mut sent = 0;
+    while control.write_all(&unknown).await.is_ok() {
+        sent += 1;
+        // Beyond what is on its way when the server has had enough.
+        assert!(sent < 1_000_000);
+    }
+    let closed = connection.closed().await;
+    assert_eq!(code_of(&closed), Some(0x107), "H3_EXCESSIVE_LOAD");
+}
+
+#[tokio::test]
+async fn a_response_that_nobody_takes_is_given_up_and_others_are_not() {
+    const LENGTH: usize = 8 << 20;
+    let site = site("send_timeout 300ms; location = /page { return 200 page; }").await;
+    site.server.write("file", vec![b'x'; LENGTH]);
+    let client = site.client().await;
+    let mut path = GET;
+    path[3].1 = "/file";
+    let (mut send, mut receive) = client.connection.open_bi().await.expect("a stream");
+    send.write_all(&headers(&path)).await.expect("sent");
+    send.finish().expect("an open stream");
+    until("it is given up", || {
+        site.server.error_log().contains("while sending response")
+    })
+    .await;
+    assert_eq!(client.get("/page").await.text(), "page");
+    let read = tokio::time::timeout(Duration::from_secs(10), receive.read_to_end(LENGTH + 100));
+    let read = read.await.expect("an end");
+    assert!(
+        matches!(
+            read,
+            Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(_)))
+        ),
+        "it was cut off"
+    );
+}

@@ -1,0 +1,305 @@
+//! `mayfly purge` and the control socket.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testkit::process::{Signal, is_root};
+use testkit::wait::until;
+
+use super::*;
+
+/// Runs `mayfly purge` for the server of a folder.
+async fn purge(arguments: &[&str]) -> Output {
+    let mut command = Command::new(crate::program());
+    command.arg("purge").args(arguments);
+    // Nothing of this machine is meant.
+    command
+        .env("XDG_RUNTIME_DIR", "/nonexistent")
+        .env("RUNTIME_DIRECTORY", "/nonexistent");
+    tokio::task::spawn_blocking(move || command.output().expect("the program"))
+        .await
+        .expect("a thread")
+}
+
+fn said(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[tokio::test]
+async fn the_command_finds_the_server_by_its_configuration() {
+    let php = tagged_pages().await;
+    let http = "cache_purge_log %%/purge.log json;";
+    let server = start(&configuration(&php, http, "", "")).await;
+    let conf = shown(&server.path("test.conf"));
+    let target = server.target();
+    let pages = ["/news/5", "/news/6", "/about"];
+    for (arguments, expected, words) in [
+        (
+            &["https://site.test/about"][..],
+            &["/about"][..],
+            "Purged 1 stored response in",
+        ),
+        (
+            &["--tag", "news/5", "--tag", "news/6"],
+            &["/news/5", "/news/6"],
+            "Purged 2 stored responses",
+        ),
+        (
+            &["--prefix", "https://site.test/news/"],
+            &["/news/5", "/news/6"],
+            "Purged 2",
+        ),
+        (
+            &["--pattern", "https://site.test/*/5"],
+            &["/news/5"],
+            "Purged 1",
+        ),
+        (&["--pattern", "~/6$"], &["/news/6"], "Purged 1"),
+        (&["--host", "site.test", "/about"], &["/about"], "Purged 1"),
+        (&["--host", "site.test"], &pages[..], "Purged 3"),
+        (&["--all"], &pages[..], "Purged 3"),
+        (&["--all", "--dry-run"], &[], "Would purge 3"),
+        (
+            &["--tag", "all", "--json"],
+            &pages[..],
+            "\"kind\":\"tag\",\"text\":\"all\",\"responses\":3",
+        ),
+    ] {
+        store(&target, &pages).await;
+        let output = purge(&[&["-c", &conf], arguments].concat()).await;
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+        assert!(
+            said(&output).contains(words),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+        assert_eq!(gone(&target, &pages).await, expected, "{arguments:?}");
+    }
+    let log = server.read("purge.log");
+    assert_eq!(log.lines().count(), 10, "{log}");
+    let me = rustix::process::geteuid().as_raw();
+    assert!(
+        log.contains(&format!("\"door\":\"socket\",\"who\":\"uid={me} pid=")),
+        "{log}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_refused_and_who_is_not_there_is_told_by_the_exit_code() {
+    let php = tagged_pages().await;
+    let mut server = site(&php, "", "").await;
+    let conf = shown(&server.path("test.conf"));
+    let socket = server.path("pid.control");
+    for (arguments, code, words) in [
+        (
+            &["-c", &conf, "/news/5"][..],
+            1,
+            "urls[0]: expected an absolute URL",
+        ),
+        (&["-c", &conf, "--pattern", "~("], 1, "patterns[0]"),
+        (&["-c", "/nonexistent.conf", "--all"], 1, "nonexistent"),
+        (
+            &["--socket", "/nonexistent", "--all"],
+            2,
+            "no server listens on /nonexistent",
+        ),
+        (&["--socket", &conf, "--all"], 2, "no server listens"),
+        (&[], 2, "Usage"),
+        (&["--soft"], 2, "Usage"),
+    ] {
+        let output = purge(arguments).await;
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+        assert!(
+            said(&output).contains(words),
+            "{arguments:?}: {}",
+            said(&output)
+        );
+    }
+    let mode = std::fs::metadata(&socket)
+        .expect("a socket")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    server.signal(Signal::QUIT);
+    server.ended().await;
+    assert!(!socket.exists());
+    let output = purge(&["-c", &conf, "--all"]).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn the_socket_goes_with_the_configuration_over_reloads() {
+    let php = tagged_pages().await;
+    let http = configuration(&php, "", "", "");
+    let server = start(&http).await;
+    let target = server.target();
+    let purges = async |socket: &str| {
+        store(&target, &["/news/5"]).await;
+        let output = purge(&["--socket", &shown(&server.path(socket)), "--all"]).await;
+        let is_gone = gone(&target, &["/news/5"]).await.len() == 1;
+        assert_eq!(output.status.success(), is_gone, "{}", said(&output));
+        is_gone
+    };
+    let reloads = std::cell::Cell::new(0);
+    let reload = async |main: &str| {
+        server.rewrite(main, &http);
+        server.signal(Signal::HUP);
+        reloads.set(reloads.get() + 1);
+        until("the reload", || {
+            server.error_log().matches("reloaded").count() == reloads.get()
+        })
+        .await;
+    };
+    assert!(purges("pid.control").await);
+    reload("").await;
+    assert!(purges("pid.control").await);
+    reload("control_socket %%/other;").await;
+    assert!(purges("other").await);
+    assert!(!server.path("pid.control").exists());
+    reload("control_socket off;").await;
+    assert!(!server.path("other").exists());
+    reload("").await;
+    assert!(purges("pid.control").await);
+}
+
+#[tokio::test]
+async fn a_socket_of_another_server_is_not_taken_and_one_of_a_dead_server_is() {
+    let php = tagged_pages().await;
+    let mut first = site(&php, "", "").await;
+    let socket = shown(&first.path("pid.control"));
+    let main = format!("control_socket {socket};");
+    let tested = tempfile::tempdir().expect("a folder");
+    let conf = shown(&tested.path().join("test.conf"));
+    let text = format!(
+        "daemon off; pid {0}/pid; error_log {0}/log; {main} events {{}} http {{ server {{ listen unix:{0}/http; }} }}",
+        tested.path().display()
+    );
+    std::fs::write(&conf, text).expect("a file");
+    let second = Command::new(crate::program())
+        .args(["-c", &conf, "-e", "stderr"])
+        .output()
+        .expect("the program");
+    assert!(!second.status.success());
+    assert!(
+        said(&second).contains("another server listens on the control socket"),
+        "{}",
+        said(&second)
+    );
+    let output = purge(&["--socket", &socket, "--all"]).await;
+    assert!(output.status.success(), "{}", said(&output));
+    // Killed, it leaves its file, and the next server takes the name.
+    first.signal(Signal::KILL);
+    first.ended().await;
+    assert!(Path::new(&socket).exists());
+    let third = Running::start(crate::program(), &main, &configuration(&php, "", "", "")).await;
+    let output = purge(&["--socket", &socket, "--all"]).await;
+    assert!(output.status.success(), "{}", said(&output));
+    drop(third);
+}
+
+#[tokio::test]
+async fn a_server_that_serves_as_another_account_answers_on_the_socket_of_root() {
+    if !is_root() {
+        eprintln!("skipped: only root can give up root's rights");
+        return;
+    }
+    let php = tagged_pages().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+    let http = configuration(&php, "", "", "");
+    let shown_folder = shown(folder.path());
+    let text = format!(
+        "user nobody; daemon off; pid %%/pid; error_log %%/error.log notice; events {{}} http {{ access_log off; {http} }}"
+    );
+    let conf = folder.path().join("test.conf");
+    std::fs::write(&conf, text.replace("%%", &shown_folder)).expect("a file");
+    let child = Command::new(crate::program())
+        .args(["-p", &shown_folder, "-c", "test.conf", "-e", "error.log"])
+        .spawn()
+        .expect("the program");
+    let child = testkit::process::KilledOnDrop(child);
+    until("the pid file", || folder.path().join("pid").exists()).await;
+    let target = Target(folder.path().join("http"));
+    for reloads in 1..=2 {
+        store(&target, &["/news/5"]).await;
+        let output = purge(&["-c", &shown(&conf), "--tag", "news/5"]).await;
+        assert!(said(&output).contains("Purged 1"), "{}", said(&output));
+        assert_eq!(gone(&target, &["/news/5"]).await, ["/news/5"]);
+        testkit::process::send_signal(child.0.id(), Signal::HUP);
+        let log = || std::fs::read_to_string(folder.path().join("error.log")).unwrap_or_default();
+        until("the reload", || {
+            log().matches("reloaded").count() == reloads
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_a_configuration_is_found_as_well() {
+    if !crate::has_php_fpm() {
+        return;
+    }
+    let run = tempfile::tempdir().expect("a folder");
+    let site = testkit::serving::Serving::folder();
+    std::fs::write(site.path().join("index.php"), "<?php echo 'page';").expect("a file");
+    let mut command = Command::new(crate::program());
+    let socket = run.path().join("http");
+    command
+        .env("RUNTIME_DIRECTORY", run.path())
+        .arg("serve")
+        .arg(site.path())
+        .args(["--listen", &format!("unix:{}", shown(&socket))])
+        .stdout(std::process::Stdio::null());
+    if is_root() {
+        std::fs::set_permissions(run.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+    }
+    let child = testkit::process::KilledOnDrop(command.spawn().expect("the program"));
+    until("the control socket", || {
+        crate::file_names(run.path())
+            .iter()
+            .any(|name| name.ends_with(".control"))
+    })
+    .await;
+    let purge = |arguments: &[&str]| {
+        let mut command = Command::new(crate::program());
+        command
+            .env("RUNTIME_DIRECTORY", run.path())
+            .arg("purge")
+            .args(arguments);
+        tokio::task::spawn_blocking(move || command.output().expect("the program"))
+    };
+    let output = purge(&["--all"]).await.expect("a thread");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("Purged 0 stored responses"),
+        "{}",
+        said(&output)
+    );
+    drop(child);
+    let output = purge(&["--all"]).await.expect("a thread");
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(
+        said(&output).contains("no server was found"),
+        "{}",
+        said(&output)
+    );
+}

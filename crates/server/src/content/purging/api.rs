@@ -1,0 +1,183 @@
+//! `cache_purge_api`: a location that takes purges as JSON, and those of other software.
+
+use bytes::Bytes;
+use control::{PurgeReport, PurgeRequest, Refusal};
+use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
+
+use super::{Asked, Scope, doors, purge, token};
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::{Method, Request};
+use crate::log::error_log;
+use crate::log::purge_log::{Door, Source};
+use crate::transport::client::ClientSide;
+
+/// The largest body, where `client_max_body_size` allows more.
+const MAX_BODY_BYTES: u64 = 8 << 20;
+/// What a token stands behind, in any case of letters (RFC 6750 §2.1).
+const BEARER: &[u8] = b"bearer ";
+
+/// The answer of the location.
+pub async fn answer(request: &mut Request, client: &mut ClientSide, api: &PurgeApi) -> Handled {
+    match try_answer(request, client, api).await {
+        Ok(report) => reply(200, report.to_json()),
+        Err(Failure::Refused(refusal)) => refused(&refusal),
+        Err(Failure::ClientGone) => Handled::ClientGone,
+    }
+}
+
+enum Failure {
+    Refused(Refusal),
+    ClientGone,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::Refused(refusal)
+    }
+}
+
+async fn try_answer(
+    request: &mut Request,
+    client: &mut ClientSide,
+    api: &PurgeApi,
+) -> Result<PurgeReport, Failure> {
+    let who = authorize(request, api)?;
+    let (asked, door) = match doors::in_api_location(request) {
+        Some(order) => (Asked::Order(order?), Door::Request),
+        None => (Asked::Program(read(request, client).await?), Door::Api),
+    };
+    let configuration = request.configuration.shared().clone();
+    let source = Source {
+        door,
+        who,
+        is_own_visit: false,
+    };
+    Ok(purge(configuration, asked, Scope::All, source).await?)
+}
+
+/// Who asks, if they may. `allow`, `deny` and passwords have been looked at before.
+fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
+    let address = doors::client_name(request);
+    let Some(file) = &api.tokens else {
+        let settings = request.settings();
+        let is_open = settings.access.is_empty()
+            && settings.auth.is_none()
+            && settings.auth_request.is_none();
+        return match is_open && !request.is_made_here() {
+            true => Err(Refusal::new(
+                403,
+                "only programs on the server's own machine may purge; allow, deny or \
+                 cache_purge_token of this location let others",
+            )),
+            false => Ok(address),
+        };
+    };
+    let given = request.head.field("authorization").and_then(|value| {
+        let (scheme, token) = value.split_at_checked(BEARER.len())?;
+        scheme
+            .eq_ignore_ascii_case(BEARER)
+            .then_some(token.trim_ascii())
+    });
+    let Some(given) = given else {
+        return Err(Refusal::new(401, "expected Authorization: Bearer TOKEN"));
+    };
+    match token::find(file, given) {
+        Ok(Some(name)) => Ok(format!("{address} {name}")),
+        Ok(None) => {
+            error_log::request(
+                request,
+                LogLevel::Error,
+                format_args!("unknown purge token"),
+            );
+            Err(Refusal::new(401, "this token is not known"))
+        }
+        Err(error) => {
+            let message = format_args!("tokens \"{}\" cannot be read ({error})", file.display());
+            error_log::request(request, LogLevel::Crit, message);
+            Err(Refusal::new(500, "the tokens cannot be read"))
+        }
+    }
+}
+
+/// Reads a request of the interface.
+async fn read(request: &mut Request, client: &mut ClientSide) -> Result<PurgeRequest, Failure> {
+    if request.method != Method::Post {
+        return Err(Refusal::new(405, "expected POST").into());
+    }
+    let media_type = request.head.field("content-type").unwrap_or_default();
+    let end = memchr::memchr(b';', media_type).unwrap_or(media_type.len());
+    let (media_type, _) = media_type.split_at(end);
+    // A page that a browser shows can send other types to this machine without being asked.
+    if !media_type
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"application/json")
+    {
+        return Err(Refusal::new(415, "expected Content-Type: application/json").into());
+    }
+    let settings = request.settings_held();
+    let max_bytes = match settings.body.max_bytes {
+        0 => MAX_BODY_BYTES,
+        max => max.min(MAX_BODY_BYTES),
+    };
+    let in_memory = BodySettings {
+        max_bytes,
+        buffer_bytes: max_bytes,
+        in_file_only: InFileOnly::Off,
+        ..settings.body.clone()
+    };
+    let too_large = || {
+        let message = format!("expected a body of at most {max_bytes} bytes");
+        Failure::Refused(Refusal::new(413, message))
+    };
+    // A length that is said beforehand was compared with `client_max_body_size` alone.
+    let said = client.input().and_then(|input| input.remaining());
+    if said.is_some_and(|bytes| bytes > max_bytes) {
+        return Err(too_large());
+    }
+    let (read, wire_bytes) = client.read_body(&in_memory).await;
+    request.received_bytes += wire_bytes;
+    let body = match read {
+        Ok(body) => body,
+        Err(error) => {
+            error_log::request(request, LogLevel::Info, format_args!("{error}"));
+            return match error.status() {
+                413 => Err(too_large()),
+                400 => Err(Refusal::new(400, "the body is not valid").into()),
+                408 => Err(Refusal::new(408, "the body did not arrive in time").into()),
+                _ => Err(Failure::ClientGone),
+            };
+        }
+    };
+    Ok(PurgeRequest::from_json(
+        body.in_memory().unwrap_or_default(),
+    )?)
+}
+
+/// The answer that says why not.
+pub fn refused(refusal: &Refusal) -> Handled {
+    let mut handled = reply(refusal.status, refusal.to_json());
+    let Handled::Reply(reply) = &mut handled else {
+        return handled;
+    };
+    let fields = &mut reply.head.fields;
+    match refusal.status {
+        401 => fields.append(
+            "WWW-Authenticate",
+            Bytes::from_static(b"Bearer realm=\"purge\""),
+        ),
+        405 => fields.append("Allow", Bytes::from_static(b"POST")),
+        _ => {}
+    }
+    if let Some(seconds) = refusal.retry_after {
+        fields.append("Retry-After", Bytes::from(seconds.to_string()));
+    }
+    handled
+}
+
+fn reply(status: u16, json: String) -> Handled {
+    let mut reply = Reply::new(status, b"application/json", json);
+    let no_store = Bytes::from_static(b"no-store");
+    reply.head.fields.append("Cache-Control", no_store);
+    Handled::Reply(Box::new(reply))
+}

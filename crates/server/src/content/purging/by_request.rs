@@ -1,0 +1,174 @@
+//! A request that `*_cache_purge` lets purge: PURGE, or whatever the directive names.
+
+use std::sync::Arc;
+
+use control::{PurgeReport, Refusal, TargetKind};
+use http_cache::{Pattern, Zone};
+use site::Pass;
+
+use super::address::AddressRules;
+use super::api::refused;
+use super::order::{Named, Order, Target};
+use super::{Asked, Scope, doors, purge as purge_asked, purge_now};
+use crate::content::through_cache::purge_keys::PurgedKeys;
+use crate::exchange::handled::Handled;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
+use crate::log::purge_log::{Door, Source};
+
+/// A purge in the zone of a location.
+pub struct LocationPurge {
+    order: Order,
+    zone: String,
+    answer: Answer,
+}
+
+/// How a purge is answered.
+enum Answer {
+    /// As the module ngx_cache_purge does: a page that shows this key, or 404 where nothing was
+    /// stored.
+    Page(Vec<u8>),
+    /// 200 and how many.
+    Count,
+}
+
+/// Purges what the request names, and answers.
+///
+/// # Errors
+/// A purge that takes longer than others may wait for; nothing has been done yet.
+pub fn begin(
+    request: &Request,
+    pass: &Pass,
+    zone: &Arc<Zone>,
+    keys: &[PurgedKeys],
+) -> Result<Handled, Box<LocationPurge>> {
+    let purges_everything = keys.contains(&PurgedKeys::Everything);
+    let asked = match doors::of_request(request) {
+        Some(asked) if !purges_everything => asked.map(|order| (order, Answer::Count)),
+        _ => {
+            let shown = keys.first().map(PurgedKeys::shown).unwrap_or_default();
+            Ok((page(request, pass, keys), Answer::Page(shown)))
+        }
+    };
+    let purge = match asked {
+        Ok((order, answer)) => LocationPurge {
+            order,
+            zone: zone.config().name.clone(),
+            answer,
+        },
+        Err(refusal) => return Ok(refused(&refusal)),
+    };
+    if purge.order.is_long() {
+        return Err(Box::new(purge));
+    }
+    let LocationPurge {
+        order,
+        zone,
+        answer,
+    } = purge;
+    let scope = Scope::Zone(zone);
+    let asked = Asked::Order(order);
+    let purged = purge_now(
+        request.configuration.shared(),
+        asked,
+        &scope,
+        &source(request),
+    );
+    Ok(answer.handled(purged))
+}
+
+impl LocationPurge {
+    /// Purges, for as long as it takes.
+    pub async fn carry_out(self, request: &Request) -> Handled {
+        let configuration = request.configuration.shared().clone();
+        let asked = Asked::Order(self.order);
+        let scope = Scope::Zone(self.zone);
+        let purged = purge_asked(configuration, asked, scope, source(request)).await;
+        self.answer.handled(purged)
+    }
+}
+
+/// The page that a request names: what is stored under its key, and what is stored for its address
+/// under other keys, for other classes, cookies and schemes.
+fn page(request: &Request, pass: &Pass, keys: &[PurgedKeys]) -> Order {
+    let mut targets: Vec<Target> = keys.iter().map(target).collect();
+    let knows_address = keys.iter().any(|keys| !matches!(keys, PurgedKeys::One(_)));
+    if !knows_address && !is_handler(pass) {
+        let rules = AddressRules::of(&request.configuration);
+        let target = request.received_target();
+        targets.push(Target {
+            kind: TargetKind::Url,
+            text: String::from_utf8_lossy(&[&request.host, target].concat()).into_owned(),
+            named: Named::Addresses(rules.of_target(&request.host, target)),
+        });
+    }
+    Order {
+        targets,
+        soft: false,
+        dry_run: false,
+    }
+}
+
+fn target(keys: &PurgedKeys) -> Target {
+    let (kind, named) = match keys {
+        PurgedKeys::One(key) => (TargetKind::Key, Named::Key(key.clone())),
+        PurgedKeys::Prefix(start) => (TargetKind::Key, Named::Keys(start.clone())),
+        PurgedKeys::Address(address) => (TargetKind::Url, Named::Addresses(vec![address.clone()])),
+        PurgedKeys::AddressPrefix(start) => {
+            let walk = Pattern::Prefix(start.clone().into());
+            (TargetKind::Prefix, Named::Walks(vec![walk]))
+        }
+        PurgedKeys::Everything => return Target::everything(),
+    };
+    Target {
+        kind,
+        text: String::from_utf8_lossy(&keys.shown()).into_owned(),
+        named,
+    }
+}
+
+/// `*_cache_purge ZONE KEY`: the request's own address is that of the purging location.
+fn is_handler(pass: &Pass) -> bool {
+    match pass.cache.as_ref().map(|rules| &rules.purge[..]) {
+        Some([condition]) => condition.as_constant().is_some(),
+        _ => false,
+    }
+}
+
+impl Answer {
+    fn handled(self, purged: Result<PurgeReport, Refusal>) -> Handled {
+        let report = match purged {
+            Ok(report) => report,
+            Err(refusal) => return refused(&refusal),
+        };
+        let is_everything = |kind: TargetKind| kind == TargetKind::Everything;
+        match self {
+            Answer::Count => {
+                let text = format!("Purged {} stored responses.\n", report.responses());
+                Handled::Reply(Box::new(Reply::new(200, b"text/plain", text)))
+            }
+            Answer::Page(_)
+                if report.responses() == 0
+                    && !report.targets.iter().any(|it| is_everything(it.kind)) =>
+            {
+                Handled::Status(404)
+            }
+            Answer::Page(key) => {
+                let body = format!(
+                    "<html>\r\n<head><title>Successful purge</title></head>\r\n<body bgcolor=\"white\">\r\n\
+                     <center><h1>Successful purge</h1><p>Key : {}</p></center>\r\n</body>\r\n</html>\r\n",
+                    String::from_utf8_lossy(&http_semantics::escape::escape_html(&key))
+                );
+                Handled::Reply(Box::new(Reply::new(200, b"text/html", body)))
+            }
+        }
+    }
+}
+
+fn source(request: &Request) -> Source {
+    Source {
+        door: Door::Request,
+        who: doors::client_name(request),
+        is_own_visit: false,
+    }
+}

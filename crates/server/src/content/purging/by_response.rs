@@ -1,0 +1,174 @@
+//! Purges that a response asks for: the application says what it has just changed, in a field of the response
+//! to whoever changed it. They are done before that response goes on, so that an editor reads what they
+//! wrote. Only upstreams that `cache_purge_fields` trusts are listened to.
+//!
+//! ```text
+//! X-Cache-Purge-Tags: news:5 list             tags, between spaces or commas
+//! X-LiteSpeed-Purge: stale,tag=news5,/list    https://docs.litespeedtech.com/lscache/devguide/
+//! Cache-Group-Invalidation: "news"            groups of the same origin, after an unsafe method (RFC 9875 §3)
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use control::TargetKind;
+use http_cache::Pattern;
+use site::Pass;
+
+use super::address::AddressRules;
+use super::order::{Named, Order, Target};
+use super::{Asked, Scope, purge};
+use crate::content::through_cache::tags;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::request::Request;
+use crate::log::purge_log::{Door, Source};
+
+/// When a purge that had to stand back is tried again.
+const RETRY: Duration = Duration::from_millis(10);
+
+const TAGS: &str = "x-cache-purge-tags";
+const LITESPEED: &str = "x-litespeed-purge";
+const GROUPS: &str = "cache-group-invalidation";
+
+/// What is to be known of a request before its response may purge.
+pub struct ByResponse {
+    configuration: Arc<ActiveConfiguration>,
+    host: Vec<u8>,
+    origin: Vec<u8>,
+    is_unsafe: bool,
+    who: String,
+    is_own_visit: bool,
+}
+
+/// Does a response ask for a purge?
+pub fn is_asked(fields: &[(Bytes, Bytes)]) -> bool {
+    let is_one = |(name, _): &(Bytes, Bytes)| {
+        let is = |field: &str| http_semantics::same_name(name, field.as_bytes());
+        match name.len() {
+            17 => is(LITESPEED),
+            18 => is(TAGS),
+            24 => is(GROUPS),
+            _ => false,
+        }
+    };
+    fields.iter().any(is_one)
+}
+
+impl ByResponse {
+    /// For the response to `request`; none where nobody trusts the upstream with it.
+    pub fn of(request: &Request, pass: &Pass, is_own_pool: bool) -> Option<ByResponse> {
+        let is_trusted = pass.exchange.purge_fields.unwrap_or(is_own_pool);
+        let has_zones = !request.configuration.site.http.cache_zones.is_empty();
+        (is_trusted && has_zones).then(|| ByResponse {
+            configuration: request.configuration.shared().clone(),
+            host: request.host.to_vec(),
+            origin: tags::origin(request),
+            is_unsafe: request.method.is_write(),
+            is_own_visit: request.is_own_visit(),
+            who: request
+                .client_ip()
+                .map_or_else(|| "unix".to_owned(), |ip| ip.to_string()),
+        })
+    }
+
+    /// Purges what the fields ask for. When it returns, no answer that is begun afterwards shows what
+    /// was stored before.
+    pub async fn carry_out(&self, fields: &[(Bytes, Bytes)]) {
+        for order in self.orders(fields) {
+            let source = Source {
+                door: Door::Response,
+                who: self.who.clone(),
+                is_own_visit: self.is_own_visit,
+            };
+            loop {
+                let asked = Asked::Order(order.clone());
+                let configuration = self.configuration.clone();
+                match purge(configuration, asked, Scope::All, source.clone()).await {
+                    // Too many others are walking through the addresses: it waits for its turn.
+                    Err(refusal) if refusal.retry_after.is_some() => {
+                        tokio::time::sleep(RETRY).await;
+                    }
+                    Ok(_) | Err(_) => break,
+                }
+            }
+        }
+    }
+
+    /// Hard purges first, then those that only mark stale.
+    fn orders(&self, fields: &[(Bytes, Bytes)]) -> Vec<Order> {
+        let mut hard = Vec::new();
+        let mut soft = Vec::new();
+        for (name, value) in fields {
+            let is = |field: &str| http_semantics::same_name(name, field.as_bytes());
+            if is(TAGS) {
+                let separates = |byte: &u8| matches!(byte, b' ' | b'\t' | b',');
+                let named = value.split(separates).filter(|tag| !tag.is_empty());
+                hard.extend(named.map(Target::tag));
+            } else if is(GROUPS) && self.is_unsafe {
+                let groups = tags::groups(value).into_iter().flatten();
+                let group = |group: Vec<u8>| Target::tag(&tags::group_tag(&self.origin, &group));
+                hard.extend(groups.map(group));
+            } else if is(LITESPEED) {
+                for part in value.split(|&byte| byte == b';') {
+                    let (targets, is_stale) = self.of_litespeed(part);
+                    match is_stale {
+                        true => soft.extend(targets),
+                        false => hard.extend(targets),
+                    }
+                }
+            }
+        }
+        let order = |targets, soft| Order {
+            targets,
+            soft,
+            dry_run: false,
+        };
+        let orders = [order(hard, false), order(soft, true)];
+        let mut orders = Vec::from(orders);
+        orders.retain(|order| !order.targets.is_empty());
+        orders
+    }
+
+    /// One part of `X-LiteSpeed-Purge`, and whether it says `stale`. What is private concerns no
+    /// page that is shared.
+    fn of_litespeed(&self, part: &[u8]) -> (Vec<Target>, bool) {
+        let items = || part.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        let has = |word: &str| items().any(|item| item.eq_ignore_ascii_case(word.as_bytes()));
+        if has("private") {
+            return (Vec::new(), false);
+        }
+        let targets = items().filter_map(|item| self.of_litespeed_item(item));
+        (targets.collect(), has("stale"))
+    }
+
+    fn of_litespeed_item(&self, item: &[u8]) -> Option<Target> {
+        let text = String::from_utf8_lossy(item).into_owned();
+        match item {
+            b"" => None,
+            _ if [&b"public"[..], b"stale"]
+                .iter()
+                .any(|word| item.eq_ignore_ascii_case(word)) =>
+            {
+                None
+            }
+            b"*" => Some(Target {
+                kind: TargetKind::Host,
+                text: String::from_utf8_lossy(&self.host).into_owned(),
+                named: Named::Walks(vec![Pattern::Host(self.host.clone().into())]),
+            }),
+            [b'/', ..] => {
+                let rules = AddressRules::of(&self.configuration);
+                Some(Target {
+                    kind: TargetKind::Url,
+                    named: Named::Addresses(rules.of_target(&self.host, item)),
+                    text,
+                })
+            }
+            _ => {
+                let tag = item.strip_prefix(b"tag=").unwrap_or(item);
+                (!tag.is_empty()).then(|| Target::tag(tag))
+            }
+        }
+    }
+}

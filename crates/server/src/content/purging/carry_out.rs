@@ -1,0 +1,94 @@
+//! An order, done: each target in each zone.
+
+use std::sync::Arc;
+
+use control::{PurgeReport, TargetReport, ZoneReport};
+use http_cache::{KeyRef, Millis, MostWanted, PurgeMode, PurgeTarget, Zone};
+
+use super::order::{Named, Order};
+
+/// Pages that are fetched again after a purge. Their keys and addresses are kept for as long: some
+/// 200 bytes each.
+const MAX_REFILLED: usize = 1000;
+
+/// What is to be known of a purge in a zone to fetch its pages again.
+pub struct Refill<'a> {
+    pub zone: &'a Arc<Zone>,
+    /// What is not found there any more.
+    pub removed: MostWanted,
+    pub is_hit: bool,
+}
+
+impl<'a> Refill<'a> {
+    /// Nothing has been purged yet.
+    pub fn of(zone: &'a Arc<Zone>) -> Refill<'a> {
+        Refill {
+            zone,
+            removed: MostWanted::new(MAX_REFILLED),
+            is_hit: false,
+        }
+    }
+}
+
+/// Purges, or counts where that is all. `refills` are for the same zones, if pages are to be fetched
+/// again. Its duration is left to whoever measures it.
+pub fn carry_out(
+    zones: &[Arc<Zone>],
+    order: &Order,
+    mut refills: Option<&mut [Refill<'_>]>,
+    now: Millis,
+) -> PurgeReport {
+    let mode = match order.soft {
+        true => PurgeMode::Soft,
+        false => PurgeMode::Hard,
+    };
+    let mut purge = |target: PurgeTarget<'_>| -> u64 {
+        let one = |(at, zone): (usize, &Arc<Zone>)| {
+            if order.dry_run {
+                return zone.count(target);
+            }
+            let mut refill = refills.as_mut().and_then(|refills| refills.get_mut(at));
+            if let Some(refill) = &mut refill {
+                zone.add_wanted(target, &mut refill.removed, now);
+            }
+            let count = zone.purge(target, mode, now).responses;
+            if let Some(refill) = refill {
+                refill.is_hit |= count > 0;
+            }
+            count
+        };
+        let counts = zones.iter().enumerate().map(one);
+        counts.map(|count| count as u64).sum()
+    };
+    let targets = order.targets.iter().map(|target| TargetReport {
+        kind: target.kind,
+        text: target.text.clone(),
+        responses: match &target.named {
+            Named::Addresses(addresses) => addresses
+                .iter()
+                .map(|address| purge(PurgeTarget::Address(address)))
+                .sum(),
+            Named::Walks(patterns) => patterns
+                .iter()
+                .map(|pattern| purge(PurgeTarget::Addresses(pattern)))
+                .sum(),
+            Named::Key(key) => purge(PurgeTarget::Key(KeyRef::new(key))),
+            Named::Keys(start) => purge(PurgeTarget::Prefix(start)),
+            Named::Tag(tag) => purge(PurgeTarget::Tag(tag)),
+            Named::Tags(pattern) => purge(PurgeTarget::Tags(pattern)),
+            Named::Everything => purge(PurgeTarget::Everything),
+        },
+    });
+    let targets = targets.collect();
+    let zones = zones.iter().map(|zone| ZoneReport {
+        name: zone.config().name.clone(),
+        stamp: zone.stamp().number(),
+    });
+    PurgeReport {
+        soft: order.soft,
+        dry_run: order.dry_run,
+        targets,
+        zones: zones.collect(),
+        milliseconds: 0.0,
+    }
+}

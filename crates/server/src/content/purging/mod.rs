@@ -1,0 +1,206 @@
+//! Purges on somebody's word: one function does them, whoever asks ([`purge`]).
+//!
+//! ```text
+//! api      POST of cache_purge_api ─┐
+//! doors    PURGE, BAN, ... of        ├─► order ─► carry_out: all zones that are alive ─► report, log
+//!          other software           │
+//! socket   mayfly purge ────────────┘
+//! ```
+//!
+//! A purge that compares all addresses runs on a thread of its own: an event loop goes on meanwhile.
+//! So many of them may wait, and others are told to come back (429).
+
+pub mod address;
+pub mod api;
+pub mod by_request;
+pub mod by_response;
+pub mod carry_out;
+pub mod doors;
+pub mod order;
+pub mod pattern;
+pub mod token;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use control::{PurgeReport, PurgeRequest, Refusal};
+use http_cache::{Millis, Zone};
+use parking_lot::Mutex;
+
+use crate::base::clock;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::log::purge_log::{self, Source};
+
+use address::AddressRules;
+use carry_out::Refill;
+use order::Order;
+
+/// Long purges that run or wait at the same time.
+const MAX_PENDING: usize = 16;
+/// One with more targets is long.
+const MAX_SHORT_TARGETS: usize = 256;
+/// When somebody is told to come back, in seconds.
+const RETRY_AFTER: u32 = 1;
+
+/// What is asked for.
+pub enum Asked {
+    /// By a program, in the terms of the interface.
+    Program(PurgeRequest),
+    /// By a request of other software.
+    Order(Order),
+}
+
+/// Where it is purged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// In all zones.
+    All,
+    /// In those of this name: the location says who may purge there, and there alone.
+    Zone(String),
+}
+
+/// Purges. When it returns, no answer that is begun afterwards shows what was stored or under way
+/// before.
+///
+/// # Errors
+/// Why nothing was purged.
+pub async fn purge(
+    configuration: Arc<ActiveConfiguration>,
+    asked: Asked,
+    scope: Scope,
+    source: Source,
+) -> Result<PurgeReport, Refusal> {
+    if !asked.is_long() {
+        return purge_now(&configuration, asked, &scope, &source);
+    }
+    let pending = PendingPurge::begin()?;
+    let work = move || {
+        // One after the other: together they would only take each other's time.
+        static WALKING: Mutex<()> = Mutex::new(());
+        let _alone = WALKING.lock();
+        let purged = purge_now(&configuration, asked, &scope, &source);
+        drop(pending);
+        purged
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(purged) => purged,
+        Err(_) => Err(Refusal::new(500, "the purge did not end as it should")),
+    }
+}
+
+fn purge_now(
+    configuration: &Arc<ActiveConfiguration>,
+    asked: Asked,
+    scope: &Scope,
+    source: &Source,
+) -> Result<PurgeReport, Refusal> {
+    let began = Instant::now();
+    let order = match asked {
+        Asked::Program(request) => Order::of_request(&request, &AddressRules::of(configuration))?,
+        Asked::Order(order) => order,
+    };
+    let zones = zones(configuration, scope);
+    let mut refills: Vec<Refill<'_>> = zones.iter().map(Refill::of).collect();
+    let keeps = configuration.refills.then_some(&mut refills[..]);
+    let mut report = carry_out::carry_out(&zones, &order, keeps, Millis(clock::now()));
+    report.milliseconds = (began.elapsed().as_secs_f64() * 1e6).round() / 1e3;
+    purge_log::write(configuration, source, &report);
+    let is_followed = |refill: &Refill<'_>| refill.is_hit && !source.is_own_visit;
+    for Refill { zone, removed, .. } in refills.into_iter().filter(is_followed) {
+        (configuration.functions.refill)(configuration, zone, removed);
+    }
+    Ok(report)
+}
+
+/// Those of the scope, also of earlier configurations whose requests are not over.
+fn zones(configuration: &ActiveConfiguration, scope: &Scope) -> Vec<Arc<Zone>> {
+    let mut zones = configuration.live.alive_zones.zones();
+    if let Scope::Zone(name) = scope {
+        zones.retain(|zone| zone.config().name == *name);
+    }
+    zones
+}
+
+impl Order {
+    /// Does it take longer than an event loop may stand still?
+    fn is_long(&self) -> bool {
+        self.targets.iter().any(|target| target.named.is_walk())
+            || self.targets.len() > MAX_SHORT_TARGETS
+    }
+}
+
+impl Asked {
+    /// As [`Order::is_long`].
+    fn is_long(&self) -> bool {
+        match self {
+            Asked::Program(request) => {
+                let walks = [&request.prefixes, &request.patterns, &request.hosts];
+                walks.iter().any(|list| !list.is_empty()) || request.targets() > MAX_SHORT_TARGETS
+            }
+            Asked::Order(order) => order.is_long(),
+        }
+    }
+}
+
+/// A long purge that runs or waits.
+struct PendingPurge;
+
+static PENDING: AtomicUsize = AtomicUsize::new(0);
+
+impl PendingPurge {
+    fn begin() -> Result<PendingPurge, Refusal> {
+        // Given back by the drop, also where it was one too many.
+        let pending = PendingPurge;
+        match PENDING.fetch_add(1, Ordering::Relaxed) {
+            before if before < MAX_PENDING => Ok(pending),
+            _ => Err(Refusal {
+                retry_after: Some(RETRY_AFTER),
+                ..Refusal::new(
+                    429,
+                    format!(
+                        "{MAX_PENDING} purges by prefix, pattern or host are under way already"
+                    ),
+                )
+            }),
+        }
+    }
+}
+
+impl Drop for PendingPurge {
+    fn drop(&mut self) {
+        PENDING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_long_purges_wait_and_no_more() {
+        let pending: Vec<PendingPurge> = (0..MAX_PENDING)
+            .map(|_| PendingPurge::begin().unwrap())
+            .collect();
+        let refusal = PendingPurge::begin().err().unwrap();
+        assert_eq!((refusal.status, refusal.retry_after), (429, Some(1)));
+        drop(pending);
+        assert!(PendingPurge::begin().is_ok());
+    }
+
+    #[test]
+    fn only_walks_and_long_lists_leave_the_event_loop() {
+        let asked = |json: &str| Asked::Program(PurgeRequest::from_json(json.as_bytes()).unwrap());
+        for (json, expected) in [
+            (r#"{"urls":["https://a/"],"tags":["t"]}"#, false),
+            (r#"{"everything":true}"#, false),
+            (r#"{"prefixes":["https://a/"]}"#, true),
+            (r#"{"patterns":["~a"]}"#, true),
+            (r#"{"hosts":["a"]}"#, true),
+        ] {
+            assert_eq!(asked(json).is_long(), expected, "{json}");
+        }
+        let many = format!("{{\"tags\":[{}\"x\"]}}", "\"x\",".repeat(MAX_SHORT_TARGETS));
+        assert!(asked(&many).is_long());
+    }
+}

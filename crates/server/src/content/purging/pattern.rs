@@ -1,0 +1,210 @@
+//! Patterns of addresses and of tags: with `*` and `?`, or regular expressions.
+//!
+//! The time that a match takes grows with the text alone, whatever the pattern is (crate `regex`),
+//! and what a pattern may be compiled to is bounded.
+
+use std::sync::Arc;
+
+use http_cache::Pattern;
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::address::{self, without_scheme};
+
+/// Longest text of a pattern: more than fits into the field of a request.
+const MAX_PATTERN_BYTES: usize = 16 << 10;
+/// What one may take once it is compiled.
+const MAX_COMPILED_BYTES: usize = 4 << 20;
+/// What a thread that matches may keep beside it.
+const MAX_STATES_BYTES: usize = 2 << 20;
+/// How deep groups may be nested.
+const MAX_NESTING: u32 = 64;
+
+/// A regular expression over bytes, within the bounds.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub fn regex(text: &str) -> Result<Regex, String> {
+    if text.len() > MAX_PATTERN_BYTES {
+        return Err(format!(
+            "expected a pattern of at most {MAX_PATTERN_BYTES} bytes"
+        ));
+    }
+    let built = RegexBuilder::new(text)
+        .unicode(false)
+        .dot_matches_new_line(true)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_STATES_BYTES)
+        .nest_limit(MAX_NESTING)
+        .build();
+    built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "the regular expression is too large".to_owned(),
+        error => {
+            // The last line says what; those before it draw where.
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            let what = last.trim_start_matches("error: ");
+            format!("the regular expression is not valid: {what}")
+        }
+    })
+}
+
+/// Whatever `regex` finds.
+pub fn matching(regex: Regex) -> Pattern {
+    Pattern::Matching(Arc::new(move |text: &[u8]| regex.is_match(text)))
+}
+
+/// A pattern of addresses as people write it. `hosts` are those of a pattern that begins with `/`.
+///
+/// # Errors
+/// What was expected.
+pub fn of_addresses(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
+    match text.strip_prefix('~') {
+        Some(expression) => {
+            if names_a_scheme(expression) {
+                return Err(
+                    "addresses have no scheme: expected a pattern such as ~^example\\.org/news/"
+                        .to_owned(),
+                );
+            }
+            regex(expression).map(matching)
+        }
+        None => glob(text, hosts),
+    }
+}
+
+/// `^https?://` and the like, which no address begins with.
+fn names_a_scheme(expression: &str) -> bool {
+    let start = expression.trim_start_matches(['^', '(']);
+    start.starts_with("http") && start.contains("://")
+}
+
+fn glob(text: &str, hosts: &[Vec<u8>]) -> Result<Pattern, String> {
+    let expected = "expected an absolute URL with * and ?, such as https://example.org/news/*, \
+                    or a regular expression with ~ in front";
+    let expression = match without_scheme(text.as_bytes()) {
+        // It was ASCII that was taken away.
+        Some(rest) => {
+            let rest = text.get(text.len() - rest.len()..).unwrap_or_default();
+            let end = rest.find('/').unwrap_or(rest.len());
+            let (host, path) = rest.split_at(end);
+            if host.is_empty() {
+                return Err(expected.to_owned());
+            }
+            // A port is no part of an address.
+            let host = match host.rsplit_once(':') {
+                Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+                _ => host,
+            };
+            let path = if path.is_empty() { "/" } else { path };
+            translated(&host.to_ascii_lowercase()) + &translated(path)
+        }
+        None if text.starts_with('/') && !hosts.is_empty() => {
+            let hosts = hosts.iter().map(|host| String::from_utf8_lossy(host));
+            let hosts: Vec<String> = hosts.map(|host| regex::escape(&host)).collect();
+            format!("(?:{}){}", hosts.join("|"), translated(text))
+        }
+        None => return Err(expected.to_owned()),
+    };
+    regex(&format!("^(?:{expression})$")).map(matching)
+}
+
+/// A text with `*` and `?` as a regular expression.
+fn translated(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find(['*', '?']) {
+        let (before, after) = rest.split_at(at);
+        out.push_str(&regex::escape(before));
+        out.push_str(if after.starts_with('*') { ".*" } else { "." });
+        rest = after.get(1..).unwrap_or_default();
+    }
+    out.push_str(&regex::escape(rest));
+    out
+}
+
+/// Addresses whose host and whose path with its query are found by one regular expression each.
+pub fn by_host_and_path(host: Option<Regex>, path: Option<Regex>) -> Pattern {
+    Pattern::Matching(Arc::new(move |address: &[u8]| {
+        let end = memchr::memchr(b'/', address).unwrap_or(address.len());
+        let (of_host, of_path) = address.split_at(end);
+        let is = |regex: &Option<Regex>, text| regex.as_ref().is_none_or(|it| it.is_match(text));
+        is(&host, of_host) && is(&path, of_path)
+    }))
+}
+
+/// All addresses of a host, whose name is as people write it.
+pub fn of_host(text: &[u8]) -> Option<Pattern> {
+    address::host(text).map(|host| Pattern::Host(host.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_match(pattern: &Pattern, address: &str) -> bool {
+        match pattern {
+            Pattern::Matching(is_match) => is_match(address.as_bytes()),
+            _ => panic!("another kind of pattern"),
+        }
+    }
+
+    #[test]
+    fn stars_are_any_text_and_question_marks_one_character() {
+        let hosts = [b"example.org".to_vec()];
+        for (pattern, address, expected) in [
+            (
+                "https://example.org/news/*",
+                "example.org/news/5?page=2",
+                true,
+            ),
+            ("https://example.org/news/*", "example.org/news/", true),
+            ("https://example.org/news/*", "example.org/news", false),
+            ("https://example.org/news/*", "an.example.org/news/5", false),
+            ("https://Example.ORG:8443/n?ws", "example.org/news", true),
+            ("https://*.example.org/*", "an.example.org/news", true),
+            ("https://*.example.org/*", "example.org/news", false),
+            ("https://example.org/a.b", "example.org/axb", false),
+            ("https://example.org/a+(b", "example.org/a+(b", true),
+            ("http://example.org", "example.org/", true),
+            ("/news/*", "example.org/news/5", true),
+            ("/news/*", "example.com/news/5", false),
+            ("https://example.org/\u{fc}*", "example.org/\u{fc}x", true),
+        ] {
+            let found = of_addresses(pattern, &hosts).unwrap();
+            assert_eq!(is_match(&found, address), expected, "{pattern} {address}");
+        }
+    }
+
+    #[test]
+    fn regular_expressions_are_compared_with_the_address() {
+        let found = of_addresses(r"~^example\.org/news/[0-9]+$", &[]).unwrap();
+        assert!(is_match(&found, "example.org/news/5"));
+        assert!(!is_match(&found, "example.org/news/x"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_says_what_was_expected() {
+        for (pattern, expected) in [
+            ("/news/*", "absolute URL"),
+            ("news/*", "absolute URL"),
+            ("https:///*", "absolute URL"),
+            ("~^https?://example", "no scheme"),
+            ("~(", "unclosed group"),
+            (r"~(a)\1", "backreferences"),
+            ("~(?:a{1000}){1000}", "too large"),
+        ] {
+            let message = of_addresses(pattern, &[]).err().unwrap();
+            assert!(message.contains(expected), "{pattern}: {message}");
+        }
+        let nested = format!("~{}{}", "(".repeat(10_000), ")".repeat(10_000));
+        assert!(of_addresses(&nested, &[]).is_err());
+        assert!(of_addresses(&"~a".repeat(100_000), &[]).is_err());
+    }
+
+    #[test]
+    fn an_expression_that_explodes_elsewhere_is_matched_in_linear_time() {
+        let found = of_addresses("~^example.org/(a*)*(a|a?)+$", &[]).unwrap();
+        let address = format!("example.org/{}b", "a".repeat(100_000));
+        assert!(!is_match(&found, &address));
+    }
+}

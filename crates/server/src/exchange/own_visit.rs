@@ -1,0 +1,44 @@
+//! Pages that the server asks itself for, in the name of no visitor, so that those who come next find
+//! them stored. Such a request goes through all stages like that of a visitor who has never been here,
+//! but for the limits on requests, and asks no upstream for what would not be stored.
+
+use std::sync::Arc;
+
+use http_cache::Wanted;
+
+/// Why the server asks itself, and why nobody else was asked, if so.
+pub struct OwnVisit {
+    pub purpose: Purpose,
+    pub not_asked: Option<NotAsked>,
+}
+
+/// What a visit is for.
+#[derive(Clone)]
+pub enum Purpose {
+    /// The page is to be stored.
+    Warm,
+    /// A page that a purge has hit is to be stored again. Nothing else is fetched.
+    Refill(Arc<Wanted>),
+    /// What it says, whether or not it can be stored.
+    Read,
+}
+
+/// Why no upstream was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAsked {
+    /// Visitors need the servers, or the page is being fetched already.
+    Busy,
+    /// The answer would not be stored; why, in one word.
+    NotKept(&'static str),
+    /// It would be stored, but not in the place of what the purge has hit.
+    OtherPage,
+}
+
+impl OwnVisit {
+    pub fn new(purpose: Purpose) -> OwnVisit {
+        OwnVisit {
+            purpose,
+            not_asked: None,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Certificates whose files are called after the name that a client asks for: `ssl_certificate
+//! /etc/ssl/$ssl_server_name.pem`. The name comes from anybody. It is put into a path only where it
+//! has nothing in it but what names of hosts have, so that no file is reached that stands elsewhere
+//! than where the configuration says.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use site::NamedCertificateFiles;
+use tls_server::{Identity, PemFile};
+
+/// What a name has at most (RFC 1035 §2.3.4).
+const MAX_NAME_BYTES: usize = 253;
+/// What is read of a file at most: a chain with its key has a few thousand bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// May this be a part of a file's name? There is no slash in it, and it is neither `.` nor `..`.
+pub fn is_file_name(name: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=MAX_NAME_BYTES).contains(&name.len())
+        && name.bytes().all(is_usual)
+        && !name.starts_with('.')
+        && !name.contains("..")
+}
+
+/// The certificates and keys for a name, as far as their files are there.
+///
+/// # Errors
+/// nginx's message about the first file that is there and cannot be read.
+pub fn read(files: &[NamedCertificateFiles], name: &str) -> Result<Vec<Identity>, String> {
+    let mut identities = Vec::new();
+    for files in files {
+        let chain = read_pem(&files.chain.path(name), "cannot load certificate")?;
+        let key = read_pem(&files.key.path(name), "cannot load certificate key")?;
+        if let (Some(chain), Some(key)) = (chain, key) {
+            identities.push(Identity { chain, key });
+        }
+    }
+    Ok(identities)
+}
+
+/// A file; `None` where there is none. `failure` begins the message if it cannot be read.
+fn read_pem(path: &Path, failure: &str) -> Result<Option<PemFile>, String> {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    let name = path.display().to_string();
+    match read_file(path) {
+        Ok(pem) => Ok(Some(PemFile { name, pem })),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | InvalidFilename) => {
+            Ok(None)
+        }
+        Err(error) => Err(format!("{failure} \"{name}\": {error}")),
+    }
+}
+
+/// The bytes of a regular file, without ever waiting for somebody who writes it.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
+    let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use site::NamedFile;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_in_names_of_hosts_becomes_a_part_of_a_path() {
+        for name in ["a", "a.test", "xn--a-b.test", "_a.test", "a."] {
+            assert!(is_file_name(name), "{name}");
+        }
+        let long = "a".repeat(254);
+        for name in [
+            "",
+            ".",
+            "..",
+            "../a",
+            "a/b",
+            "/a",
+            "a/../b",
+            "a..b",
+            ".a",
+            "a\0b",
+            "a b",
+            "a\\b",
+            "\u{e4}.test",
+            "%2e%2e",
+            "$a",
+            &long,
+        ] {
+            assert!(!is_file_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_not_there_are_left_out_and_others_must_be_readable() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        std::fs::create_dir_all(folder.join("folder.pem")).unwrap();
+        std::fs::write(folder.join("a.pem"), "chain").unwrap();
+        std::fs::write(folder.join("a.key"), "key").unwrap();
+        std::fs::write(folder.join("half.pem"), "chain").unwrap();
+        let file = |end: &str| {
+            let path = format!("{}/$ssl_server_name.{end}", folder.display());
+            NamedFile::new(&path).unwrap()
+        };
+        let files = [NamedCertificateFiles {
+            chain: file("pem"),
+            key: file("key"),
+        }];
+        let found = |name: &str| read(&files, name).map(|found| found.len());
+        assert_eq!(found("a"), Ok(1));
+        assert_eq!(found("b"), Ok(0));
+        assert_eq!(found("half"), Ok(0));
+        let error = found("folder").unwrap_err();
+        assert!(error.ends_with("it is not a regular file"), "{error}");
+    }
+}

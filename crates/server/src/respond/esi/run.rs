@@ -1,0 +1,572 @@
+//! Running the tags of a page.
+//!
+//! ```text
+//! tokens ─► State::take: what is shown, what is asked for ─► pieces ─► pull: bytes, in order
+//! ```
+//!
+//! Fragments are asked for when their tags are read and sent in the order of the page. The content
+//! of `<esi:try>` is held until it is known which of its two parts is shown.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use esi::{Element, Escape, Include, Tag};
+use site::LogLevel;
+
+use super::values::Visitor;
+use super::{Esi, fragment};
+use crate::exchange::reply::{Body, Reply};
+use crate::exchange::request::Request;
+use crate::log::error_log;
+use crate::respond::composition;
+use crate::respond::parts::{self, Asked, Source};
+use crate::transport::outbound::{ArrivingBody, NextBytes, SendError};
+
+/// Fragments that are asked for and not yet sent: enough for a page's parts, and no page may take
+/// all of an upstream.
+const MAX_PARALLEL: usize = 16;
+/// Elements within elements.
+const MAX_NESTING: usize = 64;
+/// `<esi:try>` within `<esi:try>`: each is run by itself.
+const MAX_TRIES: usize = 8;
+/// What is held of one `<esi:try>`.
+const MAX_HELD_TOKENS: usize = 4096;
+const MAX_HELD_BYTES: usize = 1024 * 1024;
+
+type Token = parts::Token<Tag>;
+
+/// A page whose tags are run as it is pulled.
+pub struct Page {
+    source: Source<Esi>,
+    /// Read and not run yet.
+    tokens: VecDeque<Token>,
+    /// A fragment whose body is being sent.
+    current: Option<Fragment>,
+    state: State,
+    has_ended: bool,
+}
+
+/// A fragment that has been answered.
+struct Fragment {
+    request: Box<Request>,
+    body: Box<dyn ArrivingBody<Request>>,
+    is_optional: bool,
+}
+
+/// What is to be sent, in order.
+enum Piece {
+    Text(Bytes),
+    Include(Wanted),
+    /// It is there, but those before it are sent first.
+    Fragment(Fragment),
+    Try(Try),
+}
+
+/// A fragment that was asked for.
+struct Wanted {
+    url: Vec<u8>,
+    asked: Result<Asked, &'static str>,
+    alternative: Option<Vec<u8>>,
+    is_optional: bool,
+}
+
+struct Try {
+    attempt: VecDeque<Piece>,
+    except: Vec<Token>,
+}
+
+/// What the tags of a page have come to so far.
+struct State {
+    open: Vec<Open>,
+    /// An `<esi:try>` whose content is being gathered.
+    held: Option<Held>,
+    pieces: VecDeque<Piece>,
+    /// Fragments among the pieces.
+    waiting: usize,
+    /// Fragments that the page may still include.
+    includes_left: u32,
+    /// How many `<esi:try>` this is in.
+    tries: usize,
+}
+
+/// An element that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// Its content is shown.
+    Shown(Element),
+    /// Its content is not, whatever is in it.
+    Hidden(Element),
+    /// `<esi:choose>`: only its branches are shown, and at most one.
+    Choose { is_settled: bool },
+    /// `<esi:vars>`
+    Vars,
+}
+
+/// The content of `<esi:try>`.
+#[derive(Default)]
+struct Held {
+    attempt: Vec<Token>,
+    except: Vec<Token>,
+    into: Option<Element>,
+    /// Other `<esi:try>` in it that are open.
+    inner: usize,
+    tokens: usize,
+    bytes: usize,
+}
+
+impl ArrivingBody<Request> for Page {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
+        Box::pin(self.pull(request))
+    }
+}
+
+impl Page {
+    /// The page that `body` is, run in the name of `request`.
+    pub fn new(request: &Request, body: Body) -> Page {
+        Page {
+            source: Source::of(body),
+            tokens: VecDeque::new(),
+            current: None,
+            state: State::new(request.settings().esi.max_includes, 0),
+            has_ended: false,
+        }
+    }
+
+    /// The next bytes that come of it. Tags of one stretch are run first, so that all its
+    /// fragments are asked for.
+    async fn pull(&mut self, request: &mut Request) -> Result<Option<Bytes>, SendError> {
+        loop {
+            if let Some(fragment) = &mut self.current {
+                match fragment.body.next(&mut fragment.request).await {
+                    Ok(Some(bytes)) => return Ok(Some(bytes)),
+                    // Whoever noticed has said why. The page does without the rest.
+                    Err(SendError::Truncated) if fragment.is_optional => self.current = None,
+                    Ok(None) => self.current = None,
+                    Err(error) => return Err(error),
+                }
+            } else if self.state.waiting < MAX_PARALLEL
+                && let Some(token) = self.tokens.pop_front()
+            {
+                self.state.take(request, token);
+            } else if let Some(piece) = self.state.next_piece() {
+                match piece {
+                    Piece::Text(text) => return Ok(Some(text)),
+                    Piece::Fragment(fragment) => self.current = Some(fragment),
+                    Piece::Include(wanted) => self.current = wanted.open(request).await,
+                    Piece::Try(tried) => {
+                        let tries = self.state.tries + 1;
+                        let left = &mut self.state.includes_left;
+                        let pieces = tried.settle(request, left, tries).await;
+                        self.state.put_first(pieces);
+                    }
+                }
+            } else if !self.source.read(request, &mut self.tokens).await? {
+                if std::mem::replace(&mut self.has_ended, true) {
+                    return Ok(None);
+                }
+                self.state.end(request);
+            }
+        }
+    }
+}
+
+impl Wanted {
+    /// The fragment, or the one that stands in for it; `None` where the page goes on without.
+    async fn open(self, page: &mut Request) -> Option<Fragment> {
+        let is_optional = self.is_optional;
+        let level = match is_optional {
+            true => LogLevel::Info,
+            false => LogLevel::Error,
+        };
+        let mut url = self.url;
+        let mut asked = self.asked;
+        let mut alternative = self.alternative;
+        loop {
+            let failure = match asked {
+                Ok(asked) => match answered(page, asked).await {
+                    Ok(fragment) => {
+                        return Some(Fragment {
+                            is_optional,
+                            ..fragment
+                        });
+                    }
+                    Err(failure) => failure,
+                },
+                Err(refusal) => refusal.to_owned(),
+            };
+            let name = String::from_utf8_lossy(&url).into_owned();
+            let then = match alternative.is_some() {
+                true => "its alternative is asked for",
+                false => "the page goes on without it",
+            };
+            error_log::request(
+                page,
+                level,
+                format_args!("ESI fragment \"{name}\" failed: {failure}; {then}"),
+            );
+            url = alternative.take()?;
+            asked = fragment::request(page, &url).map(Asked::ask);
+        }
+    }
+}
+
+/// A fragment whose answer can be shown.
+async fn answered(page: &mut Request, asked: Asked) -> Result<Fragment, String> {
+    let limit = page.settings().esi.timeout;
+    let answer = tokio::time::timeout(limit, asked.answer()).await;
+    let answer = answer.map_err(|_| format!("there was no answer within {limit:?}"))?;
+    let Some((mut request, Some(reply))) = answer else {
+        return Err("there was no answer".to_owned());
+    };
+    let status = reply.head.status;
+    if !(200..300).contains(&status) {
+        discard(*reply);
+        return Err(format!("it was answered {status}"));
+    }
+    let body = composition::part(&mut request, reply);
+    Ok(Fragment {
+        request,
+        body,
+        is_optional: false,
+    })
+}
+
+fn discard(reply: Reply) {
+    if let Body::Arriving(body) = reply.body {
+        body.discard();
+    }
+}
+
+impl Try {
+    /// What is shown: the attempt if all its fragments are there.
+    async fn settle(
+        self,
+        page: &mut Request,
+        includes_left: &mut u32,
+        tries: usize,
+    ) -> VecDeque<Piece> {
+        match settle_attempt(page, self.attempt, includes_left, tries).await {
+            Some(pieces) => pieces,
+            None => run_held(page, self.except, includes_left, tries),
+        }
+    }
+}
+
+/// The pieces of an attempt with all its fragments; `None` if one has failed.
+async fn settle_attempt(
+    page: &mut Request,
+    pieces: VecDeque<Piece>,
+    includes_left: &mut u32,
+    tries: usize,
+) -> Option<VecDeque<Piece>> {
+    let mut settled = VecDeque::with_capacity(pieces.len());
+    for piece in pieces {
+        match piece {
+            Piece::Include(wanted) => {
+                let is_optional = wanted.is_optional;
+                match wanted.open(page).await {
+                    Some(fragment) => settled.push_back(Piece::Fragment(fragment)),
+                    None if is_optional => {}
+                    None => return None,
+                }
+            }
+            Piece::Try(inner) => {
+                let inner = Box::pin(inner.settle(page, includes_left, tries + 1));
+                settled.extend(inner.await);
+            }
+            piece => settled.push_back(piece),
+        }
+    }
+    Some(settled)
+}
+
+/// Runs what was held.
+fn run_held(
+    page: &Request,
+    tokens: Vec<Token>,
+    includes_left: &mut u32,
+    tries: usize,
+) -> VecDeque<Piece> {
+    let mut state = State::new(*includes_left, tries);
+    for token in tokens {
+        state.take(page, token);
+    }
+    state.end(page);
+    *includes_left = state.includes_left;
+    state.pieces
+}
+
+impl State {
+    fn new(includes_left: u32, tries: usize) -> State {
+        State {
+            open: Vec::new(),
+            held: None,
+            pieces: VecDeque::new(),
+            waiting: 0,
+            includes_left,
+            tries,
+        }
+    }
+
+    fn put(&mut self, piece: Piece) {
+        self.waiting += usize::from(!matches!(piece, Piece::Text(_)));
+        self.pieces.push_back(piece);
+    }
+
+    fn next_piece(&mut self) -> Option<Piece> {
+        let piece = self.pieces.pop_front()?;
+        self.waiting -= usize::from(!matches!(piece, Piece::Text(_)));
+        Some(piece)
+    }
+
+    /// Puts pieces before all others.
+    fn put_first(&mut self, pieces: VecDeque<Piece>) {
+        for piece in pieces.into_iter().rev() {
+            self.waiting += usize::from(!matches!(piece, Piece::Text(_)));
+            self.pieces.push_front(piece);
+        }
+    }
+
+    /// Runs a tag, or lets text through.
+    fn take(&mut self, page: &Request, token: Token) {
+        if let Some(held) = self.held.take() {
+            self.hold(page, held, token);
+            return;
+        }
+        match token {
+            Token::Text(text) => self.text(page, text),
+            Token::Command(tag) => self.tag(page, tag),
+        }
+    }
+
+    fn text(&mut self, page: &Request, text: Bytes) {
+        if text.is_empty() || !self.is_shown() {
+            return;
+        }
+        let text = match self.open.contains(&Open::Vars) {
+            true => {
+                let mut out = Vec::with_capacity(text.len());
+                esi::expand(&text, &Visitor(page), Escape::Html, &mut out);
+                out.into()
+            }
+            false => text,
+        };
+        if !text.is_empty() {
+            self.put(Piece::Text(text));
+        }
+    }
+
+    /// Is what stands here shown?
+    fn is_shown(&self) -> bool {
+        let is_hidden = |open: &Open| matches!(open, Open::Hidden(_));
+        // Between the branches of a choice stands nothing but space.
+        !self.open.iter().any(is_hidden) && !matches!(self.open.last(), Some(Open::Choose { .. }))
+    }
+
+    fn error(&self, page: &Request, message: &str) {
+        error_log::request(page, LogLevel::Error, format_args!("ESI: {message}"));
+    }
+
+    fn tag(&mut self, page: &Request, tag: Tag) {
+        match tag {
+            Tag::Include(include) if self.is_shown() => self.include(page, &include),
+            Tag::Include(_) | Tag::Comment => {}
+            Tag::Invalid(message) if self.is_shown() => self.error(page, &message),
+            Tag::Invalid(_) => {}
+            Tag::When(test) => self.branch(page, Element::When, Some(&test)),
+            Tag::Open(Element::Otherwise) => self.branch(page, Element::Otherwise, None),
+            Tag::Open(element) => self.open(page, element),
+            Tag::Close(element) => self.close(page, element),
+        }
+    }
+
+    fn open(&mut self, page: &Request, element: Element) {
+        let is_shown = self.is_shown();
+        let open = match element {
+            Element::Choose => Open::Choose {
+                // Of a choice that is not shown no branch is taken.
+                is_settled: !is_shown,
+            },
+            Element::Vars => Open::Vars,
+            Element::Markup => Open::Shown(element),
+            Element::Try if is_shown => {
+                self.held = Some(Held::default());
+                return;
+            }
+            Element::Attempt | Element::Except if is_shown => {
+                let name = element.name();
+                self.error(page, &format!("<esi:{name}> stands outside of <esi:try>"));
+                Open::Hidden(element)
+            }
+            element => Open::Hidden(element),
+        };
+        self.enter(page, open);
+    }
+
+    fn enter(&mut self, page: &Request, open: Open) {
+        if self.open.len() >= MAX_NESTING {
+            self.error(page, "elements are nested too deep");
+            return;
+        }
+        self.open.push(open);
+    }
+
+    /// A branch of `<esi:choose>`: the first whose test holds is shown.
+    fn branch(&mut self, page: &Request, element: Element, test: Option<&[u8]>) {
+        let Some(Open::Choose { is_settled }) = self.open.last().copied() else {
+            if self.is_shown() {
+                let name = element.name();
+                self.error(
+                    page,
+                    &format!("<esi:{name}> stands outside of <esi:choose>"),
+                );
+            }
+            return self.enter(page, Open::Hidden(element));
+        };
+        let is_taken = !is_settled && test.is_none_or(|test| self.holds(page, test));
+        if is_taken && let Some(choice) = self.open.last_mut() {
+            *choice = Open::Choose { is_settled: true };
+        }
+        self.enter(
+            page,
+            match is_taken {
+                true => Open::Shown(element),
+                false => Open::Hidden(element),
+            },
+        );
+    }
+
+    fn holds(&self, page: &Request, test: &[u8]) -> bool {
+        match esi::evaluate(test, &Visitor(page)) {
+            Ok(holds) => holds,
+            Err(error) => {
+                let test = String::from_utf8_lossy(test);
+                self.error(page, &format!("test \"{test}\" is not valid: {error}"));
+                false
+            }
+        }
+    }
+
+    fn close(&mut self, page: &Request, element: Element) {
+        let is_it = |open: &Open| open.element() == element;
+        let Some(at) = self.open.iter().rposition(is_it) else {
+            if element != Element::Markup {
+                let name = element.name();
+                self.error(page, &format!("</esi:{name}> closes nothing that is open"));
+            }
+            return;
+        };
+        for inner in self.open.drain(at + 1..).rev().collect::<Vec<_>>() {
+            self.not_closed(page, inner.element());
+        }
+        self.open.pop();
+    }
+
+    fn not_closed(&self, page: &Request, element: Element) {
+        if element != Element::Markup {
+            self.error(page, &format!("<esi:{}> is not closed", element.name()));
+        }
+    }
+
+    /// The page has ended.
+    fn end(&mut self, page: &Request) {
+        if self.held.take().is_some() {
+            self.not_closed(page, Element::Try);
+        }
+        for open in std::mem::take(&mut self.open) {
+            self.not_closed(page, open.element());
+        }
+    }
+
+    /// Gathers the content of `<esi:try>`; at its end the attempt is run.
+    fn hold(&mut self, page: &Request, mut held: Held, token: Token) {
+        if let Token::Command(Tag::Close(Element::Try)) = &token
+            && held.inner == 0
+        {
+            return self.attempt(page, held);
+        }
+        held.take(token);
+        self.held = Some(held);
+    }
+
+    fn attempt(&mut self, page: &Request, held: Held) {
+        if held.tokens > MAX_HELD_TOKENS || held.bytes > MAX_HELD_BYTES || self.tries >= MAX_TRIES {
+            self.error(
+                page,
+                "the content of <esi:try> is too large or nested too deep",
+            );
+            return;
+        }
+        let tries = self.tries + 1;
+        let attempt = run_held(page, held.attempt, &mut self.includes_left, tries);
+        self.put(Piece::Try(Try {
+            attempt,
+            except: held.except,
+        }));
+    }
+
+    fn include(&mut self, page: &Request, include: &Include) {
+        let expanded = |url: &[u8]| {
+            let mut out = Vec::with_capacity(url.len());
+            esi::expand(url, &Visitor(page), Escape::Url, &mut out);
+            out
+        };
+        let url = expanded(&include.src);
+        let asked = match self.includes_left.checked_sub(1) {
+            Some(left) => {
+                self.includes_left = left;
+                fragment::request(page, &url).map(Asked::ask)
+            }
+            None => Err("the page includes more than esi_max_includes allows"),
+        };
+        self.put(Piece::Include(Wanted {
+            url,
+            asked,
+            alternative: include.alt.as_deref().map(expanded),
+            is_optional: include.is_optional,
+        }));
+    }
+}
+
+impl Open {
+    fn element(self) -> Element {
+        match self {
+            Open::Shown(element) | Open::Hidden(element) => element,
+            Open::Choose { .. } => Element::Choose,
+            Open::Vars => Element::Vars,
+        }
+    }
+}
+
+impl Held {
+    fn take(&mut self, token: Token) {
+        match &token {
+            Token::Command(Tag::Open(Element::Try)) => self.inner += 1,
+            Token::Command(Tag::Close(Element::Try)) => self.inner -= 1,
+            Token::Command(Tag::Open(element @ (Element::Attempt | Element::Except)))
+                if self.inner == 0 =>
+            {
+                self.into = Some(*element);
+                return;
+            }
+            Token::Command(Tag::Close(Element::Attempt | Element::Except)) if self.inner == 0 => {
+                self.into = None;
+                return;
+            }
+            _ => {}
+        }
+        let into = match self.into {
+            Some(Element::Attempt) => &mut self.attempt,
+            Some(_) => &mut self.except,
+            // Space between the two.
+            None => return,
+        };
+        self.tokens += 1;
+        if let Token::Text(text) = &token {
+            self.bytes += text.len();
+        }
+        if self.tokens <= MAX_HELD_TOKENS && self.bytes <= MAX_HELD_BYTES {
+            into.push(token);
+        }
+    }
+}

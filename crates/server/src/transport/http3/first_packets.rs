@@ -1,0 +1,192 @@
+//! How many first packets of connections are looked at.
+//!
+//! The first packet of a connection is dear, whatever is made of it: its keys are derived from what
+//! it says itself (RFC 9001 §5.2), and a Retry packet has a tag of its own. One core that makes such
+//! packets (120,000 a second, `scripts/floods`) keeps more than one core of a server busy. Packets of connections that there are cost little, but a socket
+//! has one line for all: if first packets come faster than they are looked at, the kernel drops
+//! the others as well. So what is beyond a rate is dropped here, before anything is derived. A client
+//! sends again what was dropped.
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+/// First packets each second, of either kind (see [`kind`]): a small part of what kept a core busy,
+/// and more than the handshakes that a core can make (about 3,000).
+const PER_SECOND: f64 = 8000.0;
+/// First packets at once: what arrives while the thread does something else.
+const BURST: f64 = 1024.0;
+
+/// A socket on which first packets are bounded.
+pub struct FirstPackets {
+    inner: Arc<dyn AsyncUdpSocket>,
+    allowances: Mutex<[Allowance; 2]>,
+}
+
+impl FirstPackets {
+    pub fn new(inner: Arc<dyn AsyncUdpSocket>) -> FirstPackets {
+        let full = Allowance {
+            left: BURST,
+            refilled_at: Instant::now(),
+        };
+        FirstPackets {
+            inner,
+            allowances: Mutex::new([full; 2]),
+        }
+    }
+}
+
+impl fmt::Debug for FirstPackets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl AsyncUdpSocket for FirstPackets {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        self.inner.clone().create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        self.inner.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(self.inner.poll_recv(cx, bufs, meta))?;
+        for (buf, meta) in bufs.iter().zip(meta.iter_mut()).take(count) {
+            let Some(kind) = buf.get(..meta.len).and_then(kind) else {
+                continue;
+            };
+            // Datagrams that the kernel has joined come from one client.
+            let datagrams = meta.len.div_ceil(meta.stride.max(1)) as f64;
+            let mut allowances = self.allowances.lock();
+            if !allowances[kind as usize].take(datagrams, Instant::now()) {
+                // quinn passes over what is empty.
+                meta.len = 0;
+            }
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.inner.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.inner.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.inner.may_fragment()
+    }
+}
+
+/// Which of the two allowances a first packet needs. A client that answers a Retry packet does not
+/// compete with those who have not been asked yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    WithoutToken,
+    WithToken,
+}
+
+/// What a datagram is that begins with an Initial packet (RFC 9000 §17.2.2); `None` for any other.
+fn kind(datagram: &[u8]) -> Option<Kind> {
+    const LONG_HEADER: u8 = 0x80;
+    const TYPE: u8 = 0x30;
+    const BEFORE_CONNECTION_IDS: usize = 5;
+    let first = *datagram.first()?;
+    if first & LONG_HEADER == 0 || first & TYPE != 0 {
+        return None;
+    }
+    // The two connection ids, each behind its length.
+    let mut at = BEFORE_CONNECTION_IDS;
+    for _ in 0..2 {
+        at += 1 + usize::from(*datagram.get(at)?);
+    }
+    match datagram.get(at)? {
+        0 => Some(Kind::WithoutToken),
+        _ => Some(Kind::WithToken),
+    }
+}
+
+/// How many more may come.
+#[derive(Clone, Copy)]
+struct Allowance {
+    left: f64,
+    refilled_at: Instant,
+}
+
+impl Allowance {
+    fn take(&mut self, count: f64, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.refilled_at);
+        self.left = (self.left + passed.as_secs_f64() * PER_SECOND).min(BURST);
+        self.refilled_at = now;
+        if self.left < count {
+            return false;
+        }
+        self.left -= count;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A datagram with a long header of this first byte and a token of this length.
+    fn datagram(first: u8, token_bytes: u8) -> Vec<u8> {
+        let ids = [2, 1, 2, 3, 1, 2, 3];
+        [&[first, 0, 0, 0, 1], &ids[..], &[token_bytes, 9, 9, 9]].concat()
+    }
+
+    #[test]
+    fn only_initial_packets_are_counted() {
+        assert_eq!(kind(&datagram(0xc3, 0)), Some(Kind::WithoutToken));
+        assert_eq!(kind(&datagram(0xc0, 3)), Some(Kind::WithToken));
+        // 0-RTT, Handshake, Retry, and a short header.
+        for first in [0xd0, 0xe0, 0xf0, 0x43] {
+            assert_eq!(kind(&datagram(first, 0)), None, "{first:x}");
+        }
+        // What is cut off belongs to nothing.
+        for length in 0..12 {
+            assert_eq!(kind(&datagram(0xc3, 0)[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn an_allowance_is_used_up_and_comes_back_with_time() {
+        let start = Instant::now();
+        let mut allowance = Allowance {
+            left: BURST,
+            refilled_at: start,
+        };
+        assert!(allowance.take(BURST, start));
+        assert!(!allowance.take(1.0, start));
+        let later = start + Duration::from_millis(10);
+        assert!(allowance.take(PER_SECOND / 100.0, later));
+        assert!(!allowance.take(1.0, later));
+        // No more than at the beginning, however long nobody came.
+        let much_later = start + Duration::from_secs(3600);
+        assert!(allowance.take(BURST, much_later));
+        assert!(!allowance.take(1.0, much_later));
+    }
+}

@@ -1,0 +1,18 @@
+//! Pages that the server asks itself for, so that visitors find them stored: those that somebody names
+//! (`mayfly warm`), and the most wanted of those that a purge has hit (`cache_refill`).
+//!
+//! ```text
+//! pages    one page that somebody names; a page that is read for what it says
+//! refill   after a purge: which pages are fetched again, in which order
+//! again    from what was stored to the request that stores it again
+//! visit    one request through all stages, and what became of it
+//! ```
+//!
+//! All of it stands in the line of refreshes (`upstream::Class::Refresh`), so that visitors come first.
+
+mod again;
+mod pages;
+pub(crate) mod refill;
+mod visit;
+
+pub use pages::{read, warm};

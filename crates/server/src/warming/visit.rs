@@ -1,0 +1,159 @@
+//! One page through all stages, and what became of it.
+
+use bytes::Bytes;
+use http_cache::Served;
+use shared_request::Class;
+
+use crate::content::own_visit::{self, Stored};
+use crate::exchange::own_visit::{NotAsked, Purpose};
+use crate::exchange::request::Request;
+use crate::exchange::subrequest;
+use crate::transport::outbound::ArrivingBody;
+
+/// As browsers ask for pages.
+const ACCEPT: &[u8] = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+/// What most browsers take: a page that is stored compressed is stored for them.
+const ACCEPT_ENCODING: &[u8] = b"gzip, deflate, br, zstd";
+
+/// More of a page is not waited for: it is too large to be stored by far.
+const MAX_BODY_BYTES: usize = 256 << 20;
+
+/// What became of a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visited {
+    /// It was stored, and fresh.
+    Fresh { status: u16 },
+    /// It was fetched, and is stored now.
+    Stored { status: u16 },
+    /// It is not stored; why, in one word. `None`: no upstream was asked.
+    NotStored {
+        status: Option<u16>,
+        why: &'static str,
+    },
+    /// Visitors come first, or somebody else is fetching it.
+    Busy,
+    /// The answer would not be stored in the place of what a purge has hit.
+    OtherPage,
+}
+
+/// The fields of a visitor of this class who has never been here.
+pub fn fields(class: Class) -> Vec<(String, Vec<u8>)> {
+    let field = |name: &str, value: &[u8]| (name.to_owned(), value.to_vec());
+    vec![
+        field("user-agent", class.user_agent().as_bytes()),
+        field("accept", ACCEPT),
+        field("accept-encoding", ACCEPT_ENCODING),
+    ]
+}
+
+/// Takes the request through all stages. Over when the page is stored, or will not be.
+pub async fn visit(request: &mut Request) -> Visited {
+    let reply = subrequest::serve(request).await;
+    if let Some(not_asked) = not_asked(request) {
+        return match not_asked {
+            NotAsked::Busy => Visited::Busy,
+            NotAsked::OtherPage => Visited::OtherPage,
+            NotAsked::NotKept(why) => Visited::NotStored { status: None, why },
+        };
+    }
+    let Some(reply) = reply else {
+        let status = Some(request.status);
+        let why = "no-answer";
+        return Visited::NotStored { status, why };
+    };
+    let status = request.error_page.forced_status();
+    let status = status.unwrap_or(reply.head.status);
+    let outcome = request.cache.outcome.as_ref();
+    let is_hit = outcome.is_some_and(|it| it.served == Served::Fresh && it.fwd.is_none());
+    if is_hit {
+        return match is_meant(request) {
+            true => Visited::Fresh { status },
+            false => Visited::OtherPage,
+        };
+    }
+    let is_whole = read_to_end(reply.body.into_arriving(), request).await;
+    let refresh = request.extras.given().and_then(|it| it.refresh.take());
+    if let Some(refresh) = refresh {
+        // How it ended is seen in what is stored.
+        let _ = refresh.await;
+    }
+    match own_visit::stored(request) {
+        Stored::Fresh => Visited::Stored { status },
+        // The stale copy was shown. Where no upstream was asked, others are at it, or come first.
+        Stored::Stale if !was_asked(request) => Visited::Busy,
+        Stored::Stale => Visited::NotStored {
+            status: Some(status),
+            why: "failed",
+        },
+        Stored::No(why) => Visited::NotStored {
+            status: Some(status),
+            why: match is_whole {
+                true => why,
+                false => "truncated",
+            },
+        },
+    }
+}
+
+/// What a page says, and its status. Its body is `None` where it is longer than `max_bytes` or broke off.
+pub async fn read(
+    request: &mut Request,
+    max_bytes: usize,
+) -> Result<(u16, Option<Bytes>), NotAsked> {
+    let reply = subrequest::serve(request).await;
+    if let Some(not_asked) = not_asked(request) {
+        return Err(not_asked);
+    }
+    let Some(reply) = reply else {
+        return Ok((request.status, None));
+    };
+    let status = request.error_page.forced_status();
+    let status = status.unwrap_or(reply.head.status);
+    let mut body = reply.body.into_arriving();
+    let mut bytes = Vec::new();
+    while let Ok(next) = body.next(request).await {
+        let Some(piece) = next else {
+            return Ok((status, Some(bytes.into())));
+        };
+        if bytes.len() + piece.len() > max_bytes {
+            break;
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    body.discard();
+    Ok((status, None))
+}
+
+fn not_asked(request: &Request) -> Option<NotAsked> {
+    request.extras.own_visit.as_ref()?.not_asked
+}
+
+/// Was any upstream asked, with whatever success?
+fn was_asked(request: &Request) -> bool {
+    let trace = request.trace.as_ref();
+    trace.is_some_and(|trace| !trace.lock().tries.is_empty())
+}
+
+/// Is what is stored for the request the page that is meant?
+fn is_meant(request: &Request) -> bool {
+    match request.extras.own_visit.as_ref().map(|it| &it.purpose) {
+        Some(Purpose::Refill(wanted)) => *wanted.key == *request.cache.key,
+        _ => true,
+    }
+}
+
+/// Reads what arrives, so that all of it is stored. Says whether it was whole.
+async fn read_to_end(mut body: Box<dyn ArrivingBody<Request>>, request: &mut Request) -> bool {
+    let mut bytes = 0;
+    while let Ok(next) = body.next(request).await {
+        match next {
+            None => return true,
+            Some(piece) => bytes += piece.len(),
+        }
+        if bytes > MAX_BODY_BYTES {
+            break;
+        }
+    }
+    body.discard();
+    false
+}

@@ -1,0 +1,88 @@
+//! Table of the directives about purges: the interface for programs, who may use it, and the log.
+//! `*_cache_purge` stands in `cache`.
+
+use super::{Context, Directive};
+
+#[rustfmt::skip]
+pub(super) const TABLE: &[Directive] = &[
+    Directive::new("cache_purge_api", &[Context::Location])
+        .takes(0, 0, "")
+        .short("lets programs purge with a POST request")
+        .long("\
+            The location takes a JSON object that says what to purge, and answers when the purge holds: \
+            no answer that begins later is older. All fields are optional, but something must be named:\n\n\
+            - `\"urls\"`: absolute URLs. All that is stored for them goes: both schemes, all variants, \
+            methods and classes of visitors.\n\
+            - `\"tags\"`: what the application calls a thing that pages are made of.\n\
+            - `\"prefixes\"`: absolute URLs. All that begin so go.\n\
+            - `\"patterns\"`: `*` is any text and `?` one character, as in `https://example.org/news/*`. \
+            With `~` in front it is a regular expression, which is compared with the address without its \
+            scheme, as in `~^example\\.org/news/[0-9]+$`.\n\
+            - `\"hosts\"`: all of these names. Where a URL has no host, as in `/news/5`, it is looked for \
+            under these names, and the rest of them stays.\n\
+            - `\"everything\":true`: all that is stored.\n\
+            - `\"soft\":true`: the stale page is shown while one request fetches the new one.\n\
+            - `\"dry_run\":true`: nothing is purged, but counted.\n\n\
+            The answer is 200 with the number of stored responses for each target. A mistake is answered \
+            by 400 with a text that names the field. A request has at most 10,000 targets, and at most \
+            256 of them are prefixes, patterns and hosts. `client_max_body_size` holds as well.\n\n\
+            `allow`, `deny`, `auth_basic`, `auth_request` and `cache_purge_token` say who may. Without \
+            any of them it is programs on this machine alone, as with `from local` of \
+            `fastcgi_cache_purge`.")
+        .example("cache_purge_api;"),
+    Directive::new("cache_purge_fields", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .short("sets whether responses may purge")
+        .long("\
+            With `on`, an application purges by a field of a response, for example of the one to the \
+            editor who has changed something. The purge is done before the response goes on. These \
+            fields count:\n\n\
+            - `X-Cache-Purge-Tags`: tags, between spaces or commas.\n\
+            - `X-LiteSpeed-Purge`: as LiteSpeed defines it, for example `tag=news5,/list`, `stale,tag=a` \
+            or `*` for all pages of the host.\n\
+            - `Cache-Group-Invalidation` (RFC 9875): groups of the same origin, in a response to a \
+            POST, PUT, PATCH or DELETE.\n\n\
+            The fields are never sent to clients. Without the directive, responses of the server's own \
+            PHP pools (`php_pool`) may purge, and responses of other upstreams may not: whoever answers \
+            there could empty the cache.")
+        .example("cache_purge_fields on;"),
+    Directive::new("cache_purge_log", &[Context::Http])
+        .takes(1, 2, "PATH [text | json] | off")
+        .default("off")
+        .short("sets where purges are logged")
+        .long("\
+            A line says when, by which door (`api`, `socket`, `request`), from whom, what, how many stored \
+            responses it named, and how long it took. The target is a file, `stderr`, or `syslog:` with its \
+            parameters. `text` is for people, and `json` writes one object for each purge. Control \
+            characters are escaped in both.")
+        .example("cache_purge_log /var/log/mayfly/purge.log;"),
+    Directive::new("cache_purge_token", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "FILE | off").inherited()
+        .default("off")
+        .short("sets whose tokens `cache_purge_api` asks for")
+        .long("\
+            Each line of the file is a name and the SHA-256 hash of a token, as in `deploy:9f86d0...`. \
+            `mayfly purge --new-token deploy` prints a new token and its line. A request must have one of \
+            the tokens in its field `Authorization: Bearer TOKEN`, wherever it comes from. The file is read \
+            for each request, by the account that serves. A file that cannot be read lets nobody in.\n\n\
+            `allow` and `deny` hold as well. Send tokens over TLS only.")
+        .example("cache_purge_token /etc/mayfly/purge-tokens;"),
+    Directive::new("cache_refill", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("sets whether purged pages are fetched again")
+        .long("\
+            With `on`, pages that a purge has hit are fetched again before a visitor asks for them. The most \
+            wanted ones come first: those that were asked for in the most seconds of the last minutes. The \
+            purge does not wait for that. A purge is followed by at most 1000 pages, and by none that has not been \
+            fetched within a minute. The fetches take the turns of refreshes: visitors come first, and a \
+            quarter of the workers is left to them.\n\n\
+            A page is asked for as by a visitor without cookies who has never been here. It is fetched only \
+            if it then has the same key and the same variant as what was purged. So pages with `200` whose \
+            key or `Vary` has to do with a cookie, a password or the like are left to visitors. `allow`, \
+            `deny` and passwords hold as well: for them the request comes from the address `192.0.0.8`, \
+            which nobody has.\n\n\
+            All purges count, whoever asks for them, but not the removal of a page by a write to its own \
+            address. To find the hit pages among those in memory takes at most a tenth of one core's time.")
+        .example("cache_refill on;"),
+];

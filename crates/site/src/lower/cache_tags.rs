@@ -1,0 +1,85 @@
+//! `cache_tags`: which fields of a response name the data that it was made of.
+
+use super::level::Level;
+use super::values::bytes;
+use crate::model::{TagField, TagRules, TagSeparator};
+
+/// The fields that count without a directive, each as those who invented it write it.
+const KNOWN: [(&str, TagSeparator); 7] = [
+    // Fastly: https://www.fastly.com/documentation/reference/http/http-headers/Surrogate-Key/
+    ("surrogate-key", TagSeparator::Spaces),
+    // Cloudflare: https://developers.cloudflare.com/cache/how-to/purge-cache/purge-by-tags/
+    ("cache-tag", TagSeparator::Commas),
+    // vmod_xkey of varnish-modules: blanks and commas
+    ("xkey", TagSeparator::Both),
+    // FOSHttpCache, Symfony: https://foshttpcache.readthedocs.io/en/latest/response-tagging.html
+    ("x-cache-tags", TagSeparator::Commas),
+    // Magento's VCL
+    ("x-magento-tags", TagSeparator::Commas),
+    // https://docs.litespeedtech.com/lscache/devguide/controls/
+    ("x-litespeed-tag", TagSeparator::Commas),
+    // RFC 9875
+    ("cache-groups", TagSeparator::Groups),
+];
+
+/// What `cache_tags` of a level says; none with `off`.
+pub(super) fn tag_rules(level: &Level<'_>) -> Option<TagRules> {
+    let Some(node) = level.find("cache_tags") else {
+        return Some(rules(known(), level));
+    };
+    if node.args().iter().any(|word| word.text == "off") {
+        return None;
+    }
+    let has = |option: &str| node.args().iter().any(|word| word.text == option);
+    let names = node
+        .args()
+        .iter()
+        .filter(|word| !["on", "stderr", "sent"].contains(&word.text.as_str()))
+        .map(|word| word.text.to_ascii_lowercase());
+    let mut fields: Vec<TagField> = names.map(|name| named(&name)).collect();
+    if fields.is_empty() {
+        fields = known();
+    }
+    Some(TagRules {
+        from_stderr: has("stderr"),
+        are_sent: has("sent"),
+        ..rules(fields, level)
+    })
+}
+
+fn known() -> Vec<TagField> {
+    KNOWN.map(|(name, separator)| field(name, separator)).into()
+}
+
+fn rules(fields: Vec<TagField>, level: &Level<'_>) -> TagRules {
+    TagRules {
+        names: fields.iter().map(|field| bytes(&field.name)).collect(),
+        fields: fields.into(),
+        from_stderr: false,
+        are_sent: false,
+        control: control(level),
+    }
+}
+
+/// What `cache_tagged_control` of a level says: no purge reaches a browser, so that it has to ask.
+fn control(level: &Level<'_>) -> Option<Box<str>> {
+    let said = level.find("cache_tagged_control");
+    let said = said.map_or("no-cache", |node| node.arg(0).text.as_str());
+    (said != "off").then(|| said.into())
+}
+
+/// A field of this name in lower case; one that nobody has defined is read in either way.
+fn named(name: &str) -> TagField {
+    let known = KNOWN.iter().find(|(known, _)| *known == name);
+    field(
+        name,
+        known.map_or(TagSeparator::Both, |(_, separator)| *separator),
+    )
+}
+
+fn field(name: &str, separator: TagSeparator) -> TagField {
+    TagField {
+        name: name.into(),
+        separator,
+    }
+}
