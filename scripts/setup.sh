@@ -13,8 +13,8 @@ packages_of() {
         lint)  echo python3 python3-pip ;;
         train) echo php-fpm python3 nghttp2-client openssl ;;
         run)   echo php-fpm php-sqlite3 curl ;;
-        test)  echo php-fpm php-sqlite3 curl python3 openssl sslscan ;;
-        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish haproxy apache2-bin nghttp2-client openssl ;;
+        test)  echo php-fpm php-sqlite3 php-cli php-curl curl python3 python3-httpx python3-h2 openssl sslscan phpunit php-codesniffer php-nyholm-psr7 ;;
+        bench) echo php-fpm php-cli python3 wrk nginx util-linux varnish varnish-modules haproxy apache2-bin nghttp2-client openssl ;;
         instructions) echo php-fpm python3 valgrind ;;
         fuzz)  echo g++ php-cli ;;
         *)     echo "setup.sh: unknown group \"$1\" (build, lint, train, run, test, bench, instructions, fuzz)" >&2; return 1 ;;
@@ -78,11 +78,38 @@ install_pebble() {
         "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv@$PEBBLE"
 }
 
+# Go's net/http as a client, for scripts/checks/clients.
+build_go_client() {
+    local root go
+    root=$(cd "$(dirname "$0")/.." && pwd)
+    [ "$root/target/tools/go_client" -nt "$root/scripts/checks/clients/go_client.go" ] && return
+    echo "Building a client in Go"
+    go=$(go_program)
+    mkdir -p "$root/target/tools"
+    "$go" build -o "$root/target/tools/go_client" "$root/scripts/checks/clients/go_client.go"
+}
+
+# The peer that also speaks HTTP/3: Debian 12 has no package of it.
+CADDY=v2.10.2
+install_caddy() {
+    local tools go
+    tools=$(cd "$(dirname "$0")/.." && pwd)/target/tools
+    [ -x "$tools/caddy-$CADDY" ] && return
+    echo "Installing Caddy $CADDY"
+    go=$(go_program)
+    GOBIN=$tools/caddy "$go" install "github.com/caddyserver/caddy/v2/cmd/caddy@$CADDY"
+    mv "$tools/caddy/caddy" "$tools/caddy-$CADDY"
+    rmdir "$tools/caddy"
+}
+
 # What is no package, for the groups that need it.
 install_tools() {
     local group
     for group in "$@"; do
-        [ "$group" != test ] || install_pebble
+        case $group in
+            test)  install_pebble; build_go_client ;;
+            bench) install_caddy ;;
+        esac
     done
 }
 
@@ -93,10 +120,15 @@ is_installed() {
         libc6-dev)   [ -e /usr/include/stdio.h ] ;;
         nginx|haproxy) [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null ;;
         varnish)     [ -x /usr/sbin/varnishd ] || command -v varnishd >/dev/null ;;
+        varnish-modules) [ -n "$(find /usr/lib /usr/local/lib -name libvmod_xkey.so -print -quit 2>/dev/null)" ] ;;
         apache2-bin) [ -x /usr/sbin/apache2 ] || command -v httpd >/dev/null ;;
         python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
         php-cli)     command -v php >/dev/null ;;
         php-fpm)     php_fpm >/dev/null ;;
+        php-codesniffer) command -v phpcs >/dev/null ;;
+        php-nyholm-psr7) [ -e /usr/share/php/Nyholm/Psr7/autoload.php ] ;;
+        php-curl)    php -m 2>/dev/null | grep -x curl >/dev/null ;;
+        python3-httpx|python3-h2) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
         php-sqlite3) local fpm; fpm=$(php_fpm) && "$fpm" -m 2>/dev/null | grep -x pdo_sqlite >/dev/null ;;
         util-linux)  command -v taskset >/dev/null ;;
         *)           command -v "$1" >/dev/null ;;

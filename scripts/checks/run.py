@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, the demo site.
+"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, clients of others, the PHP library, the demo site.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -18,16 +18,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
+import clients
 import demo
 import documents
 import encryption
 import imports
 import manifests
 import measurements
+import php_library
 import scripts
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, demo)}
+PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, clients, php_library, demo)}
 
 
 def main():

@@ -1,0 +1,12 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mayfly\Http;
+
+/**
+ * A request got no whole answer.
+ */
+final class ExchangeFailed extends \RuntimeException
+{
+}

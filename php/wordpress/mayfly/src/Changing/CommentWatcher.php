@@ -1,0 +1,65 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mayfly\WordPress\Changing;
+
+use Mayfly\WordPress\ChangedTags;
+
+/**
+ * Comments that everybody sees, or saw. Those that wait for moderation concern no page.
+ */
+final class CommentWatcher implements Watcher
+{
+    public function __construct(private readonly ChangedTags $changed)
+    {
+    }
+
+    public function watch(): void
+    {
+        add_action('wp_insert_comment', function ($id, $comment): void {
+            if ($comment instanceof \WP_Comment && (string) $comment->comment_approved === '1') {
+                $this->changed($comment, true);
+            }
+        }, 10, 2);
+        add_action('transition_comment_status', function ($now, $before, $comment): void {
+            if ($comment instanceof \WP_Comment && ($now === 'approved' || $before === 'approved')) {
+                $this->changed($comment, true);
+            }
+        }, 10, 3);
+        add_action('delete_comment', function ($id, $comment): void {
+            if ($comment instanceof \WP_Comment && (string) $comment->comment_approved === '1') {
+                $this->changed($comment, true);
+            }
+        }, 10, 2);
+        foreach (['edit_comment', 'added_comment_meta', 'updated_comment_meta', 'deleted_comment_meta'] as $hook) {
+            add_action($hook, function ($id, $of = null) use ($hook): void {
+                $comment = get_comment($hook === 'edit_comment' ? (int) $id : (int) $of);
+                if ($comment instanceof \WP_Comment && (string) $comment->comment_approved === '1') {
+                    $this->changed($comment, false);
+                }
+            }, 10, 2);
+        }
+        // All comments of a post go with it, and come back with it.
+        foreach (['trashed_post_comments', 'untrashed_post_comments'] as $hook) {
+            add_action($hook, function ($post): void {
+                $this->changed->add('comments:' . (int) $post, 'comments');
+            });
+        }
+    }
+
+    public function finish(): void
+    {
+    }
+
+    /**
+     * @param bool $isOther whether it came or went
+     */
+    private function changed(\WP_Comment $comment, bool $isOther): void
+    {
+        $this->changed->add("comment:$comment->comment_ID", "comments:$comment->comment_post_ID");
+        if ($isOther) {
+            $this->changed->add('comments');
+        }
+    }
+}

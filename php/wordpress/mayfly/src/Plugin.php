@@ -1,0 +1,196 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mayfly\WordPress;
+
+use Mayfly\Changes;
+use Mayfly\PhpErrorStream;
+use Mayfly\PhpResponseHead;
+use Mayfly\Purge\Purger;
+use Mayfly\Purge\PurgeFailed;
+use Mayfly\Purge\ServerPurger;
+use Mayfly\ResponseHead;
+use Mayfly\Server;
+use Mayfly\TagOutput;
+use Mayfly\WordPress\Changing\Watcher;
+use Mayfly\WordPress\Reading\Reader;
+
+/**
+ * One request of WordPress: its page is watched if it makes one, and what it changes always.
+ *
+ * All is silent where no Mayfly is in front. For themes and other plug-ins there are two actions:
+ *
+ *     do_action('mayfly_reads', 'weather:berlin');     the page shows it
+ *     do_action('mayfly_changed', 'weather:berlin');   it has changed
+ *
+ * The constants MAYFLY_CONTROL_SOCKET, or MAYFLY_PURGE_URL and MAYFLY_PURGE_TOKEN, in wp-config.php name
+ * another way to purge than by responses, and MAYFLY_HEAD_BYTES says what tags may take of a head. Nobody has to
+ * set them.
+ */
+final class Plugin
+{
+    /** @var list<Reader> */
+    private array $readers = [];
+
+    /** @var list<Watcher> */
+    private array $watchers = [];
+
+    private readonly PageTags $pageTags;
+
+    private readonly ChangedTags $changedTags;
+
+    private readonly Waiting $waiting;
+
+    private readonly Changes $changes;
+
+    private readonly TagOutput $tagOutput;
+
+    private readonly int $headBytes;
+
+    private readonly TagNames $names;
+
+    /** The page is complete; what leaves before that may lack tags. */
+    private bool $isComplete = false;
+
+    private function __construct(private readonly Server $server, private readonly ResponseHead $head)
+    {
+        $constant = static fn (string $name): mixed => \defined($name) ? \constant($name) : null;
+        $bytes = $constant('MAYFLY_HEAD_BYTES');
+        $this->headBytes = \is_int($bytes) && $bytes > 0 ? $bytes : TagOutput::HEAD_BYTES;
+        $purger = ServerPurger::fromEnvironment(array_map($constant, [
+            'MAYFLY_CONTROL_SOCKET' => 'MAYFLY_CONTROL_SOCKET',
+            'MAYFLY_PURGE_URL' => 'MAYFLY_PURGE_URL',
+            'MAYFLY_PURGE_TOKEN' => 'MAYFLY_PURGE_TOKEN',
+        ]));
+        $this->names = TagNames::ofThisInstallation();
+        $this->pageTags = new PageTags($this->names);
+        $this->waiting = new Waiting($this->names);
+        $this->changes = new Changes($server, $head, $purger, $this->substitute(), $this->headBytes);
+        $this->changedTags = new ChangedTags($this->names, $this->changes);
+        $this->tagOutput = new TagOutput($server, $head, new PhpErrorStream(), $this->headBytes);
+    }
+
+    /**
+     * Is called once, when WordPress loads its plug-ins.
+     */
+    public static function start(): void
+    {
+        if (wp_installing()) {
+            return;
+        }
+        $isCommand = \in_array(\PHP_SAPI, ['cli', 'phpdbg'], true);
+        $plugin = new self($isCommand ? Server::none() : Server::fromParams($_SERVER), new PhpResponseHead());
+        $plugin->watch();
+    }
+
+    private function watch(): void
+    {
+        $isPageView = !is_admin() && !wp_doing_cron() && \in_array($_SERVER['REQUEST_METHOD'] ?? '', ['GET', 'HEAD'], true)
+            && \PHP_SAPI !== 'cli';
+        $options = new Options();
+        if ($this->server->isMayfly && $isPageView) {
+            $this->watchPage($options);
+        }
+        $this->watchers = [
+            new Changing\PostWatcher($this->changedTags, $isPageView),
+            new Changing\TermWatcher($this->changedTags),
+            new Changing\UserWatcher($this->changedTags, $isPageView),
+            new Changing\CommentWatcher($this->changedTags),
+        ];
+        if (!$isPageView) {
+            // Counters of visitors and caches of plug-ins are no edits.
+            $this->watchers[] = new Changing\OptionWatcher($this->changedTags, $options);
+        }
+        foreach ($this->watchers as $watcher) {
+            $watcher->watch();
+        }
+        add_action('mayfly_changed', function ($name): void {
+            $this->changedTags->add((string) $name);
+        });
+        foreach ($this->server->isMayfly ? ['wp_ajax_', 'wp_ajax_nopriv_'] : [] as $hook) {
+            add_action($hook . LoopbackPurger::ACTION, function (): void {
+                LoopbackPurger::answer($this->changes->add(...));
+            });
+        }
+        // Before WordPress empties its buffers, and again after all others that wait for the end.
+        add_action('shutdown', $this->end(...), \PHP_INT_MIN);
+        add_action('shutdown', $this->end(...), \PHP_INT_MAX);
+    }
+
+    private function watchPage(Options $options): void
+    {
+        $posts = new Reading\PostReader($this->pageTags);
+        $this->readers = [
+            new Reading\OptionReader($this->pageTags, $options),
+            new Reading\QueryReader($this->pageTags, $posts),
+            $posts,
+            new Reading\TermReader($this->pageTags),
+            new Reading\UserReader($this->pageTags),
+            new Reading\CommentReader($this->pageTags),
+            new Reading\MenuReader($this->pageTags),
+        ];
+        foreach ($this->readers as $reader) {
+            $reader->watch();
+        }
+        add_action('mayfly_reads', function ($name): void {
+            $this->pageTags->add((string) $name);
+        });
+        // The page is held back to its end, so that the head can name what is read last.
+        ob_start(function (string $output): string {
+            $this->sendTags();
+
+            return $output;
+        });
+    }
+
+    private function end(): void
+    {
+        foreach ($this->readers as $reader) {
+            $reader->finish();
+        }
+        $this->isComplete = true;
+        $this->sendTags();
+        foreach ($this->watchers as $watcher) {
+            $watcher->finish();
+        }
+        $this->purge();
+    }
+
+    private function sendTags(): void
+    {
+        if ($this->readers === [] || \function_exists('is_user_logged_in') && is_user_logged_in()) {
+            return;
+        }
+        if (!$this->tagOutput->send($this->pageTags->withinBytes($this->headBytes), $this->isComplete)) {
+            trigger_error('Mayfly: a page has left without all of its tags.', \E_USER_WARNING);
+        }
+    }
+
+    private function purge(): void
+    {
+        if ($this->server->isMayfly) {
+            $this->waiting->know();
+        }
+        $waiting = $this->server->isMayfly && $this->head->isOpen() ? $this->waiting->tags() : [];
+        $this->changes->add(...$waiting);
+        try {
+            $this->changes->purge();
+            if ($waiting !== []) {
+                $this->waiting->forget();
+            }
+        } catch (PurgeFailed $failure) {
+            $this->waiting->add($this->changes->pending());
+            $this->changes->forget();
+            trigger_error('Mayfly: ' . $failure->getMessage(), \E_USER_WARNING);
+        }
+    }
+
+    /**
+     * Whom to ask where there is no response: nobody if there has never been a Mayfly.
+     */
+    private function substitute(): ?Purger
+    {
+        return $this->server->isMayfly || $this->waiting->isMayflyKnown() ? new LoopbackPurger() : null;
+    }
+}

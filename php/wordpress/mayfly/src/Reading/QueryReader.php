@@ -1,0 +1,306 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Mayfly\WordPress\Reading;
+
+use Mayfly\WordPress\PageTags;
+use Mayfly\WordPress\Posts;
+
+/**
+ * Which lists of posts a page shows: archives, feeds, searches, widgets, templates.
+ *
+ * `pre_get_posts` is called for each query, also for those of `get_posts()`, which suppress all filters. It
+ * is given the query itself, and so the results can be read from it when the page is complete.
+ */
+final class QueryReader implements Reader
+{
+    /** Orders that a post keeps as long as its date stays. */
+    private const BY_DATE = ['', 'date', 'post_date', 'ID', 'none', 'post__in', 'post_name__in', 'post_parent__in'];
+
+    /** Of each list of this block, only titles and addresses are shown, unless it says more. */
+    private const LINKS_BLOCK = 'core/latest-posts';
+    private const MORE_THAN_LINKS = ['displayPostContent', 'displayFeaturedImage', 'displayAuthor'];
+
+    /** @var array<int, \WP_Query> by number of the object, which stays as long as it is kept here */
+    private array $queries = [];
+
+    /** @var array<int, true> queries of which only links are shown */
+    private array $ofLinks = [];
+
+    private bool $isNextOfLinks = false;
+
+    public function __construct(private readonly PageTags $tags, private readonly PostReader $posts)
+    {
+    }
+
+    public function watch(): void
+    {
+        add_action('pre_get_posts', function ($query): void {
+            if ($query instanceof \WP_Query && self::isOfSeenTypes($query)) {
+                $this->queries[spl_object_id($query)] = $query;
+                if ($this->isNextOfLinks || $query->get('mayfly_links') === true) {
+                    $this->ofLinks[spl_object_id($query)] = true;
+                }
+                $this->isNextOfLinks = false;
+            }
+        }, \PHP_INT_MAX);
+        // An object that is used for a second query loses the results of the first.
+        add_filter('the_posts', function ($posts, $query) {
+            $this->results($query, \is_array($posts) ? $posts : []);
+
+            return $posts;
+        }, \PHP_INT_MAX, 2);
+        add_filter('widget_posts_args', static fn ($arguments) => ['mayfly_links' => true] + (array) $arguments);
+        add_filter('pre_render_block', function ($rendered, $block) {
+            $attributes = array_filter((array) ($block['attrs'] ?? []));
+            $this->isNextOfLinks = ($block['blockName'] ?? null) === self::LINKS_BLOCK
+                && array_intersect_key($attributes, array_flip(self::MORE_THAN_LINKS)) === [];
+
+            return $rendered;
+        }, 10, 2);
+        // Lists that are no queries.
+        add_filter('get_pages', function ($pages, $arguments) {
+            // Their order may be that of their titles.
+            $type = (string) ($arguments['post_type'] ?? 'page');
+            $this->tags->add("posts:$type");
+            array_map($this->posts->link(...), \is_array($pages) ? $pages : []);
+
+            return $pages;
+        }, \PHP_INT_MAX, 2);
+        foreach (['getarchives_where', 'get_calendar'] as $hook) {
+            add_filter($hook, function ($text, $arguments = []) {
+                $type = \is_array($arguments) ? (string) ($arguments['post_type'] ?? 'post') : 'post';
+                $this->tags->add("posts:$type");
+
+                return $text;
+            }, 10, 2);
+        }
+        add_filter('wp_count_posts', function ($counts, $type) {
+            $this->tags->add("posts:$type");
+
+            return $counts;
+        }, 10, 2);
+    }
+
+    public function finish(): void
+    {
+        foreach ($this->queries as $query) {
+            $this->results($query, \is_array($query->posts) ? $query->posts : []);
+            array_map($this->tags->add(...), self::lists($query));
+        }
+        $this->queries = [];
+        // What is not there, and where somebody is sent instead.
+        $status = http_response_code();
+        if ($status === 404 || ($status >= 300 && $status < 400)) {
+            $this->tags->add('missing');
+        }
+    }
+
+    /**
+     * @param array<mixed> $posts posts, their numbers, or objects with a number and a parent
+     */
+    private function results(mixed $query, array $posts): void
+    {
+        $isOfLinks = $query instanceof \WP_Query && isset($this->ofLinks[spl_object_id($query)]);
+        foreach ($posts as $post) {
+            if ($post instanceof \stdClass) {
+                $post = $post->ID ?? null;
+            }
+            $isOfLinks ? $this->posts->link($post) : $this->posts->whole($post);
+        }
+    }
+
+    /**
+     * Names of the lists that a post would have to enter to be found by a query. Any one of its conditions
+     * is enough; that which fewest posts meet is named.
+     *
+     * @return list<string>
+     */
+    public static function lists(\WP_Query $query): array
+    {
+        $variables = $query->query_vars;
+        if ($query->is_comment_feed() && $query->is_singular() && $query->posts) {
+            return array_map(
+                static fn ($post): string => 'comments:' . ($post instanceof \WP_Post ? $post->ID : 0),
+                (array) $query->posts,
+            );
+        }
+        $types = self::types($query);
+        $numbers = self::numbers([
+            $variables['p'] ?? 0,
+            $variables['page_id'] ?? 0,
+            $variables['attachment_id'] ?? 0,
+            ...(array) ($variables['post__in'] ?? []),
+        ]);
+        if ($numbers !== []) {
+            return array_map(static fn (int $number): string => "post:$number", $numbers);
+        }
+        if (array_filter(array_intersect_key($variables, ['name' => 1, 'pagename' => 1, 'attachment' => 1])) !== []) {
+            return $query->posts ? [] : ['missing', ...($query->is_feed() ? ['posts:any:any'] : [])];
+        }
+        $names = self::narrowest($query, $types);
+        if ($query->is_feed() && !$query->posts) {
+            // Its date is that of whatever was changed last: get_feed_build_date().
+            $names[] = 'posts:any:any';
+        }
+        foreach ($types as $type) {
+            if (self::dependsOnMore($query)) {
+                $names[] = "posts:$type:any";
+            }
+        }
+        if ($query->is_home() && empty($variables['ignore_sticky_posts']) && array_intersect($types, ['post', 'any']) !== []) {
+            $names[] = 'posts:sticky';
+        }
+        if ($query->is_comment_feed() || \in_array('comment_count', self::orders($query), true)) {
+            $names[] = 'comments';
+        }
+
+        return $names;
+    }
+
+    /**
+     * @param list<string> $types
+     *
+     * @return list<string>
+     */
+    private static function narrowest(\WP_Query $query, array $types): array
+    {
+        $variables = $query->query_vars;
+        $names = [];
+        foreach ((array) ($variables['post_name__in'] ?? []) as $name) {
+            foreach ($types as $type) {
+                $names[] = "posts:$type:name:$name";
+            }
+        }
+        if ($names !== []) {
+            return $names;
+        }
+        foreach (self::terms($query) as $term) {
+            $names[] = "posts:term:$term";
+        }
+        if ($names !== []) {
+            return $names;
+        }
+        foreach (self::numbers([$variables['author'] ?? 0, ...(array) ($variables['author__in'] ?? [])]) as $author) {
+            $names[] = "posts:user:$author";
+        }
+        if ($names !== []) {
+            return $names;
+        }
+        $year = (int) ($variables['year'] ?? 0);
+        if ($year > 0) {
+            $date = \sprintf('%04d', $year);
+            $month = (int) ($variables['monthnum'] ?? 0);
+            $day = (int) ($variables['day'] ?? 0);
+            $date .= $month > 0 ? \sprintf('-%02d', $month) : '';
+            $date .= $month > 0 && $day > 0 ? \sprintf('-%02d', $day) : '';
+
+            return ["posts:date:$date"];
+        }
+
+        return array_map(static fn (string $type): string => "posts:$type", $types);
+    }
+
+    /**
+     * The terms of which a post must have one. None where a query asks for something else as well as terms,
+     * or for posts without a term.
+     *
+     * @return list<int>
+     */
+    private static function terms(\WP_Query $query): array
+    {
+        $conditions = $query->tax_query;
+        if (!$conditions instanceof \WP_Tax_Query || $conditions->relation === 'OR' && \count($conditions->queries) > 2) {
+            return [];
+        }
+        $known = $query->is_main_query() ? get_queried_object() : null;
+        $numbers = [];
+        foreach ((array) $conditions->queried_terms as $taxonomy => $asked) {
+            if ($taxonomy === 'wp_theme') {
+                continue;
+            }
+            foreach ((array) ($asked['terms'] ?? []) as $term) {
+                $field = (string) ($asked['field'] ?? 'term_id');
+                if ($known instanceof \WP_Term && $known->taxonomy === $taxonomy && (string) $known->$field === (string) $term) {
+                    $numbers[] = $known->term_id;
+                    continue;
+                }
+                $found = get_term_by($field === 'term_id' ? 'id' : $field, $term, (string) $taxonomy);
+                if (!$found instanceof \WP_Term) {
+                    // There may be such a term later.
+                    return [];
+                }
+                $numbers[] = $found->term_id;
+            }
+        }
+
+        return $numbers;
+    }
+
+    /**
+     * @return list<string>
+     */
+    private static function types(\WP_Query $query): array
+    {
+        $types = [];
+        foreach ((array) ($query->query_vars['post_type'] ?? '') as $type) {
+            if (\is_string($type) && $type !== '') {
+                $types[] = $type;
+            }
+        }
+        if ($types !== []) {
+            return $types;
+        }
+
+        return $query->is_search() || $query->is_tax() || $query->is_author() ? ['any'] : ['post'];
+    }
+
+    private static function isOfSeenTypes(\WP_Query $query): bool
+    {
+        return array_filter(self::types($query), Posts::isOfSeenType(...)) !== [];
+    }
+
+    /**
+     * Whether more decides than what posts have for good: their text, their meta data, their titles.
+     */
+    private static function dependsOnMore(\WP_Query $query): bool
+    {
+        $variables = $query->query_vars;
+        if (!empty($variables['s']) || !empty($variables['meta_key']) || !empty($variables['meta_query'])) {
+            return true;
+        }
+
+        return array_diff(self::orders($query), self::BY_DATE) !== [];
+    }
+
+    /**
+     * @return list<string>
+     */
+    private static function orders(\WP_Query $query): array
+    {
+        $orders = $query->query_vars['orderby'] ?? '';
+        if ($orders === '') {
+            return [];
+        }
+
+        return array_map(\strval(...), \is_array($orders) ? array_keys($orders) : explode(' ', (string) $orders));
+    }
+
+    /**
+     * @param array<mixed> $values
+     *
+     * @return list<int>
+     */
+    private static function numbers(array $values): array
+    {
+        $numbers = [];
+        foreach ($values as $value) {
+            if (is_numeric($value) && (int) $value > 0) {
+                $numbers[] = (int) $value;
+            }
+        }
+
+        return $numbers;
+    }
+}
