@@ -18,7 +18,7 @@ import time
 import types
 
 import proxying
-from lib import load, origin, peers, process, report, subject
+from lib import load, origin, peers, process, report, subject, upstream
 
 NAME = "endurance"
 TITLE = "Tunnels, large bodies and reloads"
@@ -173,7 +173,7 @@ def measure(chosen):
     beside_client = types.SimpleNamespace(core=chosen.client_core)
     with contextlib.ExitStack() as running:
         folder = running.enter_context(subject.Folder())
-        small = running.enter_context(peers.Floor(beside_client, folder, proxying.answer(proxying.KB)))
+        small = running.enter_context(peers.Floor(beside_client, folder, upstream.http_response(b"x" * proxying.KB)))
         source = running.enter_context(origin.Origin(body_bytes))
         values = {"SMALL": small.port, "ORIGIN": source.port}
         server = running.enter_context(

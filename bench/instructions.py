@@ -8,9 +8,9 @@ fall out. What the kernel does is not in it: bench/compare.py measures that. Who
 other end of a connection sends only when the program waits: what it finds when it reads
 does not depend on who was quicker, and two counts of one program differ by less than 0.3 %.
 
-Beside scenarios of the comparison there are some of this program's own: a hit on what
-`mayfly serve` writes for WordPress, asked by a browser with analytics cookies, a miss, and
-responses that are passed on from an upstream and not stored.
+Beside scenarios of the comparison there are some of this program's own: hits over HTTP/2 without
+TLS, a hit on what `mayfly serve` writes for WordPress, asked by a browser with analytics cookies,
+a miss, and responses that are passed on from an upstream and not stored.
 
 The figures agreed on are in bench/instructions.json. A rise above 3 % ends with
 status 1: argue for it in the commit and write the new figures with --record, or take
@@ -31,7 +31,7 @@ import sys
 import time
 
 import scenarios
-from lib import load, peers, php, process, report, subject, upstream
+from lib import http2, load, peers, php, process, report, subject, upstream
 
 RECORD = os.path.join(report.FOLDER, "instructions.json")
 COUNTED = ["page_40", "page_21k", "page_21k_browser", "log_buffered", "not_modified", "head", "file_1k"]
@@ -75,6 +75,20 @@ class Mayfly(peers.Mayfly):
         if not total:
             raise RuntimeError("callgrind wrote nothing")
         return total
+
+
+class PlainHttp2(Mayfly):
+    """The same where HTTP/2 is spoken beside HTTP/1."""
+
+    kind = "mayfly"
+
+    def configure(self, template, kind, values):
+        path = super().configure(template, kind, values)
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(text.replace("http {", "http {\n    http2 on;", 1))
+        return path
 
 
 class PassingOn(Mayfly):
@@ -139,14 +153,27 @@ class Counted:
     method: str = "GET"
     log: str = "none"
     gzip: bool = False
+    # Bytes of the body, where that is checked.
+    body: int = 0
 
     def request(self, number):
         return load.request_bytes(self.method, self.target.format(number), self.fields)
 
+    def ask(self, server, requests):
+        """So many requests on one connection."""
+        if self.server is PlainHttp2:
+            ask_http2(server, self.target, self.body, requests)
+        else:
+            ask(server, [self.request(number) for number in range(requests)])
+
 
 OWN = [
+    Counted("http2_page_40", "40-byte page over HTTP/2 without TLS", scenarios.PAGE.format(0) % 40, PlainHttp2, body=40),
+    Counted("http2_page_21k", "21 KB page over HTTP/2 without TLS", scenarios.PAGE.format(0) % (21 << 10), PlainHttp2,
+            body=21 << 10),
     Counted("serve_wordpress", "a hit of `serve` on WordPress, a browser with cookies", "/?bytes=21504&age=3600",
             Serve, (*scenarios.BROWSER, COOKIES)),
+    Counted("tagged", "a hit of 40 bytes with 40 tags", scenarios.PAGE.format(0) % 40 + "&tags=40"),
     Counted("miss", "a page that is not stored", "/page/{}?bytes=2048&age=3600"),
     Counted("proxied_1k", "a proxied response of 1 KB", "/small", PassingOn),
     Counted("proxied_21k", "a proxied response of 21 KB", "/large", PassingOn),
@@ -171,6 +198,17 @@ def ask(server, requests):
             load.receive(connection, request.startswith(b"HEAD"))
 
 
+def ask_http2(server, target, body, requests):
+    """The same over HTTP/2."""
+    with http2.Connection(server.port, target) as connection:
+        for _ in range(requests):
+            server.wait_until_asleep()
+            connection.ask()
+            received = connection.receive()
+            if received != body:
+                raise RuntimeError(f"a body of {received} bytes, not {body}")
+
+
 def run(counted, count, seconds=0):
     """(instructions, seconds) of a whole run with so many requests that lasts so long at least."""
     with subject.Folder() as folder:
@@ -179,7 +217,7 @@ def run(counted, count, seconds=0):
             began = time.monotonic()
             # What is stored is stored by a plain GET.
             ask(server, [load.request_bytes("GET", counted.target.format(0), ())])
-            ask(server, [counted.request(number) for number in range(WARM_UP + count)])
+            counted.ask(server, WARM_UP + count)
             time.sleep(max(0, began + seconds - time.monotonic()))
             took = time.monotonic() - began
             server.stop()

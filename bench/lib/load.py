@@ -80,8 +80,8 @@ class _Connection:
 
 
 def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=None, answers=None,
-          address="127.0.0.1"):
-    """Asks for each of `targets` (an iterator of request targets) over so many connections.
+          address="127.0.0.1", host="127.0.0.1"):
+    """Asks `host` for each of `targets` (an iterator of request targets) over so many connections.
 
     Every connection waits for its answer before it asks again, `pause` seconds
     apart. Ends when the targets do, or after `seconds`.
@@ -106,7 +106,7 @@ def crowd(port, targets, connections, expected_bytes=None, pause=0.0, seconds=No
                 open_connections[connection.socket.fileno()] = connection
             connection.received = b""
             connection.sent_at = time.monotonic()
-            connection.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            connection.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             open_connections[connection.socket.fileno()] = connection
         except OSError as error:
             lose(connection, f"cannot send: {error.strerror or error}")

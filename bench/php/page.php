@@ -1,6 +1,6 @@
 <?php
 // The page under test. Its size comes as ?bytes=N, its lifetime as ?age=SECONDS,
-// its cost as ?work=ROUNDS (with ?words its text compresses as prose does) or as a FastCGI parameter, its notebook as a parameter.
+// as many tags as ?tags=N, its cost as ?work=ROUNDS (with ?words its text compresses as prose does) or as a FastCGI parameter, its notebook as a parameter.
 // It notes its start and its end itself, so nobody else needs to be believed about
 // either. With a length, every server can keep its connection to PHP.
 
@@ -19,6 +19,9 @@ if (isset($_GET['age'])) {
     header('Cache-Control: public, max-age=' . (int) $_GET['age']);
     header('ETag: "a-page-of-the-benchmark"');
     header('Content-Length: ' . $bytes);
+}
+if (isset($_GET['tags'])) {
+    header('Surrogate-Key: ' . implode(' ', range(1, (int) $_GET['tags'])));
 }
 $text = isset($_GET['words']) ? words($bytes) : 'a page of the benchmark; ';
 // Both ends carry the same mark: a page put together from two shows it.

@@ -1,0 +1,132 @@
+//! A client of HTTP/3 on quinn, with no more of the protocol than a request and its answer need.
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, Endpoint, TransportConfig};
+
+use crate::tls;
+
+/// Whatever goes wrong between this client and the server.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// The stream of control with an empty SETTINGS frame (RFC 9114 §6.2.1, §7.2.4).
+const CONTROL_STREAM: [u8; 3] = [0, 4, 0];
+const HEADERS_FRAME: u8 = 1;
+/// `:status 200`, `:method GET` and `:scheme https` of QPACK's static table, and its names
+/// `:authority` and `:path` with a literal value behind (RFC 9204 §4.5, appendix A).
+const STATUS_200: u8 = 0xd9;
+const GET_HTTPS: [u8; 2] = [0xd1, 0xd7];
+const AUTHORITY: u8 = 0x50;
+const PATH: u8 = 0x51;
+/// Of a received stream, at most so many pieces are taken at once.
+const PIECES: usize = 32;
+
+/// An end of connections on a port of its own.
+///
+/// # Errors
+/// There is no socket, or no TLS 1.3.
+pub fn endpoint(transport: TransportConfig) -> Result<Endpoint, Failure> {
+    let crypto = QuicClientConfig::try_from(tls::client(b"h3")?)?;
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    let mut endpoint = Endpoint::client(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    endpoint.set_default_client_config(config);
+    Ok(endpoint)
+}
+
+/// A connection on which the client has begun to speak HTTP/3.
+///
+/// # Errors
+/// There was no handshake.
+pub async fn connect(
+    endpoint: &Endpoint,
+    at: SocketAddr,
+    name: &str,
+) -> Result<Connection, Failure> {
+    let connection = endpoint.connect(at, name)?.await?;
+    let mut control = connection.open_uni().await?;
+    control.write_all(&CONTROL_STREAM).await?;
+    // Dropped, it would be finished, which the other side must not tolerate: it lives as long as
+    // the connection.
+    let kept = connection.clone();
+    tokio::spawn(async move {
+        kept.closed().await;
+        drop(control);
+    });
+    Ok(connection)
+}
+
+/// A GET request: a HEADERS frame.
+///
+/// # Panics
+/// `name` and `path` are longer than 60 bytes together.
+pub fn request(name: &str, path: &str) -> Vec<u8> {
+    let mut block = vec![0, 0];
+    block.extend_from_slice(&GET_HTTPS);
+    for (field, value) in [(AUTHORITY, name), (PATH, path)] {
+        block.push(field);
+        block.push(value.len() as u8);
+        block.extend_from_slice(value.as_bytes());
+    }
+    assert!(block.len() < 64, "lengths of one byte are all there is");
+    [&[HEADERS_FRAME, block.len() as u8], block.as_slice()].concat()
+}
+
+/// Asks, and reads the answer to its end: how many bytes of body and framing it had.
+///
+/// # Errors
+/// The answer is cut off, or its status is not 200.
+pub async fn get(connection: &Connection, request: &[u8]) -> Result<usize, Failure> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.write_all(request).await?;
+    send.finish()?;
+    let mut pieces: [bytes::Bytes; PIECES] = std::array::from_fn(|_| bytes::Bytes::new());
+    let (mut received, mut is_ok) = (0, false);
+    while let Some(count) = receive.read_chunks(&mut pieces).await? {
+        if received == 0 {
+            is_ok = begins_with_200(&pieces[0]);
+        }
+        received += pieces[..count].iter().map(bytes::Bytes::len).sum::<usize>();
+    }
+    if is_ok {
+        Ok(received)
+    } else {
+        Err("the answer is no 200".into())
+    }
+}
+
+/// Is the first frame a HEADERS frame whose first field says that all is well?
+fn begins_with_200(answer: &[u8]) -> bool {
+    // The length of the frame has one byte or two.
+    let length_bytes = match answer.get(1) {
+        Some(first) if first & 0xc0 == 0x40 => 2,
+        _ => 1,
+    };
+    let first_field = answer.get(1 + length_bytes + 2);
+    answer.first() == Some(&HEADERS_FRAME) && first_field == Some(&STATUS_200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_frame_of_the_length_it_says() {
+        let request = request("a.test", "/page");
+        assert_eq!(request[0], HEADERS_FRAME);
+        assert_eq!(usize::from(request[1]), request.len() - 2);
+        assert!(request.ends_with(b"\x51\x05/page"));
+    }
+
+    #[test]
+    fn the_status_is_read_from_either_form_of_length() {
+        assert!(begins_with_200(&[1, 3, 0, 0, 0xd9]));
+        assert!(begins_with_200(&[1, 0x40, 3, 0, 0, 0xd9]));
+        assert!(!begins_with_200(&[1, 3, 0, 0, 0xdb]));
+        assert!(!begins_with_200(&[0, 3, 0, 0, 0xd9]));
+        assert!(!begins_with_200(&[]));
+    }
+}
