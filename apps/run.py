@@ -33,6 +33,7 @@ SCENARIOS = (
     "wordpress_isolation",
     "browser_dokuwiki",
     "browser_wordpress",
+    "browser_wordpress_https",
     "browser_protocols",
     "crawler_wordpress",
     "apache_behind_cache",
@@ -42,6 +43,13 @@ SCENARIOS = (
     "wordpress_hit_ratio",
     "mediawiki_variants",
     "laravel_session",
+    "set_up_microcache",
+    "set_up_memcached",
+    "set_up_wordpress",
+    "set_up_tuned_php",
+    "set_up_php_elsewhere",
+    "wordpress_purges",
+    "wordpress_plugin",
 )
 
 
@@ -53,6 +61,7 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=30, help="length of wordpress_isolation")
     parser.add_argument("--ttl", type=float, default=1.0, help="lifetime of a page, in seconds")
     parser.add_argument("--workers", type=int, default=4, help="PHP workers")
+    parser.add_argument("--all-changes", action="store_true", help="wordpress_plugin: every kind of change, and what tags cost")
     parser.add_argument("--keep", action="store_true", help="keep the temporary directory")
     parser.add_argument("--no-setup", action="store_true", help="do not look for missing packages")
     return parser.parse_args()

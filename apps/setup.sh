@@ -20,6 +20,8 @@ need_installed() { # need_installed PACKAGE
 need nginx nginx-light
 need openssl openssl
 need mariadbd mariadb-server
+need memcached memcached
+need curl curl
 need chromium chromium
 need chromedriver chromium-driver
 need /usr/share/fonts/truetype/dejavu fonts-dejavu-core

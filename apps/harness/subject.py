@@ -130,13 +130,14 @@ def fill(workdir, name, **values):
     return workdir.write(name, text)
 
 
-def start_with(workdir, options, template, port=None, **values):
-    """The subject with a configuration that Mayfly and nginx both take."""
+def start_with(workdir, options, template, port=None, through=(), **values):
+    """The subject with a configuration that Mayfly and nginx both take. `through` are the words of a
+    command that becomes the server, such as one that changes what it sees of the system."""
     port = port or workdir.free_port()
     folder = workdir.mkdir("subject")
     config = fill(workdir, template, dir=folder, address=workdir.address, port=port, **values)
     program = "/usr/sbin/nginx" if options.subject == "nginx" else os.path.abspath(options.binary)
-    process = workdir.spawn(options.subject, [program, "-p", folder, "-c", config])
+    process = workdir.spawn(options.subject, [*through, program, "-p", folder, "-c", config])
     try:
         wait_for(options.subject, listens(workdir.address, port), START_SECONDS, process)
     except RuntimeError as error:
@@ -144,9 +145,11 @@ def start_with(workdir, options, template, port=None, **values):
     return Subject(workdir, options.subject, process, port)
 
 
-def start_php_fpm(workdir, workers):
+def start_php_fpm(workdir, workers, port=None):
+    """PHP-FPM on a socket of the run, or on a port of its address; where it listens."""
     binary = sorted(glob.glob("/usr/sbin/php-fpm*"))[-1]
     socket_path = workdir.join("php.sock")
+    listen = f"{workdir.address}:{port}" if port else socket_path
     config = workdir.write(
         "php-fpm.conf",
         f"""[global]
@@ -155,12 +158,13 @@ daemonize = no
 [www]
 user = www-data
 group = www-data
-listen = {socket_path}
+listen = {listen}
 listen.mode = 0666
 pm = static
 pm.max_children = {workers}
 """,
     )
     process = workdir.spawn("php-fpm", [binary, "-y", config])
-    wait_for("php-fpm", lambda: os.path.exists(socket_path), START_SECONDS, process)
-    return socket_path
+    is_there = listens(workdir.address, port) if port else lambda: os.path.exists(socket_path)
+    wait_for("php-fpm", is_there, START_SECONDS, process)
+    return listen

@@ -4,6 +4,8 @@ It listens on two free ports that stand for 80 and 443: clients name the host
 without a port, as they would there, and follow redirects by their scheme.
 """
 
+import base64
+import hashlib
 import os
 import ssl
 import subprocess
@@ -75,3 +77,11 @@ def certificate(workdir):
     )  # fmt: skip
     os.chmod(key, 0o600)
     return path, key
+
+
+def key_fingerprint(certificate):
+    """The hash of a certificate's public key, by which Chromium is told to trust it."""
+    text = subprocess.run(["openssl", "x509", "-in", certificate, "-pubkey", "-noout"],
+                          capture_output=True, text=True, check=True).stdout
+    key = base64.b64decode("".join(line for line in text.splitlines() if not line.startswith("-")))
+    return base64.b64encode(hashlib.sha256(key).digest()).decode()

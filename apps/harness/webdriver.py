@@ -39,9 +39,12 @@ class Exchange:
 
 
 class Browser:
-    """One Chromium with an empty profile; ends with the scenario."""
+    """One Chromium with an empty profile; ends with the scenario.
 
-    def __init__(self, workdir, name="browser", origin=None):
+    `names` are hosts with the loopback address of each; `trusted_key` is the fingerprint of a
+    certificate's key that it believes (`tls.key_fingerprint`)."""
+
+    def __init__(self, workdir, name="browser", origin=None, names=None, trusted_key=None):
         self.workdir = workdir
         self.name = name
         self.origin = origin
@@ -60,14 +63,17 @@ class Browser:
         self._base = f"http://127.0.0.1:{port}"
         self._session = None
         self._log = []
+        known = "".join(f"MAP {host} {address}, " for host, address in (names or {}).items())
         arguments = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             "--disable-dev-shm-usage", "--window-size=1300,1000", f"--user-data-dir={profile}",
             "--no-proxy-server",
             # Loopback only: no other name resolves.
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.*",
+            f"--host-resolver-rules={known}MAP * ~NOTFOUND, EXCLUDE 127.*",
         ]  # fmt: skip
+        if trusted_key:
+            arguments.append(f"--ignore-certificate-errors-spki-list={trusted_key}")
         made = self._call(
             "POST", "/session",
             {"capabilities": {"alwaysMatch": {

@@ -1,7 +1,5 @@
 """Headless Chromium over HTTP/2 and HTTP/3: a page, 200 parts at once, an upload, a cancelled download."""
 
-import base64
-import hashlib
 import re
 import shutil
 import subprocess
@@ -46,21 +44,13 @@ def browse(workdir, protocol, port, certificate):
     told = subprocess.run(
         [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--no-proxy-server", f"--user-data-dir={profile}", "--virtual-time-budget=20000", quic,
-         f"--ignore-certificate-errors-spki-list={fingerprint(certificate)}",
+         f"--ignore-certificate-errors-spki-list={tls.key_fingerprint(certificate)}",
          f"--host-resolver-rules=MAP {NAME} {workdir.address}, MAP * ~NOTFOUND",
          "--dump-dom", f"https://{NAME}:{port}/"],
         capture_output=True, text=True, timeout=120,
     ).stdout  # fmt: skip
     found = re.search(r'<p id="found">([^<]*)</p>', told)
     return found[1] if found else told[:300]
-
-
-def fingerprint(certificate):
-    """The hash of the public key, by which the browser is told to trust it."""
-    text = subprocess.run(["openssl", "x509", "-in", certificate, "-pubkey", "-noout"],
-                          capture_output=True, text=True, check=True).stdout
-    key = base64.b64decode("".join(line for line in text.splitlines() if not line.startswith("-")))
-    return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
 
 def check_log(report, workdir, protocol, version):

@@ -15,6 +15,8 @@ from harness.mediawiki import is_personal
 from harness.workdir import Workdir
 
 PAGE = "/wiki/Shared_page"
+TARGET = "/wiki/Target_page"
+LINKING = "/wiki/Linking_page"
 TITLE = "Shared page"
 LIFETIME_SECONDS = 5 * 3600
 SEEN_WITHIN_SECONDS = 1.0
@@ -38,6 +40,7 @@ def run(options, report):
         mediawiki.edit(editor, TITLE, "first text")
         lifetime(report, subject)
         edits_are_seen(report, subject, editor)
+        dependent_pages_are_seen(report, subject, wiki, editor)
         analytics(report, subject)
         sessions(report, subject, wiki, editor)
         strangers(report, subject)
@@ -84,6 +87,58 @@ def edits_are_seen(report, subject, editor):
         worst <= SEEN_WITHIN_SECONDS, f"{worst:.2f} s",
     )  # fmt: skip
     report.check("mediawiki: and then it is in memory again", anonymous(subject).get(PAGE).is_hit)
+
+
+def dependent_pages_are_seen(report, subject, wiki, editor):
+    """A page that is created, deleted and restored, one with a link to it, and a template."""
+    mediawiki.edit(editor, "Template:Notice", "the first notice")
+    mediawiki.edit(editor, "Linking page", "A [[Target page]]. {{Notice}}")
+    wiki.run_jobs()
+
+    def change(what, changed, action, **form):
+        """The page that is changed and the one with the link, as the next visitors see them."""
+        for page in (changed, LINKING, PAGE):
+            anonymous(subject).get(page)
+            if not anonymous(subject).get(page).is_hit:
+                report.check(f"mediawiki: {page} is in memory before {what}", False)
+        # The wiki compares times of a second.
+        viewed = int(time.time())
+        while int(time.time()) == viewed:
+            time.sleep(0.01)
+        mediawiki.act(editor, action, **form)
+        first = next_made(subject, changed)
+        wiki.run_jobs()
+        linking = anonymous(subject).get(LINKING)
+        kept = anonymous(subject).get(PAGE).is_hit
+        report.check(f"mediawiki: {what}: a page that it does not concern stays in memory", kept)
+        return first, linking
+
+    target = {"title": "Target page"}
+    red = "title=Target_page&amp;action=edit&amp;redlink=1"
+    for what, action, form, status in (
+        ("a page is created", "edit", {**target, "text": "here it is"}, 200),
+        ("it is deleted", "delete", target, 404),
+        ("it is restored", "undelete", target, 200),
+    ):
+        page, linking = change(what, TARGET, action, **form)
+        report.check(f"mediawiki: {what}: the next visitor sees it", page.status == status, describe(page))
+        is_right = (red in linking.text) == (status == 404) and not linking.is_hit
+        colour = "red" if status == 404 else "blue"
+        report.check(f"mediawiki: {what}: a link to it is {colour} for the next visitor", is_right, describe(linking))
+    template = {"title": "Template:Notice", "text": "the second notice"}
+    pages = change("a template changes", "/wiki/Template:Notice", "edit", **template)
+    is_shown = all("the second notice" in page.text and not page.is_hit for page in pages)
+    report.check(
+        "mediawiki: a template changes: the next visitor of a page with it sees it", is_shown, [*map(describe, pages)]
+    )
+
+
+def next_made(subject, target):
+    """The first page that does not come from memory, within the time that a change may take."""
+    until = time.monotonic() + SEEN_WITHIN_SECONDS
+    while (page := anonymous(subject).get(target)).is_hit and time.monotonic() < until:
+        time.sleep(0.01)
+    return page
 
 
 def analytics(report, subject):
