@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, clients of others, the PHP library, the demo site.
+"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, metrics, clients of others, the PHP library, the demo site.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -25,11 +25,12 @@ import encryption
 import imports
 import manifests
 import measurements
+import metrics
 import php_library
 import scripts
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, clients, php_library, demo)}
+PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, metrics, clients, php_library, demo)}
 
 
 def main():

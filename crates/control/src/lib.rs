@@ -6,6 +6,8 @@
 //! POST /1/warm      WarmRequest   ─► 200 WarmReport, or 4xx/5xx Refusal
 //! POST /1/page      WarmRequest   ─► 200 with what the page says, or 4xx/5xx Refusal
 //! GET  /1/version                 ─► 200 Version
+//! GET  /1/numbers                 ─► 200 Snapshot of crates/numbers
+//! GET  /1/history?since=MS        ─► 200 HistoryReport of crates/numbers: looks after that moment
 //! ```
 //!
 //! The number at the beginning of each path is the version of this interface. Fields may be added to

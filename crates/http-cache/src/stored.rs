@@ -76,6 +76,8 @@ pub struct StoredHead {
     /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never served stale on the response's
     /// own account.
     pub must_revalidate: bool,
+    /// How long the upstream took until the head was there, in microseconds.
+    pub made_in_micros: u32,
     /// A purge has marked it stale: it may be shown while it is refreshed.
     pub(crate) is_purged: bool,
     /// It named more tags than are kept.
@@ -107,6 +109,8 @@ impl StoredHead {
             fields: self.fields.freshened(fields),
             declared_length: self.declared_length,
             vary: self.vary.clone(),
+            // A 304 says nothing of how long the page takes.
+            made_in_micros: self.made_in_micros,
             ..StoredHead::timed(storable, now)
         }
     }
@@ -125,6 +129,7 @@ impl StoredHead {
             stale_while_revalidate: storable.stale_while_revalidate.into(),
             stale_if_error: storable.stale_if_error.into(),
             must_revalidate: storable.must_revalidate,
+            made_in_micros: 0,
             is_purged: false,
             lacks_tags: false,
             vary: storable.vary.clone(),

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use ::numbers::{HistoryReport, Snapshot};
 use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::warm::MAX_PAGE_BYTES;
@@ -12,6 +13,7 @@ use control::{
     Caller, Handler, PurgeReport, PurgeRequest, Refusal, Version, WarmReport, WarmRequest,
 };
 use server::content::purging::{self, Asked, Scope};
+use server::exchange::numbers;
 use server::log::purge_log::{Door, Source};
 use server::warming;
 use server::worker::Shared;
@@ -156,6 +158,14 @@ impl Handler for Answering {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
         }
+    }
+
+    fn numbers(&self) -> Result<Snapshot, Refusal> {
+        Ok(numbers::snapshot(&self.shared()?.configuration()))
+    }
+
+    fn history(&self, since: u64) -> Result<HistoryReport, Refusal> {
+        Ok(numbers::history(&self.shared()?.configuration(), since))
     }
 
     async fn purge(&self, request: PurgeRequest, caller: Caller) -> Result<PurgeReport, Refusal> {

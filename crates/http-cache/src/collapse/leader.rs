@@ -26,6 +26,7 @@ pub struct Leader {
     duty: Duty,
     stale: Option<Arc<StoredResponse>>,
     group: Option<u64>,
+    made_in_micros: u32,
 }
 
 /// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
@@ -98,7 +99,14 @@ impl Leader {
             },
             stale,
             group,
+            made_in_micros: 0,
         }
+    }
+
+    /// Notes how long the upstream took until the head was there, ahead of
+    /// [`Leader::publish_head`].
+    pub fn note_made_in(&mut self, took: Duration) {
+        self.made_in_micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
     }
 
     /// The purge clock when this fetch began.
@@ -136,7 +144,10 @@ impl Leader {
         storable: &Storable,
         now: Millis,
     ) -> Filling {
-        let head = Arc::new(StoredHead::new(head, storable, now));
+        let head = Arc::new(StoredHead {
+            made_in_micros: self.made_in_micros,
+            ..StoredHead::new(head, storable, now)
+        });
         self.duty.flight.publish(Arc::clone(&head), now);
         let Leader { duty, group, .. } = self;
         Filling {

@@ -29,6 +29,7 @@ mod listen;
 mod map_and_set;
 mod memcached;
 mod mirror;
+mod numbers;
 mod php_pool;
 mod pipelining;
 mod privileges;
