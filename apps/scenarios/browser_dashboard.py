@@ -72,6 +72,10 @@ def run(options, report):
 
 
 def look(report, browser, workdir, subject, visitors):
+    # What a new tab asks for is not the page's.
+    browser.script("location.href = 'about:blank'")
+    browser.settle()
+    browser.network()
     steps = Dashboard(report, browser, "dashboard")
     with steps.step("the page opens and says who it is"):
         browser.open("/dashboard")
@@ -104,6 +108,7 @@ def look(report, browser, workdir, subject, visitors):
         browser.wait_text("version 0.")
         width = browser.script("return document.documentElement.scrollWidth")
         assert width <= 360, f"the page is {width} wide"
+    browser.screenshot("narrow")
     foreign = [url for url in steps.asked if not url.startswith(subject.url + "/")]
     report.check("dashboard: nothing is asked of anybody else", steps.asked and not foreign, str(foreign[:5]))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, metrics, clients of others, the PHP library, the demo site.
+"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, metrics, top, clients of others, the PHP library, the demo site.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -28,9 +28,10 @@ import measurements
 import metrics
 import php_library
 import scripts
+import top
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, metrics, clients, php_library, demo)}
+PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, metrics, top, clients, php_library, demo)}
 
 
 def main():

@@ -9,7 +9,7 @@ use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use numbers::{HistoryReport, Snapshot};
+use numbers::{HistoryReport, Pages, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
@@ -92,6 +92,14 @@ pub async fn version(path: &Path) -> Result<Version, ClientError> {
 /// [`ClientError`]
 pub async fn numbers(path: &Path) -> Result<Snapshot, ClientError> {
     ask(path, Method::GET, "/1/numbers", Vec::new()).await
+}
+
+/// The pages that stand out.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn pages(path: &Path) -> Result<Pages, ClientError> {
+    ask(path, Method::GET, "/1/pages", Vec::new()).await
 }
 
 /// The numbers of the last hour, as far as they came after `since` (unix milliseconds).

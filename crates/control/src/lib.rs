@@ -7,6 +7,7 @@
 //! POST /1/page      WarmRequest   ─► 200 with what the page says, or 4xx/5xx Refusal
 //! GET  /1/version                 ─► 200 Version
 //! GET  /1/numbers                 ─► 200 Snapshot of crates/numbers
+//! GET  /1/pages                   ─► 200 Pages of crates/numbers
 //! GET  /1/history?since=MS        ─► 200 HistoryReport of crates/numbers: looks after that moment
 //! ```
 //!

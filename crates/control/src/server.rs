@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use numbers::{HistoryReport, Snapshot};
+use numbers::{HistoryReport, Pages, Snapshot};
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
@@ -50,6 +50,9 @@ pub trait Handler: Send + Sync + 'static {
 
     /// `GET /1/numbers`
     fn numbers(&self) -> Result<Snapshot, Refusal>;
+
+    /// `GET /1/pages`
+    fn pages(&self) -> Result<Pages, Refusal>;
 
     /// `GET /1/history`: looks after `since`, in unix milliseconds.
     fn history(&self, since: u64) -> Result<HistoryReport, Refusal>;
@@ -130,11 +133,14 @@ async fn respond<H: Handler>(
     let answered = match (request.method(), request.uri().path()) {
         (&Method::GET, "/1/version") => json(&handler.version()),
         (&Method::GET, "/1/numbers") => handler.numbers().and_then(|it| json(&it)),
+        (&Method::GET, "/1/pages") => handler.pages().and_then(|it| json(&it)),
         (&Method::GET, "/1/history") => history(&request, handler),
         (&Method::POST, "/1/purge") => purge(request, handler, caller).await,
         (&Method::POST, "/1/warm") => warm(request, handler).await,
         (&Method::POST, "/1/page") => page(request, handler).await,
-        (_, "/1/version" | "/1/numbers" | "/1/history") => Err(Refusal::new(405, "expected GET")),
+        (_, "/1/version" | "/1/numbers" | "/1/pages" | "/1/history") => {
+            Err(Refusal::new(405, "expected GET"))
+        }
         (_, "/1/purge" | "/1/warm" | "/1/page") => Err(Refusal::new(405, "expected POST")),
         (_, path) => Err(unknown(path)),
     };

@@ -58,5 +58,5 @@ pub use store::{
     Found, MostWanted, NotFresh, NotFreshKind, Stats, Swept, Wanted, WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
-pub use time::Millis;
+pub use time::{Millis, RoughSpan};
 pub use vary::{VaryKey, VarySpec};

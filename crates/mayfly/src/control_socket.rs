@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use ::numbers::{HistoryReport, Snapshot};
+use ::numbers::{HistoryReport, Pages, Snapshot};
 use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::warm::MAX_PAGE_BYTES;
@@ -162,6 +162,10 @@ impl Handler for Answering {
 
     fn numbers(&self) -> Result<Snapshot, Refusal> {
         Ok(numbers::snapshot(&self.shared()?.configuration()))
+    }
+
+    fn pages(&self) -> Result<Pages, Refusal> {
+        Ok(numbers::pages(&self.shared()?.configuration()))
     }
 
     fn history(&self, since: u64) -> Result<HistoryReport, Refusal> {

@@ -42,6 +42,8 @@ mod socket_holder;
 mod sockets;
 mod supervisor;
 mod system_error;
+mod top_command;
+mod top_screen;
 mod warm_command;
 mod worker_handle;
 mod worker_process;
@@ -88,6 +90,7 @@ fn run(command: Command) -> Exit {
         Command::Serve(args) => serve_folder(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
+        Command::Top(args) => top_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

@@ -10,7 +10,7 @@ use control::{
     Caller, ClientError, Handler, PurgeReport, PurgeRequest, Refusal, TargetKind, TargetReport,
     Version, WarmReport, WarmRequest, WarmResult,
 };
-use numbers::{History, HistoryReport, Number, Snapshot};
+use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -32,6 +32,10 @@ impl Handler for Recorder {
         let mut snapshot = Snapshot::default();
         snapshot.put(Number::Requests, &["HIT"], 5.0);
         Ok(snapshot)
+    }
+
+    fn pages(&self) -> Result<Pages, Refusal> {
+        Ok(Pages::default())
     }
 
     fn history(&self, since: u64) -> Result<HistoryReport, Refusal> {
@@ -123,6 +127,8 @@ async fn numbers_and_their_history_come_as_they_were_put() {
     let running = start();
     let snapshot = control::client::numbers(&running.path).await.unwrap();
     assert_eq!(snapshot.sum(Number::Requests, &[("cache", "HIT")]), 5.0);
+    let pages = control::client::pages(&running.path).await.unwrap();
+    assert!(pages.costly.is_empty());
     let whole = control::client::history(&running.path, 0).await.unwrap();
     assert_eq!(whole.points.len(), 2);
     let later = control::client::history(&running.path, 1000).await.unwrap();

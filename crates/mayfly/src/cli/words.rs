@@ -1,4 +1,4 @@
-//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `top`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ pub enum Word {
     Purge(Box<PurgeArgs>),
     /// Have pages of a running server stored before visitors ask for them
     Warm(Box<WarmArgs>),
+    /// Show the numbers of a running server while they change
+    Top(Box<TopArgs>),
     /// Show the version
     Version,
 }
@@ -213,6 +215,20 @@ pub struct WarmArgs {
     pub server: ServerArgs,
 }
 
+/// Keys: q ends it; c, w and n list the pages that cost most, are wanted most, and are most often not
+/// stored; s sorts zones and upstreams by use or by name.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct TopArgs {
+    /// Print one table, after a second, and end
+    #[arg(long, conflicts_with = "json")]
+    pub once: bool,
+    /// Print all numbers as JSON, and end
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
@@ -227,7 +243,7 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 6] = ["serve", "check", "purge", "warm", "help", "version"];
+const WORDS: [&str; 7] = ["serve", "check", "purge", "warm", "top", "help", "version"];
 
 /// Whether an argument is one of the words, or an option in the place of one.
 pub fn is_word(word: &str) -> bool {
@@ -409,6 +425,7 @@ mod tests {
             ("warm", "SITEMAP|FILE|URL"),
             ("warm a --jobs 0", "--jobs"),
             ("warm a --jobs 9", "--jobs"),
+            ("top --once --json", "cannot be used with"),
         ];
         for (line, part) in cases {
             match run(line) {
@@ -428,6 +445,7 @@ mod tests {
             "check --help",
             "purge --help",
             "warm --help",
+            "top --help",
         ] {
             assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
         }

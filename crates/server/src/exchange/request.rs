@@ -144,7 +144,7 @@ pub struct CacheFacts {
     pub age: Option<u64>,
     pub last_modified: Option<Bytes>,
     /// What the answer from memory spared an upstream, in microseconds.
-    pub spared_micros: u32,
+    pub spared_micros: u64,
     /// Why nothing was stored or looked up, in one word.
     pub reason: Option<&'static str>,
     /// The visitor is to get the read-your-writes cookie for so many seconds.

@@ -208,7 +208,7 @@ pub struct EndedRequest {
     pub sent_bytes: u64,
     pub received_bytes: u64,
     /// How long the stored response took that was the answer.
-    pub spared_micros: u32,
+    pub spared_micros: u64,
 }
 
 impl OfThread<'_, EndedRequests> {
@@ -222,7 +222,7 @@ impl OfThread<'_, EndedRequests> {
         class.unwrap_or(&counts.by_class[0]).add(1, writer);
         counts.sent_bytes.add(ended.sent_bytes, writer);
         counts.received_bytes.add(ended.received_bytes, writer);
-        counts.spared_micros.add(ended.spared_micros.into(), writer);
+        counts.spared_micros.add(ended.spared_micros, writer);
     }
 
     /// A hit was timed.

@@ -40,7 +40,7 @@ pub fn reply_from_memory(
         ..Outcome::default()
     });
     if served != Served::Revalidated {
-        request.cache.spared_micros = stored.head.made_in_micros;
+        request.cache.spared_micros = stored.head.made_in.micros();
     }
     note_age(request, &stored.head, now);
     Reply::of_stored(stored)
