@@ -3,6 +3,8 @@
 
 use std::net::IpAddr;
 
+use site::Network;
+
 use crate::exchange::request::Request;
 
 /// May whoever asks see it? `allow`, `deny` and passwords have been looked at before; where there
@@ -11,10 +13,15 @@ pub fn may_see(request: &Request) -> bool {
     is_decided(request) || (request.is_made_here() && is_named_honestly(request))
 }
 
-/// Does the location say who may use it?
+/// Does the location say who may use it? A list of `allow` and `deny` does if it ends with `all`. One that
+/// does not, such as a list of bad addresses for the whole site, says of somebody that he may not and
+/// nothing of all others.
 pub fn is_decided(request: &Request) -> bool {
     let settings = request.settings();
-    !settings.access.is_empty() || settings.auth.is_some() || settings.auth_request.is_some()
+    let rules = &settings.access;
+    rules.iter().any(|rule| rule.network == Network::All)
+        || settings.auth.is_some()
+        || settings.auth_request.is_some()
 }
 
 /// Is the host one that leads here by right? A page of somebody else may have a name that leads to

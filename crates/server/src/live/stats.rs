@@ -214,15 +214,11 @@ pub struct EndedRequest {
 impl OfThread<'_, EndedRequests> {
     #[inline]
     pub fn note(&self, ended: EndedRequest) {
-        let (counts, writer) = (self.counts, self.writer);
-        if let Some(count) = counts.by_cache.get(ended.cache) {
-            count.add(1, writer);
+        // Which of the two it is is asked once.
+        match self.writer {
+            Writer::OneThread => self.counts.note(ended, Writer::OneThread),
+            Writer::Several => self.counts.note(ended, Writer::Several),
         }
-        let class = counts.by_class.get(usize::from(ended.status / 100));
-        class.unwrap_or(&counts.by_class[0]).add(1, writer);
-        counts.sent_bytes.add(ended.sent_bytes, writer);
-        counts.received_bytes.add(ended.received_bytes, writer);
-        counts.spared_micros.add(ended.spared_micros, writer);
     }
 
     /// A hit was timed.
@@ -237,6 +233,20 @@ impl OfThread<'_, EndedRequests> {
         let at = numbers::bucket(WAIT_BOUNDS, took.as_secs_f64());
         self.counts.misses[at].add(1, self.writer);
         self.counts.miss_micros.add(micros(took), self.writer);
+    }
+}
+
+impl EndedRequests {
+    #[inline(always)]
+    fn note(&self, ended: EndedRequest, writer: Writer) {
+        if let Some(count) = self.by_cache.get(ended.cache) {
+            count.add(1, writer);
+        }
+        let class = self.by_class.get(usize::from(ended.status / 100));
+        class.unwrap_or(&self.by_class[0]).add(1, writer);
+        self.sent_bytes.add(ended.sent_bytes, writer);
+        self.received_bytes.add(ended.received_bytes, writer);
+        self.spared_micros.add(ended.spared_micros, writer);
     }
 }
 

@@ -4,7 +4,8 @@ use super::*;
 
 const METRICS: &str = "location = /metrics { metrics; }
     location = /open { metrics; allow all; }
-    location = /closed { metrics; deny all; }";
+    location = /closed { metrics; deny all; }
+    location = /listed { metrics; deny 192.0.2.7; allow 192.0.2.8; }";
 
 async fn metrics() -> (FakePhp, Running) {
     let php = slow_pages().await;
@@ -64,6 +65,13 @@ async fn the_numbers_are_for_this_machine_unless_the_location_says_otherwise() {
             "GET /open",
             "Host: rebound.example\r\nX-Forwarded-For: 192.0.2.1\r\n",
             200,
+        ),
+        // A list of bad addresses does not open it to all others.
+        ("GET /listed", "Host: site.test\r\n", 200),
+        (
+            "GET /listed",
+            "Host: site.test\r\nX-Forwarded-For: 192.0.2.1\r\n",
+            403,
         ),
         ("GET /closed", "Host: site.test\r\n", 403),
     ] {
