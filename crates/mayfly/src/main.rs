@@ -22,6 +22,7 @@ mod control_socket;
 mod daemon;
 mod event_loop;
 mod exit;
+mod explain_command;
 mod journal;
 mod large_store;
 mod limits;
@@ -86,6 +87,7 @@ fn run(command: Command) -> Exit {
         Command::Worker => worker_process::run(),
         Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve_folder(&args),
+        Command::Explain(args) => explain_command::run(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
         Command::Text(text) => {

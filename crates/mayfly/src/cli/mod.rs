@@ -11,7 +11,7 @@ use std::ffi::OsString;
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
 use words::{Answer, Word};
-pub use words::{CheckArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers};
+pub use words::{CheckArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers};
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -20,6 +20,7 @@ pub enum Command {
     Flags(Flags, Action),
     Serve(Box<ServeArgs>),
     Check(CheckArgs),
+    Explain(Box<ExplainArgs>),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
     /// A text for stdout: `help`, `serve --help`, ...
@@ -73,6 +74,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     Ok(match words::parse(arguments).map_err(Refusal::Words)? {
         Answer::Word(Word::Serve(args)) => Command::Serve(args),
         Answer::Word(Word::Check(args)) => Command::Check(args),
+        Answer::Word(Word::Explain(args)) => Command::Explain(args),
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
         Answer::Word(Word::Version) => Command::Text(version::version_text()),
@@ -119,8 +121,14 @@ mod tests {
             ("reload", "mayfly -s reload"),
             ("a/site.conf", "mayfly -c a/site.conf"),
             ("./public", "mayfly serve ./public"),
-            ("xyz", "Words: serve, check, purge, warm, help, version."),
-            ("sevre", "Words: serve, check, purge, warm, help, version."),
+            (
+                "xyz",
+                "Words: serve, check, explain, purge, warm, help, version.",
+            ),
+            (
+                "sevre",
+                "Words: serve, check, explain, purge, warm, help, version.",
+            ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),
             ("serve a -p 80", "--listen ADDR:PORT"),

@@ -18,6 +18,7 @@ mod conditional_requests;
 mod daemon;
 mod error_page;
 mod esi;
+mod explain;
 mod geo;
 mod http1;
 mod http2;
