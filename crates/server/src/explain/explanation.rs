@@ -14,7 +14,7 @@ use super::parts;
 use super::shown::{Shown, readable};
 use super::way::{Question, Way, walk};
 use crate::base::clock;
-use crate::content::through_cache::outlook::{Known, Outlook, Place, Would};
+use crate::content::through_cache::outlook::{Known, Lookup, Outlook, Would};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::transport::facts::LocalAddress;
@@ -48,15 +48,15 @@ fn told(
 ) -> Explanation {
     let request = &way.request;
     let outlook = way.outlook.as_ref();
-    let place = outlook.and_then(|outlook| outlook.place.as_ref());
-    let rules = place.map(|place| &place.rules);
+    let lookup = outlook.and_then(|outlook| outlook.lookup.as_ref());
+    let rules = lookup.map(|lookup| &lookup.rules);
     let known = match &answer {
         Some(answer) => answer.reason.map(|why| (why, KnownBy::Response, None)),
         None => outlook
             .and_then(|outlook| outlook.reason.as_ref())
             .map(known),
     };
-    let entry = place.and_then(|place| entry_of(way, place));
+    let entry = lookup.and_then(|lookup| entry_of(way, lookup));
     let mut advice = known.map_or_else(Vec::new, |(why, ..)| advice::on(why));
     if let Some(Outlook {
         would: Would::Fail(name),
@@ -84,11 +84,11 @@ fn told(
         server: request.server().name.clone(),
         location: request.location().name.clone(),
         plan: way.plan.clone(),
-        cache: place.map(cache_part),
+        cache: lookup.map(cache_part),
         outcome: outlook.map_or(Outcome::Off, outcome),
         is_stored: entry.is_some(),
         reason: known.map(|known| told_reason(known, rules)),
-        variants: place.and_then(variants),
+        variants: lookup.and_then(variants),
         entry,
         parts,
         advice,
@@ -147,40 +147,40 @@ pub fn line_text(line: &site::RuleLine) -> String {
     format!("{}: {}", line.at, line.text)
 }
 
-fn cache_part(place: &Place) -> CachePart {
+fn cache_part(lookup: &Lookup) -> CachePart {
     CachePart {
-        zone: place.zone.config().name.clone(),
-        key: readable(&place.key),
-        address: readable(&place.address),
+        zone: lookup.zone.config().name.clone(),
+        key: readable(&lookup.key),
+        address: readable(&lookup.address),
     }
 }
 
 /// What is stored for the request, as it is shown.
-fn entry_of(way: &Way, place: &Place) -> Option<control::Entry> {
-    let stored = place.stored.as_ref()?;
+fn entry_of(way: &Way, lookup: &Lookup) -> Option<control::Entry> {
+    let stored = lookup.stored.as_ref()?;
     let now = Millis(way.request.now);
-    let key = http_cache::CacheKey::new(place.key.clone());
-    let mut variants = place.zone.variants(&key.as_ref(), now).into_iter();
+    let key = http_cache::CacheKey::new(lookup.key.clone());
+    let mut variants = lookup.zone.variants(&key.as_ref(), now).into_iter();
     // The same response, or what has come in its place meanwhile.
     let found = variants.find(|found| found.response.vary == stored.vary)?;
-    let shown = Shown::new(&way.request.configuration, &place.zone);
+    let shown = Shown::new(&way.request.configuration, &lookup.zone);
     let mut entry = shown.whole(&found, now);
-    entry.lifetime_by = lifetime::given_by(&found.response, place);
+    entry.lifetime_by = lifetime::given_by(&found.response, lookup);
     Some(entry)
 }
 
-fn variants(place: &Place) -> Option<Variants> {
-    let key = http_cache::CacheKey::new(place.key.clone());
-    let stored = place.zone.variants(&key.as_ref(), Millis(clock::now()));
+fn variants(lookup: &Lookup) -> Option<Variants> {
+    let key = http_cache::CacheKey::new(lookup.key.clone());
+    let stored = lookup.zone.variants(&key.as_ref(), Millis(clock::now()));
     let ids: Vec<StoredId> = stored
         .iter()
         .filter(|it| !it.is_gone)
         .map(|it| it.id)
         .collect();
-    let fields = place.varies_on.as_ref().map(|spec| spec.names().to_vec());
+    let fields = lookup.varies_on.as_ref().map(|spec| spec.names().to_vec());
     (!ids.is_empty()).then(|| Variants {
         stored: ids.len(),
-        most: place.zone.config().max_variants,
+        most: lookup.zone.config().max_variants,
         fields: fields.unwrap_or_default(),
     })
 }

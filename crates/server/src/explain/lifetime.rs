@@ -5,20 +5,20 @@ use shared_request::Class;
 use site::CacheRules;
 
 use super::explanation::line_text;
-use crate::content::through_cache::outlook::Place;
+use crate::content::through_cache::outlook::Lookup;
 
 /// What gave the lifetime of a response that is stored for a request, in words.
-pub fn given_by(stored: &StoredResponse, place: &Place) -> String {
-    let (head, rules) = (&stored.head, &place.rules);
+pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
+    let (head, rules) = (&stored.head, &lookup.rules);
     let is_not_found = matches!(head.status, 404 | 410);
     let not_found = rules.shared.as_ref().and_then(|shared| shared.not_found);
     if stored.lacks_tags() {
         return "more tags than are kept: fresh for a second only".to_owned();
     }
-    let mut by = if is_not_found && not_found.is_some() && place.class.is_some() {
+    let mut by = if is_not_found && not_found.is_some() && lookup.class.is_some() {
         first_line(rules, "cache_not_found")
     } else if head.lifetime_source == LifetimeSource::Rule {
-        of_rule(head.status, place)
+        of_rule(head.status, lookup)
     } else {
         of_field(stored)
     };
@@ -37,8 +37,8 @@ pub fn given_by(stored: &StoredResponse, place: &Place) -> String {
     by
 }
 
-fn of_rule(status: u16, place: &Place) -> String {
-    let rules = &place.rules;
+fn of_rule(status: u16, lookup: &Lookup) -> String {
+    let rules = &lookup.rules;
     let matches = |statuses: &[u16]| statuses.is_empty() || statuses.contains(&status);
     let rule = rules.valid.iter().position(|rule| matches(&rule.statuses));
     let crawlers = rules
@@ -48,7 +48,7 @@ fn of_rule(status: u16, place: &Place) -> String {
     let lifetime = rule
         .and_then(|at| rules.valid.get(at))
         .map(|rule| rule.lifetime);
-    if place.class == Some(Class::Crawler) && crawlers > lifetime {
+    if lookup.class == Some(Class::Crawler) && crawlers > lifetime {
         return first_line(rules, "cache_crawler_valid");
     }
     let line = rule.and_then(|at| rules.lines_of("_cache_valid").nth(at));

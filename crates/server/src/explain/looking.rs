@@ -32,25 +32,25 @@ pub async fn search(
     }
     let zones = zones(&configuration, request.zone.as_deref())?;
     let limit = request.limit.unwrap_or(USUAL_FOUND).clamp(1, MAX_FOUND);
-    let mut place = match &request.after {
-        None => Place::default(),
-        Some(text) => Place::parse(text)
+    let mut cursor = match &request.after {
+        None => Cursor::default(),
+        Some(text) => Cursor::parse(text)
             .ok_or_else(|| Refusal::field("after", "expected what \"next\" said"))?,
     };
     let mut found = Found::default();
     for _ in 0..MAX_STEPS {
-        let Some(zone) = zones.get(place.zone) else {
+        let Some(zone) = zones.get(cursor.zone) else {
             return Ok(found);
         };
         if !step(
             &configuration,
             zone,
-            &mut place.walk,
+            &mut cursor.walk,
             request,
             (limit, &mut found),
         ) {
-            place = Place {
-                zone: place.zone + 1,
+            cursor = Cursor {
+                zone: cursor.zone + 1,
                 walk: Walk::default(),
             };
         }
@@ -59,7 +59,7 @@ pub async fn search(
         }
         tokio::task::yield_now().await;
     }
-    found.next = (place.zone < zones.len()).then(|| place.text());
+    found.next = (cursor.zone < zones.len()).then(|| cursor.text());
     Ok(found)
 }
 
@@ -130,27 +130,27 @@ fn zones<'a>(
 
 /// How far a search has come.
 #[derive(Default)]
-struct Place {
+struct Cursor {
     zone: usize,
     walk: Walk,
 }
 
-impl Place {
+impl Cursor {
     fn text(&self) -> String {
         format!("{}.{}.{}", self.zone, self.walk.shard, self.walk.slot)
     }
 
-    fn parse(text: &str) -> Option<Place> {
+    fn parse(text: &str) -> Option<Cursor> {
         let mut numbers = text.split('.').map(str::parse);
         let mut number = || numbers.next()?.ok();
-        let place = Place {
+        let cursor = Cursor {
             zone: number()?,
             walk: Walk {
                 shard: number()?,
                 slot: number()?,
             },
         };
-        numbers.next().is_none().then_some(place)
+        numbers.next().is_none().then_some(cursor)
     }
 }
 

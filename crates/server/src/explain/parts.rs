@@ -25,7 +25,7 @@ pub async fn of(configuration: &ConfigurationHandle, question: &Question, way: &
     let is_cached = way
         .outlook
         .as_ref()
-        .is_some_and(|outlook| outlook.place.is_some());
+        .is_some_and(|outlook| outlook.lookup.is_some());
     if !is_cached {
         return Vec::new();
     }
@@ -65,8 +65,8 @@ fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
     if past(way) != past(other) {
         return Some(Effect::PastCache);
     }
-    let place = |way: &'_ Way| way.outlook.as_ref().and_then(key_of);
-    match (place(way), place(other)) {
+    let lookup = |way: &'_ Way| way.outlook.as_ref().and_then(key_of);
+    match (lookup(way), lookup(other)) {
         (Some(one), Some(two)) if one != two => return Some(Effect::InKey),
         (Some(_), Some(_)) => {}
         _ => return Some(Effect::PastCache),
@@ -75,7 +75,7 @@ fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
         // It goes past the cache as before: of its copy nothing can be said.
         return None;
     }
-    let spec = way.outlook.as_ref()?.place.as_ref()?.varies_on.as_ref();
+    let spec = way.outlook.as_ref()?.lookup.as_ref()?.varies_on.as_ref();
     let selects = field.is_some_and(|field| {
         let mut names = spec.iter().flat_map(|spec| spec.names());
         names.any(|name| name == field)
@@ -87,7 +87,7 @@ fn effect(way: &Way, other: &Way, field: Option<&str>) -> Option<Effect> {
 }
 
 fn key_of(outlook: &Outlook) -> Option<Vec<u8>> {
-    Some(outlook.place.as_ref()?.key.clone())
+    Some(outlook.lookup.as_ref()?.key.clone())
 }
 
 /// Requests that differ from this one in one part each.

@@ -21,7 +21,7 @@ pub struct Outlook {
     /// Why it would have no part in the response, or could not keep it, as far as that is known.
     pub reason: Option<Known>,
     /// Where it would look; none where it would not.
-    pub place: Option<Place>,
+    pub lookup: Option<Lookup>,
 }
 
 /// What the cache would do for a request.
@@ -54,7 +54,7 @@ pub enum Known {
 }
 
 /// Where the cache looks for a request.
-pub struct Place {
+pub struct Lookup {
     pub zone: Arc<Zone>,
     pub rules: Arc<CacheRules>,
     /// Not the whole key where a personal request goes past the cache.
@@ -73,7 +73,7 @@ pub fn outlook(request: &mut Request, configuration: &ActiveConfiguration, pass:
     let of_request = |would, why: Option<Reason>| Outlook {
         would,
         reason: why.map(Known::ByRequest),
-        place: None,
+        lookup: None,
     };
     let is_off = pass.cache.is_none();
     match policy::plan(request, configuration, pass) {
@@ -123,7 +123,7 @@ fn of_plan(request: &mut Request, plan: &Plan<'_>) -> Outlook {
     Outlook {
         would,
         reason,
-        place: Some(Place {
+        lookup: Some(Lookup {
             zone: plan.zone.clone(),
             rules: plan.rules.clone(),
             key: key.bytes().to_vec(),
