@@ -13,8 +13,8 @@ use crate::stored::StoredResponse;
 use crate::time::Millis;
 use std::sync::Arc;
 
-/// How many slots are looked at under one lock: some ten microseconds.
-const STEP: usize = 256;
+/// How many slots are looked at under one lock: some ten microseconds, with what is shown of each.
+const STEP: usize = 64;
 
 /// Where a stored response is, as long as it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
 
 /// How many pieces of zones one search looks at: some 2.5 million stored responses.
-const MAX_STEPS: usize = 10_000;
+const MAX_STEPS: usize = 40_000;
 
 /// What is stored that has a text or a tag.
 ///
@@ -31,6 +31,8 @@ pub async fn search(
         return Err(Refusal::field("text", message));
     }
     let zones = zones(&configuration, request.zone.as_deref())?;
+    let zones = zones.into_iter();
+    let zones: Vec<Shown<'_>> = zones.map(|zone| Shown::new(&configuration, zone)).collect();
     let limit = request.limit.unwrap_or(USUAL_FOUND).clamp(1, MAX_FOUND);
     let mut cursor = match &request.after {
         None => Cursor::default(),
@@ -42,13 +44,7 @@ pub async fn search(
         let Some(zone) = zones.get(cursor.zone) else {
             return Ok(found);
         };
-        if !step(
-            &configuration,
-            zone,
-            &mut cursor.walk,
-            request,
-            (limit, &mut found),
-        ) {
+        if !step(zone, &mut cursor.walk, request, (limit, &mut found)) {
             cursor = Cursor {
                 zone: cursor.zone + 1,
                 walk: Walk::default(),
@@ -65,14 +61,12 @@ pub async fn search(
 
 /// Looks at one piece of a zone; says whether there is more of it.
 fn step(
-    configuration: &ActiveConfiguration,
-    zone: &Zone,
+    shown: &Shown<'_>,
     walk: &mut Walk,
     request: &SearchRequest,
     (limit, found): (usize, &mut Found),
 ) -> bool {
     let now = Millis(clock::now());
-    let shown = Shown::new(configuration, zone);
     let looked_at = std::cell::Cell::new(0);
     let is_wanted = |_: &[u8], response: &StoredResponse| {
         looked_at.set(looked_at.get() + 1);
@@ -88,7 +82,7 @@ fn step(
         }
         entries.len() < limit
     };
-    let has_more = zone.walk(walk, now, &is_wanted, &mut take);
+    let has_more = shown.zone().walk(walk, now, &is_wanted, &mut take);
     found.looked_at += looked_at.get();
     has_more
 }

@@ -126,7 +126,8 @@ fn without_each_cookie(question: &Question, at: usize, value: &[u8]) -> Vec<Othe
     let named = pairs
         .iter()
         .enumerate()
-        .filter(|(_, pair)| !pair.is_empty());
+        .filter(|(_, pair)| !pair.is_empty())
+        .take(MAX_PARTS);
     let without = named.map(|(left_out, pair)| {
         let name = pair.split(|&byte| byte == b'=').next().unwrap_or_default();
         let kept = pairs.iter().enumerate().filter(|(at, _)| *at != left_out);
@@ -156,7 +157,8 @@ fn without_each_argument(question: &Question) -> Vec<Other> {
     let named = pairs
         .iter()
         .enumerate()
-        .filter(|(_, pair)| !pair.is_empty());
+        .filter(|(_, pair)| !pair.is_empty())
+        .take(MAX_PARTS);
     let without = named.map(|(left_out, pair)| {
         let kept = pairs.iter().enumerate().filter(|(at, _)| *at != left_out);
         let kept: Vec<&str> = kept.map(|(_, pair)| *pair).collect();

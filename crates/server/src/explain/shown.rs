@@ -36,6 +36,10 @@ impl<'a> Shown<'a> {
         }
     }
 
+    pub fn zone(&self) -> &Zone {
+        self.zone
+    }
+
     /// The address of a stored response.
     pub fn address(&self, response: &StoredResponse) -> String {
         masked(response.address().unwrap_or_default(), self.shown_arguments)
