@@ -55,8 +55,9 @@ pub use purge::{LabelNames, Pattern, PurgeMode, PurgeTarget, Purged, Stamp, Tags
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
-    Found, MostWanted, NotFresh, NotFreshKind, Stats, Swept, Wanted, WantedWalk, Zone, ZoneConfig,
+    Found, MostWanted, NotFresh, NotFreshKind, Sharing, Stats, Swept, Wanted, WantedWalk, Zone,
+    ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::Millis;
-pub use vary::{VaryKey, VarySpec};
+pub use vary::{ONE_COOKIE, VaryKey, VarySpec};

@@ -18,6 +18,10 @@
 //! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
 //! therefore not sent.
 //!
+//! Where the application itself says who may share a page that it made with a visitor's cookies
+//! (LiteSpeed's protocol), the same is done with the cookies whole: [`put_visitors_key`] and
+//! [`Sent::AllCookies`]. Nothing else of the visitor's request gets in.
+//!
 //! Names of cookies and arguments are compared as PHP will see them ([`php`]). No I/O, no
 //! clock.
 
@@ -148,6 +152,35 @@ pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Res
     Ok(class)
 }
 
+/// As [`put_key`], for a request that cookies would make personal: those that are in no key are
+/// passed over. No key of [`put_key`] looks like it. What is stored under it is for whom the
+/// application says, which has seen the cookies.
+///
+/// # Errors
+/// Why the request is personal for another reason; what was appended is to be thrown away.
+pub fn put_visitors_key(
+    received: &Received<'_>,
+    rules: &Rules,
+    key: &mut Vec<u8>,
+) -> Result<Class, Bypass> {
+    let class = fields::examine(received.head)?;
+    paths::examine(received.target, rules)?;
+    let rewritten = received.rewritten.map(|(_, args)| args);
+    arguments::examine(received.target, rewritten, rules)?;
+    put_start(received, rules, class.letter().to_ascii_uppercase(), key);
+    let start = key.len();
+    cookies::put_key_cookies(received.head, rules, key);
+    match key.len() - start > MAX_KEY_COOKIE_BYTES {
+        true => Err(Bypass::TooLong),
+        false => Ok(class),
+    }
+}
+
+/// Appends the cookies that the application is sent with [`Sent::AllCookies`].
+pub fn put_all_cookies(received: &Received<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
+    cookies::put_others(received.head, &rules.removed_cookies, out)
+}
+
 /// Appends the key of a request whose visitor is of this class.
 fn put_key_of(
     received: &Received<'_>,
@@ -155,8 +188,19 @@ fn put_key_of(
     class: Class,
     key: &mut Vec<u8>,
 ) -> Result<(), Bypass> {
+    put_start(received, rules, class.letter(), key);
+    let start = key.len();
+    cookies::put_counted(received.head, rules, key)?;
+    match key.len() - start > MAX_KEY_COOKIE_BYTES {
+        true => Err(Bypass::TooLong),
+        false => Ok(()),
+    }
+}
+
+/// Appends what stands before the cookies.
+fn put_start(received: &Received<'_>, rules: &Rules, letter: u8, key: &mut Vec<u8>) {
     put_url(received, rules, key);
-    key.push(class.letter());
+    key.push(letter);
     put_number(usize::from(received.server_port), key);
     if let Some((path, args)) = received.rewritten {
         key.push(b' ');
@@ -165,12 +209,6 @@ fn put_key_of(
         arguments::put_counted(args, &rules.removed_arguments, key);
     }
     key.push(SEPARATOR);
-    let start = key.len();
-    cookies::put_counted(received.head, rules, key)?;
-    match key.len() - start > MAX_KEY_COOKIE_BYTES {
-        true => Err(Bypass::TooLong),
-        false => Ok(()),
-    }
 }
 
 /// Appends what the keys of all answers for one URL begin with: for any visitor's class and
@@ -183,12 +221,21 @@ fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
     key.push(SEPARATOR);
 }
 
+/// The cookies that the application is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Those that are in the key.
+    KeyCookies,
+    /// All but those that no page depends on: see [`put_visitors_key`].
+    AllCookies,
+}
+
 /// Appends the head of the request that the application is sent. `varied` are the fields
 /// that responses for this key have named in `Vary`; those that may be sent are.
 pub fn write_head<'v>(
     received: &Received<'_>,
     rules: &Rules,
-    class: Class,
+    (class, sent): (Class, Sent),
     varied: impl Iterator<Item = &'v str>,
     head: &mut Vec<u8>,
 ) {
@@ -220,9 +267,12 @@ pub fn write_head<'v>(
     let start = head.len();
     head.extend_from_slice(b"Cookie: ");
     let value = head.len();
-    // It was examined for the key; a personal cookie would have ended the matter there.
-    let examined = cookies::put_counted(received.head, rules, head);
-    match examined.is_ok() && head.len() > value {
+    let is_examined = match sent {
+        // It was examined for the key; a personal cookie would have ended the matter there.
+        Sent::KeyCookies => cookies::put_counted(received.head, rules, head).is_ok(),
+        Sent::AllCookies => put_all_cookies(received, rules, head),
+    };
+    match is_examined && head.len() > value {
         true => head.extend_from_slice(b"\r\n"),
         false => head.truncate(start),
     }

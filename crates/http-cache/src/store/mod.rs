@@ -30,6 +30,7 @@ mod zone;
 
 pub(crate) use lookup::Worth;
 pub use lookup::{Found, NotFresh, NotFreshKind};
+pub use notes::Sharing;
 pub use removal::Swept;
 pub use wanted::{MostWanted, Wanted, WantedWalk};
 pub use zone::{Stats, Zone, ZoneConfig};

@@ -20,6 +20,7 @@ mod following;
 mod for_browsers;
 mod from_memory;
 mod leading;
+pub mod litespeed;
 pub mod miss;
 pub mod policy;
 pub mod purge;

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use upstream::Class;
 
 use super::from_memory::{from_memory, note_not_stored, reading};
+use super::litespeed;
 use super::policy::Plan;
 use super::shared;
 use super::stale::{StandIn, stale_reason};
@@ -99,7 +100,10 @@ fn answer_leader(
         }
         LeaderOutcome::Private(fetched, why) => {
             note_not_stored(request, why);
-            if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
+            if plan.shared.is_some()
+                && !litespeed::stands(plan, why)
+                && is_for_another_request(request, plan, &fetched, why)
+            {
                 // The worker that made it may be the only one.
                 fetched.body.give_up(upstream::Outcome::Success);
                 return Step::Direct;

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{CacheKey, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale};
+use shared_request::{Class, Sent};
 use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
+use super::litespeed;
+use super::litespeed::{VisitorId, WithCookies};
 use super::policy::Plan;
 use super::request_fields::Fields;
 use super::shared;
@@ -40,6 +43,12 @@ pub struct StorePlan {
     pub varied: Option<Vec<String>>,
     /// `private` and `no-store` count although `Cache-Control` is to be ignored.
     pub minds_private: bool,
+    /// With `cache_litespeed`: it was made with a visitor's cookies.
+    pub cookies: Option<Arc<WithCookies>>,
+    /// Cookies that other responses for the key have named.
+    pub learned_cookies: Vec<String>,
+    /// What the application was told of the visitor's class.
+    pub vary_value: Option<&'static str>,
     pub method: &'static [u8],
     pub uses: u32,
     pub pass: Arc<Pass>,
@@ -85,6 +94,12 @@ impl StorePlan {
         fields.to_mut().push((Bytes::from_static(b"vary"), names));
     }
 
+    /// Whose the tags are: the origin of the request, and the visitor whom the response is for alone.
+    pub fn tag_scope(&self) -> (&[u8], &[VisitorId]) {
+        let ids = self.cookies.as_ref().map_or(&[][..], |with| &with.ids[..]);
+        (&self.origin, ids)
+    }
+
     /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
     /// need not wait to learn of it.
     pub fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
@@ -124,6 +139,8 @@ impl StorePlan {
     /// is logged in would keep all others from a new copy.
     pub fn remembered_for(&self, why: NoStore) -> Duration {
         if self.is_bypass
+            // Notes say it, for each group of visitors.
+            || self.cookies.is_some()
             || self.has_sent_preferences()
             || matches!(
                 why,
@@ -146,19 +163,25 @@ pub fn prepare(
 ) -> Result<(FetchSpec, StorePlan), u16> {
     let validating = leader
         .stale()
-        .filter(|_| plan.rules.revalidate)
+        // What the protocol says is not stored, so a 304 would say nothing of it.
+        .filter(|_| plan.rules.revalidate && !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
     let tags = plan.rules.tags.as_ref();
     let tag_mark = tags
         .filter(|rules| rules.from_stderr)
         .map(|_| tags::new_mark());
+    let vary_value = match plan.shared {
+        Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
+        _ => None,
+    };
     let purpose = FetchPurpose {
         for_cache: true,
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
         deadline: None,
         tag_mark: tag_mark.as_deref(),
+        vary_value,
     };
     let varied = plan.shared.map(|_| varied_fields(plan, leader));
     let visitor = Visitor::of(request);
@@ -194,6 +217,15 @@ pub fn prepare(
             head,
             varied,
             minds_private,
+            cookies: plan.cookies.clone(),
+            learned_cookies: match plan.cookies {
+                Some(_) => {
+                    let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
+                    litespeed::learned_cookies(spec.as_deref())
+                }
+                None => Vec::new(),
+            },
+            vary_value,
             method: if request.method == Method::Post {
                 b"POST"
             } else {
@@ -237,7 +269,11 @@ fn request_for_cache(
 ) -> Result<Option<Box<Request>>, u16> {
     let made = match (&plan.rules.shared, plan.shared, varied) {
         (Some(rules), Some(class), Some(varied)) => {
-            shared::request_for(request, rules, class, varied)
+            let sent = match plan.cookies {
+                Some(_) => Sent::AllCookies,
+                None => Sent::KeyCookies,
+            };
+            shared::request_for(request, rules, (class, sent), varied)
         }
         _ if plan.rules.overlooks_something() => {
             shared::without_what_does_not_count(request, plan.rules)
