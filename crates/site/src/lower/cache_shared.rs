@@ -86,7 +86,9 @@ impl Lowering<'_> {
     }
 
     fn warn_of_shared_off(&mut self, level: &Level<'_>) {
-        if let Some(node) = level.find("cache_shared").filter(|node| node.arg(0).text == "off")
+        if let Some(node) = level
+            .find("cache_shared")
+            .filter(|node| node.arg(0).text == "off")
             && self.warned.insert(node.span())
         {
             self.report(

@@ -50,6 +50,8 @@ pub const MOBILE_VALUE: &str = "ismobile";
 const NOTE_TIME: Duration = Duration::from_secs(3600);
 /// A cookie is taken for a visitor's own if its value is as long: sessions are, choices are not.
 const LEAST_ID_BYTES: usize = 16;
+/// Long ones that all visitors of a group, or of a WordPress, have.
+const COMMON_COOKIES: [&[u8]; 2] = [b"_lscache_vary*", b"wordpress_test_cookie"];
 /// A visitor with more of them has no private copies: each is a label of each.
 const MOST_IDS: usize = 16;
 
@@ -152,11 +154,9 @@ fn is_known(ids: &[VisitorId]) -> bool {
 
 /// By what the private copies of a request's visitor are known to purges.
 pub fn visitor_ids(request: &Request) -> Vec<VisitorId> {
-    // All visitors of a group have these.
-    let of_groups = NameSet::new([VARY_COOKIES.as_bytes()]);
-    let own = cookies::pairs(request.head.view()).filter(|(name, value)| {
-        value.len() >= LEAST_ID_BYTES && !cookies::is_named(name, &of_groups)
-    });
+    let common = NameSet::new(COMMON_COOKIES);
+    let own = cookies::pairs(request.head.view())
+        .filter(|(name, value)| value.len() >= LEAST_ID_BYTES && !cookies::is_named(name, &common));
     let mut ids: Vec<VisitorId> = own
         .filter_map(|(name, value)| {
             let hash = digest(&SHA256, &[name, b"=", value].concat());
@@ -246,7 +246,9 @@ pub fn note_of_direct(request: &mut Request, fields: &[Field]) {
         return;
     };
     // One that sets a cookie is not like those to come.
-    let sets_cookie = fields.iter().any(|(name, _)| same_name(name, b"set-cookie"));
+    let sets_cookie = fields
+        .iter()
+        .any(|(name, _)| same_name(name, b"set-cookie"));
     let sharing = Said::of(fields).sharing();
     if sharing.is_some() && !sets_cookie {
         put_note(&note.zone, &note.key.as_ref(), sharing);
@@ -318,7 +320,9 @@ pub fn as_standard(store: &StorePlan, fields: &[Field]) -> Result<Option<Vec<Fie
     standard.push((Bytes::from_static(b"Cache-Control"), control));
     if expected == Some(Sharing::Group) && !said.is_vary_off {
         let own = said.vary_cookies.iter().map(String::as_str);
-        let names = own.chain([VARY_COOKIES]).map(|name| [ONE_COOKIE, name].concat());
+        let names = own
+            .chain([VARY_COOKIES])
+            .map(|name| [ONE_COOKIE, name].concat());
         // What one response has named counts for those that say nothing of it.
         let names: Vec<String> = names.chain(store.learned_cookies.iter().cloned()).collect();
         standard.push((Bytes::from_static(b"Vary"), Bytes::from(names.join(","))));
@@ -328,15 +332,23 @@ pub fn as_standard(store: &StorePlan, fields: &[Field]) -> Result<Option<Vec<Fie
 
 /// Fields that do not count beside `X-LiteSpeed-Cache-Control`.
 fn is_overruled(name: &[u8]) -> bool {
-    ["cache-control", "cdn-cache-control", "expires", "x-accel-expires"]
-        .iter()
-        .any(|field| same_name(name, field.as_bytes()))
+    [
+        "cache-control",
+        "cdn-cache-control",
+        "expires",
+        "x-accel-expires",
+    ]
+    .iter()
+    .any(|field| same_name(name, field.as_bytes()))
 }
 
 /// The cookies that responses have been known to vary on.
 pub fn learned_cookies(spec: Option<&VarySpec>) -> Vec<String> {
     let names = spec.into_iter().flat_map(VarySpec::names);
-    names.filter(|name| name.starts_with(ONE_COOKIE)).cloned().collect()
+    names
+        .filter(|name| name.starts_with(ONE_COOKIE))
+        .cloned()
+        .collect()
 }
 
 /// Takes off what `LSC-Cookie` says as well: it is for each visitor of the page. Other cookies stay,
@@ -414,9 +426,24 @@ mod tests {
         use Sharing::{Group, OneVisitor};
         for (control, sharing, esi, vary_off) in [
             ("public,max-age=604800", Some(Group), false, false),
-            ("public,no-vary,max-age=86400,esi=on", Some(Group), true, true),
-            ("private,no-vary,max-age=1800", Some(OneVisitor), false, true),
-            ("shared,private,max-age=1800", Some(OneVisitor), false, false),
+            (
+                "public,no-vary,max-age=86400,esi=on",
+                Some(Group),
+                true,
+                true,
+            ),
+            (
+                "private,no-vary,max-age=1800",
+                Some(OneVisitor),
+                false,
+                true,
+            ),
+            (
+                "shared,private,max-age=1800",
+                Some(OneVisitor),
+                false,
+                false,
+            ),
             ("Private, Max-Age=1", Some(OneVisitor), false, false),
             ("max-age=60", Some(Group), false, false),
             ("no-cache,esi=on", None, true, false),
@@ -426,7 +453,11 @@ mod tests {
         ] {
             let said = Said::of(&fields(&[("X-LiteSpeed-Cache-Control", control)]));
             assert_eq!(said.sharing(), sharing, "{control}");
-            assert_eq!((said.runs_esi, said.is_vary_off), (esi, vary_off), "{control}");
+            assert_eq!(
+                (said.runs_esi, said.is_vary_off),
+                (esi, vary_off),
+                "{control}"
+            );
         }
     }
 
@@ -458,7 +489,10 @@ mod tests {
             ("Set-Cookie", "session=2"),
         ]);
         put_stored_fields(&mut both);
-        let expected = [("Set-Cookie", "test=1; path=/"), ("Set-Cookie", "session=2")];
+        let expected = [
+            ("Set-Cookie", "test=1; path=/"),
+            ("Set-Cookie", "session=2"),
+        ];
         assert_eq!(both, fields(&expected));
     }
 
@@ -483,7 +517,9 @@ mod tests {
         let ids = [VisitorId([1; 16]), VisitorId([2; 16])];
         let labels = |tag: &str, ids: &[VisitorId]| {
             let mut labels = Vec::new();
-            each_label(tag.as_bytes(), ids, &mut |label| labels.push(label.into_owned()));
+            each_label(tag.as_bytes(), ids, &mut |label| {
+                labels.push(label.into_owned())
+            });
             labels
         };
         assert_eq!(labels("a", &[]), [b"a"]);

@@ -14,9 +14,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
-use aws_lc_rs::digest::{SHA256, digest};
 use shared_request::{Bypass, Class, Received, Sent, cookies};
 use site::{CacheRules, SharedRules};
 
