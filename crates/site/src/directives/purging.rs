@@ -43,8 +43,8 @@ pub(super) const TABLE: &[Directive] = &[
             - `Cache-Group-Invalidation` (RFC 9875): groups of the same origin, in a response to a \
             POST, PUT, PATCH or DELETE.\n\n\
             The fields are never sent to clients. Without the directive, responses of the server's own \
-            PHP pools (`php_pool`) and responses where `cache_litespeed` is on may purge, and responses of other \
-            upstreams may not: whoever answers there could empty the cache.")
+            PHP pools (`php_pool`) may purge, and so may others where `cache_litespeed` is on. Responses of \
+            other upstreams may not: whoever answers there could empty the cache.")
         .example("cache_purge_fields on;"),
     Directive::new("cache_purge_log", &[Context::Http])
         .takes(1, 2, "PATH [text | json] | off")

@@ -217,8 +217,9 @@ const PURGE_FIELDS: [&str; 4] = [
 ];
 
 /// What else a response says to LiteSpeed's cache.
-const LITESPEED_FIELDS: [&str; 3] = [
+const LITESPEED_FIELDS: [&str; 4] = [
     "x-litespeed-cache-control",
+    "x-litespeed-tag",
     "x-litespeed-vary",
     "lsc-cookie",
 ];
@@ -242,7 +243,12 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
         .find(&protocol.name("_cache"))
         .is_some_and(|node| node.arg(0).text != "off");
     if is_cached && let Some(tags) = tag_rules(level).filter(|tags| !tags.are_sent) {
-        hidden.extend(tags.fields.iter().map(|field| bytes(&field.name)));
+        for field in &tags.fields {
+            let name = bytes(&field.name);
+            if !hidden.contains(&name) {
+                hidden.push(name);
+            }
+        }
     }
     hidden.retain(|name| !passed.contains(name));
     hidden.into_iter().collect()
