@@ -4,8 +4,8 @@
 use ::fastcgi::{Error, Params, ParamsEncoder};
 use site::{Builtin as B, Content, Exchange, FastCgi};
 
+use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
-use crate::content::through_cache::litespeed;
 use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
 use crate::exchange::value::put;

@@ -13,8 +13,8 @@ use http_semantics::{Version, escape, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
+use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
-use crate::content::through_cache::litespeed;
 use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;

@@ -20,7 +20,6 @@ mod following;
 mod for_browsers;
 mod from_memory;
 mod leading;
-pub mod litespeed;
 pub mod miss;
 pub mod policy;
 pub mod purge;
@@ -36,6 +35,7 @@ mod storing;
 mod storing_policy;
 pub mod tags;
 mod variables;
+pub mod with_cookies;
 
 use http_cache::{Found, Millis, NotFresh, Served};
 

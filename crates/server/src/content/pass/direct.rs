@@ -11,10 +11,11 @@ use super::fetch_purpose::FetchPurpose;
 use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
 use super::response::{failed, into_handled};
+use crate::content::litespeed;
 use crate::content::own_visit;
 use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;
-use crate::content::through_cache::litespeed;
+use crate::content::through_cache::with_cookies;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
@@ -77,7 +78,7 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
         Box::pin(purge.carry_out(&fetched.fields)).await;
     }
     if exchange.litespeed {
-        litespeed::note_of_direct(request, &fetched.fields);
+        with_cookies::note_of_direct(request, &fetched.fields);
         litespeed::put_surrogate_control(&mut fetched.fields);
     }
     let file_copy = match spec.is_head {

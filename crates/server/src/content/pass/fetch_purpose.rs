@@ -5,7 +5,7 @@ use http_cache::StoredResponse;
 use site::Exchange;
 
 use crate::base::deadline::SharedDeadline;
-use crate::content::through_cache::litespeed;
+use crate::content::litespeed;
 use crate::exchange::request::Request;
 
 /// What a fetch is for.

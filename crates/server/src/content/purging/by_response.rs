@@ -5,7 +5,7 @@
 //! ```text
 //! X-Cache-Purge-Tags: news:5 list             tags, between spaces or commas
 //! X-LiteSpeed-Purge: stale,tag=news5,/list    https://docs.litespeedtech.com/lscache/devguide/
-//! X-LiteSpeed-Purge: private,*                the copies of this visitor (through_cache/litespeed)
+//! X-LiteSpeed-Purge: private,*                the copies of this visitor (content/litespeed)
 //! Cache-Group-Invalidation: "news"            groups of the same origin, after an unsafe method (RFC 9875 §3)
 //! ```
 
@@ -20,8 +20,8 @@ use site::Pass;
 use super::address::AddressRules;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, purge};
-use crate::content::through_cache::litespeed;
-use crate::content::through_cache::litespeed::VisitorId;
+use crate::content::litespeed;
+use crate::content::litespeed::VisitorId;
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;

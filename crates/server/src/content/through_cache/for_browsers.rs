@@ -5,8 +5,8 @@ use aws_lc_rs::digest::{Context, SHA256};
 use bytes::Bytes;
 use http_cache::{Filling, Tags};
 
-use super::litespeed::CONTROL_WITH_COOKIES;
 use super::store_plan::StorePlan;
+use super::with_cookies::CONTROL_WITH_COOKIES;
 use crate::upstreams::fetch::Fetched;
 
 /// The fields for browsers, while the response arrives.
@@ -25,7 +25,7 @@ impl ForBrowsers {
     /// `named`: the tags in the head; others may follow.
     pub fn of(store: &StorePlan, fetched: &Fetched, named: &Tags) -> ForBrowsers {
         let rules = store.rules.tags.as_ref();
-        let control = match &store.cookies {
+        let control = match &store.expected.cookies {
             Some(_) => Some(CONTROL_WITH_COOKIES),
             None => rules.and_then(|rules| rules.control.as_deref()),
         };

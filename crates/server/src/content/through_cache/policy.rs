@@ -9,11 +9,11 @@ use shared_request::{Bypass, Class};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 
 use super::cookies::session_of;
-use super::litespeed;
-use super::litespeed::WithCookies;
 use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
 use super::request_fields::Fields;
 use super::shared;
+use super::with_cookies;
+use super::with_cookies::WithCookies;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, WRITER_COOKIE};
@@ -181,7 +181,7 @@ fn plan_with<'a>(
         Some(shared) => match put_shared_key(request, shared, &mut key) {
             Ok(of) => class = Some(of),
             Err(why) if shared.litespeed && why == Bypass::Cookie.word() => {
-                match litespeed::put_key(request, shared, zone, &mut key) {
+                match with_cookies::put_key(request, shared, zone, &mut key) {
                     Ok((of, with)) => (class, cookies) = (Some(of), Some(with)),
                     Err(why) => personal = Some(why),
                 }

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http_cache::{Millis, NoStore, RequestFacts, ResponseFacts, Storable};
 
-use super::litespeed;
 use super::request_fields::Fields;
 use super::store_plan::StorePlan;
+use super::with_cookies;
 use crate::base::clock;
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::variable;
@@ -59,7 +59,7 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
         _ => false,
     };
     let said = match store.rules.speaks_litespeed() {
-        true => litespeed::as_standard(store, &fetched.fields)?,
+        true => with_cookies::as_standard(&store.expected, &fetched.fields)?,
         false => None,
     };
     let mut policy = Cow::Borrowed(&store.policy);

@@ -11,13 +11,15 @@ use shared_request::{Class, Sent};
 use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
-use super::litespeed;
-use super::litespeed::{VisitorId, WithCookies};
 use super::policy::Plan;
 use super::request_fields::Fields;
 use super::shared;
 use super::storing_policy::{storing_policy, use_stale};
 use super::tags;
+use super::with_cookies;
+use super::with_cookies::Expected;
+use crate::content::litespeed;
+use crate::content::litespeed::VisitorId;
 use crate::content::pass::fetch_log::Visitor;
 use crate::content::pass::fetch_purpose::FetchPurpose;
 use crate::content::pass::fetch_spec::spec;
@@ -43,12 +45,8 @@ pub struct StorePlan {
     pub varied: Option<Vec<String>>,
     /// `private` and `no-store` count although `Cache-Control` is to be ignored.
     pub minds_private: bool,
-    /// With `cache_litespeed`: it was made with a visitor's cookies.
-    pub cookies: Option<Arc<WithCookies>>,
-    /// Cookies that other responses for the key have named.
-    pub learned_cookies: Vec<String>,
-    /// What the application was told of the visitor's class.
-    pub vary_value: Option<&'static str>,
+    /// With `cache_litespeed`.
+    pub expected: Expected,
     pub method: &'static [u8],
     pub uses: u32,
     pub pass: Arc<Pass>,
@@ -96,7 +94,11 @@ impl StorePlan {
 
     /// Whose the tags are: the origin of the request, and the visitor whom the response is for alone.
     pub fn tag_scope(&self) -> (&[u8], &[VisitorId]) {
-        let ids = self.cookies.as_ref().map_or(&[][..], |with| &with.ids[..]);
+        let ids = self
+            .expected
+            .cookies
+            .as_ref()
+            .map_or(&[][..], |with| &with.ids[..]);
         (&self.origin, ids)
     }
 
@@ -140,7 +142,7 @@ impl StorePlan {
     pub fn remembered_for(&self, why: NoStore) -> Duration {
         if self.is_bypass
             // Notes say it, for each group of visitors.
-            || self.cookies.is_some()
+            || self.expected.cookies.is_some()
             || self.has_sent_preferences()
             || matches!(
                 why,
@@ -217,15 +219,7 @@ pub fn prepare(
             head,
             varied,
             minds_private,
-            cookies: plan.cookies.clone(),
-            learned_cookies: match plan.cookies {
-                Some(_) => {
-                    let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
-                    litespeed::learned_cookies(spec.as_deref())
-                }
-                None => Vec::new(),
-            },
-            vary_value,
+            expected: expected(plan, leader, vary_value),
             method: if request.method == Method::Post {
                 b"POST"
             } else {
@@ -247,6 +241,22 @@ pub fn prepare(
             request: conditions,
         },
     ))
+}
+
+/// What is to be known of the request for what the response says to LiteSpeed's cache.
+fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> Expected {
+    let Some(with) = &plan.cookies else {
+        return Expected {
+            vary_value,
+            ..Expected::default()
+        };
+    };
+    let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
+    Expected {
+        cookies: Some(with.clone()),
+        learned: with_cookies::learned_cookies(spec.as_deref()),
+        vary_value,
+    }
 }
 
 /// The fields that responses for the plan's key have named in `Vary`, as far as they may be

@@ -17,12 +17,13 @@ use tokio::time::{Instant, timeout};
 use upstream::Class;
 
 use super::for_browsers::ForBrowsers;
-use super::litespeed;
 use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
 use super::tags;
+use super::with_cookies;
 use crate::base::clock;
+use crate::content::litespeed;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
@@ -100,7 +101,7 @@ pub async fn fetch_and_store(
         fetched.body.set_rate(rate(request, &store.pass));
     }
     if store.pass.exchange.litespeed {
-        litespeed::note(&store, &fetched.fields);
+        with_cookies::note(&store.zone, &store.expected, &fetched.fields);
         litespeed::put_surrogate_control(&mut fetched.fields);
     }
     let now = Millis(clock::now());
@@ -124,7 +125,7 @@ pub async fn fetch_and_store(
         Ok(storable) => {
             let tags = named_tags(&store, &fetched.fields);
             let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
-            if !tags.is_empty() || store.cookies.is_some() {
+            if !tags.is_empty() || store.expected.cookies.is_some() {
                 for_browsers.put_control(&mut fetched.fields);
             }
             if store.rules.speaks_litespeed() {

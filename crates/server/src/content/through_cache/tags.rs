@@ -5,10 +5,9 @@ use bytes::Bytes;
 use http_cache::Tags;
 use site::{TagRules, TagSeparator};
 
-use super::litespeed;
-use super::litespeed::VisitorId;
-
 use crate::base::random;
+use crate::content::litespeed;
+use crate::content::litespeed::VisitorId;
 use crate::exchange::request::Request;
 
 /// Adds the tags that fields or trailers name. `origin` is the request's, for groups; `ids` are those of
