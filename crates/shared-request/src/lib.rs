@@ -317,3 +317,62 @@ fn put_number(number: usize, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&digits[at..]);
 }
+
+#[cfg(test)]
+mod tests {
+    use http1::{HeadLimits, parse_head};
+
+    use super::*;
+
+    /// The keys of a request with this Cookie field, and what is sent of it with all cookies.
+    fn visitor(cookies: &str) -> (Option<Vec<u8>>, Vec<u8>, String) {
+        let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
+        let rules = Rules {
+            personal_cookies: set(&["login_*"]),
+            key_cookies: set(&["lang"]),
+            removed_cookies: set(&["_ga*"]),
+            ..Rules::default()
+        };
+        let text = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Own: 1\r\nCookie: {cookies}\r\n\r\n");
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
+        let received = Received {
+            head: head.view(),
+            scheme: "http",
+            host: b"a",
+            port: None,
+            server_port: 80,
+            target: b"/",
+            rewritten: None,
+        };
+        let (mut shared, mut own, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+        let shared = put_key(&received, &rules, &mut shared).ok().map(|_| shared);
+        let class = put_visitors_key(&received, &rules, &mut own).unwrap();
+        let none = std::iter::empty();
+        write_head(
+            &received,
+            &rules,
+            (class, Sent::AllCookies),
+            none,
+            &mut sent,
+        );
+        (shared, own, String::from_utf8(sent).unwrap())
+    }
+
+    #[test]
+    fn no_visitor_with_cookies_has_the_key_of_those_without() {
+        let (everybody, _, _) = visitor("_ga=1");
+        let (none, of_one, sent) = visitor("login_x=1; _ga=2; other=3");
+        assert_eq!(none, None);
+        assert_ne!(everybody, Some(of_one.clone()));
+        assert!(
+            sent.contains("\r\nCookie: login_x=1; other=3\r\n"),
+            "{sent}"
+        );
+        assert!(!sent.contains("X-Own"), "{sent}");
+        let (_, of_another, _) = visitor("login_x=2");
+        assert_eq!(of_one, of_another);
+        let (_, german, _) = visitor("login_x=2; lang=de");
+        assert_ne!(of_one, german);
+        assert_ne!(visitor("lang=de").0, Some(german));
+    }
+}

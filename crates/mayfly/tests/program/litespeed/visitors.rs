@@ -144,6 +144,34 @@ async fn what_is_not_kept_is_asked_for_once_as_the_visitor_asked() {
     }
 }
 
+/// A page that begins to set cookies is asked for twice once, and as the visitor asks from then on.
+#[tokio::test]
+async fn a_page_that_sets_cookies_is_asked_for_once() {
+    let sets = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let has_cart = sets.clone();
+    let php = php(move |request| {
+        let cookie = match has_cart.load(std::sync::atomic::Ordering::SeqCst) {
+            true => format!("Set-Cookie: cart={}\r\n", request.number),
+            false => String::new(),
+        };
+        Script::page(&format!("{OF_GROUP}{cookie}"), "page")
+    })
+    .await;
+    let server = site(&php).await;
+    let target = server.target();
+    let fields = format!("{}Referer: /before\r\n", logged_in("carl", SUBSCRIBERS));
+    store(&target, "/", &fields).await;
+    sets.store(true, std::sync::atomic::Ordering::SeqCst);
+    target.ask("POST", "/", "", "").await;
+    let before = php.requests();
+    target.get_with("/", &fields).await;
+    assert_eq!(php.requests(), before + 2);
+    for number in 3..6 {
+        target.get_with("/", &fields).await;
+        assert_eq!(php.requests(), before + number);
+    }
+}
+
 /// Pages that are public for some of a group and private for others stay right.
 #[tokio::test]
 async fn who_may_share_is_what_the_last_answer_said() {

@@ -141,7 +141,7 @@ mod tests {
     fn tags_of(name: &'static str, value: &'static str) -> Vec<String> {
         let mut tags = Tags::default();
         let fields = [(Bytes::from(name), Bytes::from(value))];
-        add(&mut tags, &fields, &rules(), b"https://o");
+        add(&mut tags, &fields, &rules(), (b"https://o", &[]));
         let text = |tag: &[u8]| String::from_utf8_lossy(tag).into_owned();
         tags.iter().map(text).collect()
     }

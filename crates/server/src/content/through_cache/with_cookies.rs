@@ -34,8 +34,8 @@ use crate::exchange::variable;
 
 type Field = (Bytes, Bytes);
 
-/// How long it is remembered who may share a page.
-const NOTE_TIME: Duration = Duration::from_secs(3600);
+/// How long it is remembered who may share a page. The next response says it again.
+const NOTE_TIME: Duration = Duration::from_secs(24 * 3600);
 /// A visitor with more of them has no private copies: each is a label of each.
 const MOST_IDS: usize = 16;
 
@@ -115,11 +115,10 @@ pub fn put_key(
 /// Where it is noted who may share a page: for a URL and a group of visitors.
 fn note_key(request: &Request, key: &[u8]) -> CacheKey {
     let mut note = key.to_vec();
-    static OF_GROUPS: LazyLock<NameSet> =
-        LazyLock::new(|| NameSet::new([VARY_COOKIES.as_bytes()]));
+    static OF_GROUPS: LazyLock<NameSet> = LazyLock::new(|| NameSet::new([VARY_COOKIES.as_bytes()]));
     for (name, value) in cookies::pairs(request.head.view()) {
         if cookies::is_named(name, &OF_GROUPS) {
-            for part in [b"\0", name, b"=", value] {
+            for part in [&b"\0"[..], name, b"=", value] {
                 note.extend_from_slice(part);
             }
         }
@@ -138,14 +137,20 @@ pub fn note_of_direct(request: &mut Request, fields: &[Field]) {
     let Some(note) = note.and_then(|extra| extra.sharing_note.take()) else {
         return;
     };
-    // One that sets a cookie is not like those to come.
-    let sets_cookie = fields
-        .iter()
-        .any(|(name, _)| same_name(name, b"set-cookie"));
-    let sharing = Said::of(fields).sharing();
-    if sharing.is_some() && !sets_cookie {
+    let sharing = sharing_said(fields);
+    if sharing.is_some() {
         put_note(&note.zone, &note.key.as_ref(), sharing);
     }
+}
+
+/// Who may share a response. One that sets a cookie of the visitor's own is kept for nobody.
+fn sharing_said(fields: &[Field]) -> Option<Sharing> {
+    let mut others = fields.to_vec();
+    drop_cookies_for_all(&mut others);
+    let sets_own = others
+        .iter()
+        .any(|(name, _)| same_name(name, b"set-cookie"));
+    Said::of(fields).sharing().filter(|_| !sets_own)
 }
 
 fn put_note(zone: &Zone, key: &KeyRef<'_>, sharing: Option<Sharing>) {
@@ -156,7 +161,7 @@ fn put_note(zone: &Zone, key: &KeyRef<'_>, sharing: Option<Sharing>) {
 /// Notes what a response says that was fetched for the cache.
 pub fn note(zone: &Zone, expected: &Expected, fields: &[Field]) {
     if let Some(with) = &expected.cookies {
-        put_note(zone, &with.note.as_ref(), Said::of(fields).sharing());
+        put_note(zone, &with.note.as_ref(), sharing_said(fields));
     }
 }
 
@@ -188,7 +193,7 @@ pub fn as_standard(was: &Expected, fields: &[Field]) -> Result<Option<Vec<Field>
         return Err(NoStore::Private);
     }
     let is_mobile = was.vary_value == Some(MOBILE_VALUE);
-    let is_other = |value: &String| !value.is_empty() && !(is_mobile && value == MOBILE_VALUE);
+    let is_other = |value: &String| !(value.is_empty() || is_mobile && value == MOBILE_VALUE);
     if said.vary_value.as_ref().is_some_and(is_other) {
         // It is for requests that nobody can tell from others.
         return Err(NoStore::VaryStar);
