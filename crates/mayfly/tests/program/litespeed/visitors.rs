@@ -86,10 +86,8 @@ async fn a_visitor_whom_nothing_tells_from_others_has_no_copy() {
 #[tokio::test]
 async fn more_cookies_tell_copies_apart() {
     let php = php(|request| {
-        let currency = request.param("HTTP_COOKIE").split("; ");
-        let currency = currency
-            .filter_map(|cookie| cookie.strip_prefix("Currency="))
-            .next();
+        let mut cookies = request.param("HTTP_COOKIE").split("; ");
+        let currency = cookies.find_map(|cookie| cookie.strip_prefix("Currency="));
         let fields = format!("{PUBLIC}X-LiteSpeed-Vary: cookie=Currency\r\n");
         Script::page(&fields, currency.unwrap_or("none").to_owned())
     })
