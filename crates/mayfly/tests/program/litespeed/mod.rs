@@ -53,10 +53,9 @@ fn logged_in(name: &str, group: &str) -> String {
 
 /// Who asks, as PHP sees it.
 fn visitor(request: &Request) -> &str {
-    let cookies = request.param("HTTP_COOKIE").split("; ");
-    let mut own = cookies.filter_map(|cookie| cookie.strip_prefix("wordpress_logged_in_1b8a984d="));
-    own.next()
-        .and_then(|value| value.split('%').next())
+    let mut cookies = request.param("HTTP_COOKIE").split("; ");
+    let own = cookies.find_map(|cookie| cookie.strip_prefix("wordpress_logged_in_1b8a984d="));
+    own.and_then(|value| value.split('%').next())
         .unwrap_or("nobody")
 }
 

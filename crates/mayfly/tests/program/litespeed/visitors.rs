@@ -86,12 +86,10 @@ async fn a_visitor_whom_nothing_tells_from_others_has_no_copy() {
 #[tokio::test]
 async fn more_cookies_tell_copies_apart() {
     let php = php(|request| {
-        let currency = request.param("HTTP_COOKIE").split("; ");
-        let currency = currency
-            .filter_map(|cookie| cookie.strip_prefix("Currency="))
-            .next();
+        let mut cookies = request.param("HTTP_COOKIE").split("; ");
+        let currency = cookies.find_map(|cookie| cookie.strip_prefix("Currency="));
         let fields = format!("{PUBLIC}X-LiteSpeed-Vary: cookie=Currency\r\n");
-        Script::page(&fields, currency.unwrap_or("none").to_owned())
+        Script::page(&fields, currency.unwrap_or("none"))
     })
     .await;
     let server = site(&php).await;
@@ -177,7 +175,7 @@ async fn a_page_that_sets_cookies_is_asked_for_once() {
 async fn who_may_share_is_what_the_last_answer_said() {
     let php = php(|request| match visitor(request) {
         "carl" => Script::page(PRIVATE, "carl's own"),
-        name => Script::page(OF_GROUP, name.to_owned()),
+        name => Script::page(OF_GROUP, name),
     })
     .await;
     let server = site(&php).await;
