@@ -187,13 +187,13 @@ pub struct ExplainArgs {
     #[arg(value_name = "URL", group = "what", conflicts_with_all = ["search", "tag", "entry"])]
     pub url: Option<String>,
     /// A field of the request, such as `Cookie: lang=de`; may be given more than once
-    #[arg(short = 'H', long = "header", value_name = "FIELD", requires = "url")]
+    #[arg(short = 'H', long = "header", value_name = "FIELD", conflicts_with_all = ["search", "tag", "entry"])]
     pub fields: Vec<String>,
     /// Its method [default: GET]
-    #[arg(short = 'X', long, value_name = "METHOD", requires = "url")]
+    #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["search", "tag", "entry"])]
     pub method: Option<String>,
     /// Make the request, so that the application says what it answers
-    #[arg(long, requires = "url")]
+    #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
     /// List what is stored with this text in its host, path or arguments
     #[arg(long, value_name = "TEXT", group = "what", conflicts_with = "entry")]
@@ -465,7 +465,7 @@ mod tests {
             ("serve a --bogus", "--bogus"),
             ("check", "<FILE>"),
             ("explain", "URL|--search"),
-            ("explain --ask --tag a", "URL"),
+            ("explain --ask --tag a", "cannot be used with"),
             ("explain http://a/ --tag a", "cannot be used with"),
             ("purge", "<URL|--tag"),
             ("purge --soft", "<URL|--tag"),
