@@ -12,6 +12,7 @@
 
 mod account;
 mod activation;
+mod advise_command;
 mod backend;
 mod certificates;
 mod channel;
@@ -88,6 +89,7 @@ fn run(command: Command) -> Exit {
         Command::Serve(args) => serve_folder(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
+        Command::Advise(args) => advise_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

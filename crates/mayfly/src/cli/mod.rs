@@ -10,8 +10,8 @@ use std::ffi::OsString;
 
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
+pub use words::{AdviseArgs, CheckArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers};
 use words::{Answer, Word};
-pub use words::{CheckArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers};
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -22,6 +22,7 @@ pub enum Command {
     Check(CheckArgs),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
+    Advise(AdviseArgs),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
@@ -75,6 +76,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         Answer::Word(Word::Check(args)) => Command::Check(args),
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
+        Answer::Word(Word::Advise(args)) => Command::Advise(args),
         Answer::Word(Word::Version) => Command::Text(version::version_text()),
         Answer::Text(text) => Command::Text(text),
     })
@@ -119,8 +121,14 @@ mod tests {
             ("reload", "mayfly -s reload"),
             ("a/site.conf", "mayfly -c a/site.conf"),
             ("./public", "mayfly serve ./public"),
-            ("xyz", "Words: serve, check, purge, warm, help, version."),
-            ("sevre", "Words: serve, check, purge, warm, help, version."),
+            (
+                "xyz",
+                "Words: serve, check, purge, warm, advise, help, version.",
+            ),
+            (
+                "sevre",
+                "Words: serve, check, purge, warm, advise, help, version.",
+            ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),
             ("serve a -p 80", "--listen ADDR:PORT"),

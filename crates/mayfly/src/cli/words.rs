@@ -1,4 +1,4 @@
-//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `advise`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,6 +32,8 @@ pub enum Word {
     Purge(Box<PurgeArgs>),
     /// Have pages of a running server stored before visitors ask for them
     Warm(Box<WarmArgs>),
+    /// Read access logs and say which lifetime of stored pages spares how much
+    Advise(AdviseArgs),
     /// Show the version
     Version,
 }
@@ -213,6 +215,27 @@ pub struct WarmArgs {
     pub server: ServerArgs,
 }
 
+/// What each lifetime from 100 ms to a day would have made of the requests in these logs, by simulation.
+/// Known formats: combined, with more behind it, and those of Mayfly and nginx with a cache status and
+/// times. Nothing is sent anywhere.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct AdviseArgs {
+    /// Access logs, also compressed with gzip, in any order; - for standard input
+    #[arg(value_name = "LOG", required = true)]
+    pub logs: Vec<PathBuf>,
+    /// The text of the log_format that they were written in, such as
+    /// '$remote_addr [$time_local] "$request" $status $http_cookie'
+    #[arg(long, value_name = "TEXT")]
+    pub format: Option<String>,
+    /// Pages are found by host and target alone, as without cache_shared: not by the class of visitors,
+    /// and those of crawlers live no longer
+    #[arg(long)]
+    pub plain_keys: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
@@ -227,7 +250,9 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 6] = ["serve", "check", "purge", "warm", "help", "version"];
+const WORDS: [&str; 7] = [
+    "serve", "check", "purge", "warm", "advise", "help", "version",
+];
 
 /// Whether an argument is one of the words, or an option in the place of one.
 pub fn is_word(word: &str) -> bool {
@@ -395,6 +420,18 @@ mod tests {
     }
 
     #[test]
+    fn advise_takes_logs_and_their_format() {
+        let Ok(Answer::Word(Word::Advise(args))) =
+            run("advise a b.gz --format $msec --plain-keys --json")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.logs, [PathBuf::from("a"), PathBuf::from("b.gz")]);
+        assert_eq!(args.format.as_deref(), Some("$msec"));
+        assert!(args.plain_keys && args.json);
+    }
+
+    #[test]
     fn words_used_wrongly_say_what_was_expected() {
         let cases = [
             ("serve", "<DIR|URL>"),
@@ -409,6 +446,7 @@ mod tests {
             ("warm", "SITEMAP|FILE|URL"),
             ("warm a --jobs 0", "--jobs"),
             ("warm a --jobs 9", "--jobs"),
+            ("advise", "<LOG>"),
         ];
         for (line, part) in cases {
             match run(line) {
@@ -428,6 +466,7 @@ mod tests {
             "check --help",
             "purge --help",
             "warm --help",
+            "advise --help",
         ] {
             assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
         }
