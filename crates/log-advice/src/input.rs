@@ -1,5 +1,6 @@
 //! Log files: the oldest first, unpacked where they are compressed, one line after the other.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -90,13 +91,25 @@ impl Input {
     pub fn read(
         &self,
         study: &mut Study,
+        progress: impl FnMut(u64),
+    ) -> Result<Vec<BadLines>, InputError> {
+        self.entries(&mut |entry| study.take(entry), progress)
+    }
+
+    /// The same, with somebody else who takes the entries.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn entries(
+        &self,
+        take: &mut dyn FnMut(&Entry<'_>),
         mut progress: impl FnMut(u64),
     ) -> Result<Vec<BadLines>, InputError> {
-        let mut bad: std::collections::BTreeMap<Fault, Bad> = Default::default();
+        let mut bad = BTreeMap::new();
         let mut bytes_before = 0;
         for file in &self.files {
             let told = |bytes| progress(bytes_before + bytes);
-            let result = self.read_file(file, study, &mut bad, told);
+            let result = self.read_file(file, take, &mut bad, told);
             result.map_err(|error| InputError {
                 path: file.path.clone(),
                 error,
@@ -105,7 +118,7 @@ impl Input {
         }
         let mut bad: Vec<BadLines> = bad
             .into_iter()
-            .map(|(fault, bad)| fault.lines(bad.lines, bad.first))
+            .map(|(fault, bad): (Fault, Bad)| fault.lines(bad.lines, bad.first))
             .collect();
         bad.sort_by_key(|it| std::cmp::Reverse(it.lines));
         Ok(bad)
@@ -114,8 +127,8 @@ impl Input {
     fn read_file(
         &self,
         file: &LogFile,
-        study: &mut Study,
-        bad: &mut std::collections::BTreeMap<Fault, Bad>,
+        take: &mut dyn FnMut(&Entry<'_>),
+        bad: &mut BTreeMap<Fault, Bad>,
         mut progress: impl FnMut(u64),
     ) -> io::Result<()> {
         let mut reader = lines_of(&file.path)?;
@@ -135,7 +148,7 @@ impl Input {
                 false => Err(Fault::TooLong),
             };
             match entry {
-                Ok(entry) => study.take(&entry),
+                Ok(entry) => take(&entry),
                 Err(fault) => {
                     let bad = bad.entry(fault).or_default();
                     if bad.lines == 0 {

@@ -14,6 +14,7 @@ mod account;
 mod activation;
 mod advise_command;
 mod backend;
+mod bench_command;
 mod certificates;
 mod channel;
 mod check;
@@ -90,6 +91,7 @@ fn run(command: Command) -> Exit {
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
         Command::Advise(args) => advise_command::run(&args),
+        Command::Bench(args) => bench_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

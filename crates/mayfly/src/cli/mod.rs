@@ -10,7 +10,9 @@ use std::ffi::OsString;
 
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
-pub use words::{AdviseArgs, CheckArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers};
+pub use words::{
+    AdviseArgs, BenchArgs, CheckArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers,
+};
 use words::{Answer, Word};
 
 /// What to do.
@@ -23,6 +25,7 @@ pub enum Command {
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
     Advise(AdviseArgs),
+    Bench(Box<BenchArgs>),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
@@ -77,6 +80,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
         Answer::Word(Word::Advise(args)) => Command::Advise(args),
+        Answer::Word(Word::Bench(args)) => Command::Bench(args),
         Answer::Word(Word::Version) => Command::Text(version::version_text()),
         Answer::Text(text) => Command::Text(text),
     })
@@ -123,11 +127,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, purge, warm, advise, help, version.",
+                "Words: serve, check, purge, warm, advise, bench, help, version.",
             ),
             (
                 "sevre",
-                "Words: serve, check, purge, warm, advise, help, version.",
+                "Words: serve, check, purge, warm, advise, bench, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -1,4 +1,4 @@
-//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `advise`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `advise`, `bench`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,6 +34,8 @@ pub enum Word {
     Warm(Box<WarmArgs>),
     /// Read access logs and say which lifetime of stored pages spares how much
     Advise(AdviseArgs),
+    /// Put load on a server of this machine, and measure it as visitors feel it
+    Bench(Box<BenchArgs>),
     /// Show the version
     Version,
 }
@@ -236,6 +238,69 @@ pub struct AdviseArgs {
     pub json: bool,
 }
 
+/// With --rate, requests are due at fixed times whether or not the server keeps up, and latency counts from
+/// then: this is what visitors feel. Without it, each connection asks again when it has its answer: this is
+/// what the server can do.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct BenchArgs {
+    /// URLs over HTTP/1.1; with several, 3@URL asks for it three times as often as for one without a weight
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<String>,
+    /// Requests in a second
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Connections [default: 16; with --rate and --replay the most that may be open, 512]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub connections: Option<u32>,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub duration: Duration,
+    /// The time in which the rate, or the number of connections, grows from nothing
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
+    pub ramp: Duration,
+    /// How long a request may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub timeout: Duration,
+    /// A field of every request, such as \"Accept-Language: de\"; may be given more than once
+    #[arg(short = 'H', long, value_name = "FIELD")]
+    pub header: Vec<String>,
+    /// Visitors send back the cookies that they are given; each connection is a visitor
+    #[arg(long)]
+    pub cookies: bool,
+    /// A visitor leaves after so many requests, and another comes with a new connection
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_visitor: Option<u32>,
+    /// Ask for what an access log has asked for, GET and HEAD alone, at its times; may be given more than once
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["rate", "ramp"])]
+    pub replay: Vec<PathBuf>,
+    /// The text of the log_format that it was written in
+    #[arg(long, value_name = "TEXT", requires = "replay")]
+    pub format: Option<String>,
+    /// So many times as fast as the log
+    #[arg(long, value_name = "FACTOR", default_value = "1", requires = "replay", value_parser = rate)]
+    pub speed: f64,
+    /// Another URL that gets the same load, each for --duration, in turns
+    #[arg(long, value_name = "URL")]
+    pub compare: Option<String>,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Ask servers that are not this machine
+    #[arg(long)]
+    pub yes_this_is_mine: bool,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let is_possible = |it: &f64| (0.001..=1_000_000.0).contains(it);
+    number
+        .filter(is_possible)
+        .ok_or_else(|| "expected a number up to 1000000".to_owned())
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
@@ -250,8 +315,8 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 7] = [
-    "serve", "check", "purge", "warm", "advise", "help", "version",
+const WORDS: [&str; 8] = [
+    "serve", "check", "purge", "warm", "advise", "bench", "help", "version",
 ];
 
 /// Whether an argument is one of the words, or an option in the place of one.
@@ -432,6 +497,23 @@ mod tests {
     }
 
     #[test]
+    fn bench_is_bounded_and_stays_on_this_machine_by_default() {
+        let Ok(Answer::Word(Word::Bench(args))) = run("bench http://a/ 3@http://a/b") else {
+            panic!("refused")
+        };
+        assert_eq!(args.urls, ["http://a/", "3@http://a/b"]);
+        assert_eq!(args.duration, Duration::from_secs(10));
+        assert!(!args.yes_this_is_mine && args.rate.is_none());
+        let Ok(Answer::Word(Word::Bench(args))) =
+            run("bench http://a/ --rate 5.5 --ramp 2s --cookies -H A:b --compare http://b/")
+        else {
+            panic!("refused")
+        };
+        assert_eq!((args.rate, args.ramp), (Some(5.5), Duration::from_secs(2)));
+        assert!(args.cookies && args.header == ["A:b"] && args.compare.is_some());
+    }
+
+    #[test]
     fn words_used_wrongly_say_what_was_expected() {
         let cases = [
             ("serve", "<DIR|URL>"),
@@ -447,6 +529,10 @@ mod tests {
             ("warm a --jobs 0", "--jobs"),
             ("warm a --jobs 9", "--jobs"),
             ("advise", "<LOG>"),
+            ("bench", "<URL>"),
+            ("bench http://a --rate 0", "expected a number"),
+            ("bench http://a --rate 5 --replay l", "cannot be used with"),
+            ("bench http://a --connections 0", "--connections"),
         ];
         for (line, part) in cases {
             match run(line) {
@@ -467,6 +553,7 @@ mod tests {
             "purge --help",
             "warm --help",
             "advise --help",
+            "bench --help",
         ] {
             assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
         }

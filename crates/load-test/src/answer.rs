@@ -1,7 +1,7 @@
 //! Reads answers as they arrive: status, how long the body is, where the answer ends.
 //!
-//! Bodies are counted, not kept. An answer whose end cannot be known (no length, not chunked) is an
-//! error: a client that measures must know when it has everything.
+//! Bodies are counted, not kept. An answer without a length that is not chunked ends with its
+//! connection, which [`Reader::end`] is told.
 
 /// Longest head that is read.
 const MOST_HEAD_BYTES: usize = 16 << 10;
@@ -13,7 +13,70 @@ pub struct Answer {
     pub status: u16,
     /// Bytes of the body, without its framing.
     pub body_bytes: u64,
+    /// What it says of a cache on its way.
+    pub cache: Option<CacheWord>,
+    /// Nothing more is answered on this connection.
+    pub closes: bool,
 }
+
+/// What `Cache-Status` (RFC 9211), `X-Cache` or a field of this kind says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheWord {
+    Hit,
+    Stale,
+    Miss,
+    Bypass,
+}
+
+impl CacheWord {
+    /// As logs and reports write it.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            CacheWord::Hit => "hit",
+            CacheWord::Stale => "stale",
+            CacheWord::Miss => "miss",
+            CacheWord::Bypass => "bypass",
+        }
+    }
+
+    /// The value of `Cache-Status`: a list, of which the last cache is the nearest one.
+    fn of_cache_status(value: &str) -> Option<CacheWord> {
+        let nearest = value.rsplit(',').next()?;
+        let mut parameters = nearest.split(';').map(str::trim);
+        parameters.find_map(|parameter| match parameter {
+            "hit" => Some(CacheWord::Hit),
+            "fwd=bypass" => Some(CacheWord::Bypass),
+            _ => parameter.starts_with("fwd=").then_some(CacheWord::Miss),
+        })
+    }
+
+    /// The first word of `X-Cache` and its like: `HIT`, `Hit from cloudfront`.
+    fn of_word(value: &str) -> Option<CacheWord> {
+        let end = value.find(|it: char| !it.is_ascii_alphabetic());
+        let word = value.get(..end.unwrap_or(value.len()))?;
+        let is = |other: &str| word.eq_ignore_ascii_case(other);
+        match () {
+            () if is("hit") || is("refreshhit") => Some(CacheWord::Hit),
+            () if is("stale") || is("updating") => Some(CacheWord::Stale),
+            () if is("miss") || is("expired") || is("revalidated") => Some(CacheWord::Miss),
+            () if is("bypass") || is("dynamic") => Some(CacheWord::Bypass),
+            () => None,
+        }
+    }
+}
+
+/// Fields that servers and networks have for the same.
+const CACHE_FIELDS: [&str; 6] = [
+    "x-cache",
+    "x-cache-status",
+    "x-fastcgi-cache",
+    "x-proxy-cache",
+    "x-nginx-cache",
+    "cf-cache-status",
+];
+/// Cookies of one answer that are kept.
+const MOST_COOKIES: usize = 32;
 
 /// What is wrong with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +93,8 @@ enum State {
     Chunk(u64),
     /// Lines after the last chunk.
     Trailer,
+    /// Everything until the connection ends.
+    UntilEnd,
 }
 
 /// Takes bytes, gives whole answers.
@@ -38,7 +103,11 @@ pub struct Reader {
     line: Vec<u8>,
     status: u16,
     body_bytes: u64,
+    cache: Option<CacheWord>,
+    closes: bool,
     has_no_body: bool,
+    keeps_cookies: bool,
+    cookies: Vec<String>,
 }
 
 impl Reader {
@@ -49,8 +118,58 @@ impl Reader {
             line: Vec::new(),
             status: 0,
             body_bytes: 0,
+            cache: None,
+            closes: false,
             has_no_body,
+            keeps_cookies: false,
+            cookies: Vec::new(),
         }
+    }
+
+    /// The same, and the cookies that answers set are kept for [`Reader::take_cookies`].
+    #[must_use]
+    pub fn keeping_cookies(mut self) -> Reader {
+        self.keeps_cookies = true;
+        self
+    }
+
+    /// Whether the next answer is one to HEAD.
+    pub fn answers_head(&mut self, is_head: bool) {
+        self.has_no_body = is_head;
+    }
+
+    /// `name=value` of each cookie that was set since the last call.
+    pub fn take_cookies(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.cookies)
+    }
+
+    /// Has something of an answer arrived, and not all of it?
+    #[must_use]
+    pub fn is_within_answer(&self) -> bool {
+        !matches!(self.state, State::Head) || !self.line.is_empty()
+    }
+
+    /// The connection has ended: the answer that ends with it, if there is one.
+    pub fn end(&mut self) -> Option<Answer> {
+        match self.state {
+            State::UntilEnd => Some(self.finish()),
+            _ => None,
+        }
+    }
+
+    fn finish(&mut self) -> Answer {
+        let answer = Answer {
+            status: self.status,
+            body_bytes: self.body_bytes,
+            cache: self.cache,
+            closes: self.closes,
+        };
+        self.state = State::Head;
+        self.line.clear();
+        self.body_bytes = 0;
+        self.cache = None;
+        self.closes = false;
+        answer
     }
 
     /// Takes all of `bytes`; the answer when it is whole. Bytes behind its end are an error, since
@@ -75,16 +194,17 @@ impl Reader {
                     };
                     false
                 }
+                State::UntilEnd => {
+                    self.body_bytes += bytes.len() as u64;
+                    bytes = &[];
+                    false
+                }
                 State::Trailer => self
                     .take_line(&mut bytes)?
                     .is_some_and(|line| line.is_empty()),
             };
             if is_whole {
-                let answer = Answer {
-                    status: self.status,
-                    body_bytes: self.body_bytes,
-                };
-                *self = Reader::new(self.has_no_body);
+                let answer = self.finish();
                 return if bytes.is_empty() {
                     Ok(Some(answer))
                 } else {
@@ -119,16 +239,26 @@ impl Reader {
 
     /// True when the head is all there is.
     fn parse_head(&mut self, head: &[u8]) -> Result<bool, Broken> {
-        let head = std::str::from_utf8(head).map_err(|_| Broken)?;
+        let head = String::from_utf8_lossy(head);
         let mut lines = head.split("\r\n");
         let status = lines
             .next()
             .and_then(|line| line.split(' ').nth(1))
             .ok_or(Broken)?;
         self.status = status.parse().map_err(|_| Broken)?;
+        if (100..200).contains(&self.status) {
+            // 103 and its like: the answer is still to come. Nobody asked for an upgrade.
+            return if self.status == 101 {
+                Err(Broken)
+            } else {
+                Ok(false)
+            };
+        }
+        self.closes = head.starts_with("HTTP/1.0");
         let (mut length, mut is_chunked) = (None, false);
         for line in lines {
             let (name, value) = line.split_once(':').unwrap_or((line, ""));
+            self.parse_field(name, value.trim());
             if name.eq_ignore_ascii_case("content-length") {
                 length = Some(value.trim().parse::<u64>().map_err(|_| Broken)?);
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
@@ -141,9 +271,36 @@ impl Reader {
         self.state = match length {
             _ if is_chunked => State::ChunkSize,
             Some(length) => State::Body(length),
-            None => return Err(Broken),
+            None => {
+                self.closes = true;
+                State::UntilEnd
+            }
         };
         Ok(length == Some(0) && !is_chunked)
+    }
+
+    /// What is told of an answer beside its framing.
+    fn parse_field(&mut self, name: &str, value: &str) {
+        if name.eq_ignore_ascii_case("connection") {
+            let has = |word: &str| {
+                value
+                    .split(',')
+                    .any(|it| it.trim().eq_ignore_ascii_case(word))
+            };
+            self.closes = has("close") || self.closes && !has("keep-alive");
+        } else if name.eq_ignore_ascii_case("cache-status") {
+            self.cache = CacheWord::of_cache_status(value).or(self.cache);
+        } else if self.cache.is_none()
+            && CACHE_FIELDS.iter().any(|it| name.eq_ignore_ascii_case(it))
+        {
+            self.cache = CacheWord::of_word(value);
+        } else if self.keeps_cookies
+            && name.eq_ignore_ascii_case("set-cookie")
+            && self.cookies.len() < MOST_COOKIES
+        {
+            let pair = value.split(';').next().unwrap_or_default().trim();
+            self.cookies.push(pair.to_owned());
+        }
     }
 
     fn take_chunk_size(&mut self, bytes: &mut &[u8]) -> Result<bool, Broken> {
@@ -215,6 +372,8 @@ mod tests {
                 let expected = Answer {
                     status: *status,
                     body_bytes: *body_bytes,
+                    cache: None,
+                    closes: false,
                 };
                 assert_eq!(reader.take(&bytes[..cut]), Ok(None), "{name} cut at {cut}");
                 assert_eq!(
@@ -234,7 +393,7 @@ mod tests {
     #[test]
     fn an_answer_that_cannot_be_measured_is_broken() {
         let cases: [(&str, &[u8]); 5] = [
-            ("ends with the connection", b"HTTP/1.1 200 OK\r\n\r\n"),
+            ("an upgrade", b"HTTP/1.1 101 Switching Protocols\r\n\r\n"),
             (
                 "two answers",
                 b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
@@ -249,6 +408,64 @@ mod tests {
         for (name, bytes) in cases {
             assert_eq!(Reader::new(false).take(bytes), Err(Broken), "{name}");
         }
+    }
+
+    #[test]
+    fn an_answer_without_a_length_ends_with_its_connection() {
+        let mut reader = Reader::new(false);
+        assert_eq!(reader.take(b"HTTP/1.1 200 OK\r\n\r\nabc"), Ok(None));
+        assert_eq!(reader.take(b"def"), Ok(None));
+        let answer = reader.end().unwrap();
+        assert_eq!((answer.body_bytes, answer.closes), (6, true));
+        reader
+            .take(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+            .unwrap();
+        assert!(reader.end().is_none() && reader.is_within_answer());
+    }
+
+    #[test]
+    fn hints_before_an_answer_are_read_past() {
+        let bytes = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No\r\n\r\n";
+        for cut in 0..bytes.len() {
+            let mut reader = Reader::new(false);
+            assert_eq!(reader.take(&bytes[..cut]), Ok(None));
+            assert_eq!(reader.take(&bytes[cut..]).unwrap().unwrap().status, 204);
+        }
+    }
+
+    #[test]
+    fn what_a_cache_says_is_one_word() {
+        let cases = [
+            ("Cache-Status: mayfly; hit; ttl=3", Some(CacheWord::Hit)),
+            (
+                "Cache-Status: a; hit, mayfly; fwd=uri-miss; stored",
+                Some(CacheWord::Miss),
+            ),
+            ("Cache-Status: mayfly; fwd=bypass", Some(CacheWord::Bypass)),
+            ("X-Cache: HIT", Some(CacheWord::Hit)),
+            ("x-cache: Hit from cloudfront", Some(CacheWord::Hit)),
+            ("X-FastCGI-Cache: UPDATING", Some(CacheWord::Stale)),
+            ("X-Cache: EXPIRED", Some(CacheWord::Miss)),
+            ("X-Cache: -", None),
+            (
+                "X-Cache: HIT\r\nCache-Status: m; fwd=stale",
+                Some(CacheWord::Miss),
+            ),
+        ];
+        for (field, expected) in cases {
+            let head = format!("HTTP/1.1 204 No\r\n{field}\r\n\r\n");
+            let answer = Reader::new(false).take(head.as_bytes()).unwrap().unwrap();
+            assert_eq!(answer.cache, expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn cookies_and_the_end_of_a_connection_are_told() {
+        let head = b"HTTP/1.1 204 No\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: b=2\r\nConnection: Close\r\n\r\n";
+        let mut reader = Reader::new(false).keeping_cookies();
+        assert!(reader.take(head).unwrap().unwrap().closes);
+        assert_eq!(reader.take_cookies(), ["a=1", "b=2"]);
+        assert_eq!(reader.take_cookies(), [""; 0]);
     }
 
     #[test]
