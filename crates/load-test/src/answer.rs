@@ -24,17 +24,29 @@ pub struct Answer {
 pub enum CacheWord {
     Hit,
     Stale,
+    /// It waited for the request of somebody else.
+    Collapsed,
     Miss,
     Bypass,
 }
 
 impl CacheWord {
+    /// Did the application make nothing for this answer alone?
+    #[must_use]
+    pub fn is_spared(self) -> bool {
+        matches!(
+            self,
+            CacheWord::Hit | CacheWord::Stale | CacheWord::Collapsed
+        )
+    }
+
     /// As logs and reports write it.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
             CacheWord::Hit => "hit",
             CacheWord::Stale => "stale",
+            CacheWord::Collapsed => "collapsed",
             CacheWord::Miss => "miss",
             CacheWord::Bypass => "bypass",
         }
@@ -44,6 +56,12 @@ impl CacheWord {
     fn of_cache_status(value: &str) -> Option<CacheWord> {
         let nearest = value.rsplit(',').next()?;
         let mut parameters = nearest.split(';').map(str::trim);
+        if parameters
+            .clone()
+            .any(|it| matches!(it, "collapsed" | "collapsed=?1"))
+        {
+            return Some(CacheWord::Collapsed);
+        }
         parameters.find_map(|parameter| match parameter {
             "hit" => Some(CacheWord::Hit),
             "fwd=bypass" => Some(CacheWord::Bypass),
@@ -442,6 +460,10 @@ mod tests {
                 Some(CacheWord::Miss),
             ),
             ("Cache-Status: mayfly; fwd=bypass", Some(CacheWord::Bypass)),
+            (
+                "Cache-Status: mayfly; fwd=miss; collapsed",
+                Some(CacheWord::Collapsed),
+            ),
             ("X-Cache: HIT", Some(CacheWord::Hit)),
             ("x-cache: Hit from cloudfront", Some(CacheWord::Hit)),
             ("X-FastCGI-Cache: UPDATING", Some(CacheWord::Stale)),

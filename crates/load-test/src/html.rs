@@ -53,8 +53,8 @@ impl Report {
             &[line("p50", |it| it.p50_ms), line("p99", |it| it.p99_ms)],
         ));
         if self.hit_ratio.is_some() {
-            let hits = [line("from memory", |it| it.hit_ratio * 100.0)];
-            out.push_str(&plot("Answers from memory, %", "s", &hits));
+            let hits = [line("spared", |it| it.hit_ratio * 100.0)];
+            out.push_str(&plot("Answers without the application, %", "s", &hits));
         }
         out.push_str(&curve(&[("waited", self)]));
     }

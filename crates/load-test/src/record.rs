@@ -154,11 +154,11 @@ impl Counts {
         self.failures.values().sum()
     }
 
-    /// Answers from a cache, of all that say whether they are.
+    /// Answers for which the application did not run, of all that say whether it did.
     pub fn hit_ratio(&self) -> Option<f64> {
         let all: u64 = self.cache.values().sum();
-        let of = |word| self.cache.get(&word).copied().unwrap_or(0);
-        let hits = of(CacheWord::Hit) + of(CacheWord::Stale);
+        let spared = self.cache.iter().filter(|(word, _)| word.is_spared());
+        let hits: u64 = spared.map(|(_, count)| count).sum();
         (all > 0).then(|| hits as f64 / all as f64)
     }
 }
@@ -210,7 +210,7 @@ impl Recorder {
         match outcome.result {
             Ok(answer) => {
                 interval.answers += 1;
-                let is_hit = matches!(answer.cache, Some(CacheWord::Hit | CacheWord::Stale));
+                let is_hit = answer.cache.is_some_and(CacheWord::is_spared);
                 interval.hits += u64::from(is_hit);
                 interval.latency.saturating_record(micros(outcome.latency));
             }

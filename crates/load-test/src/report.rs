@@ -199,7 +199,11 @@ impl Report {
                 .map(|(word, count)| format!("{word} {count}"))
                 .collect();
             let words = words.join(", ");
-            let _ = writeln!(out, "cache    {:.1} % from memory ({words})", ratio * 100.0);
+            let _ = writeln!(
+                out,
+                "cache    {:.1} % without the application ({words})",
+                ratio * 100.0
+            );
         }
         for (error, count) in &self.errors {
             let _ = writeln!(out, "error    {error}: {count}");

@@ -316,7 +316,12 @@ async fn a_report_is_text_json_and_a_page_that_loads_nothing() {
     let (address, _) = server(Script::default());
     let report = report(&[url(address, "/<x>")], settings(Load::Open { rate: 50.0 })).await;
     let text = report.to_text();
-    for words in ["p99.9", "Open model", "200 50", "100.0 % from memory"] {
+    for words in [
+        "p99.9",
+        "Open model",
+        "200 50",
+        "100.0 % without the application",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let json = serde_json::to_value(&report).unwrap();

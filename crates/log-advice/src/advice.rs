@@ -17,7 +17,7 @@ const WELL_SPARED: f64 = 0.9;
 const MINUTE_INDEX: usize = 8;
 /// Arguments with fewer requests show nothing.
 const LEAST_REQUESTS: u64 = 100;
-/// A name that has another value for so many of its requests splits the cache for nothing.
+/// From this share of requests with a value of their own on, nearly each has another one.
 const MOSTLY_UNIQUE: f64 = 0.9;
 
 /// What the logs say.
@@ -114,8 +114,11 @@ pub struct Name {
     pub values: usize,
     /// There were more values than are counted.
     pub more_values: bool,
+    /// It is known that no page depends on it.
     pub splits_for_nothing: bool,
-    pub why: String,
+    /// Nearly each request has another value. It may be what chooses the page: nobody but the
+    /// application knows, so no directive is made of it.
+    pub mostly_unique: bool,
 }
 
 /// The hit ratio of a lifetime, with and without the ignored arguments in the key.
@@ -138,8 +141,16 @@ impl Fault {
     }
 }
 
-/// The advice of a study that has simulated everything.
-pub fn of(study: &Study) -> Advice {
+impl Study {
+    /// Simulates what is left, and says what came of all of it.
+    #[must_use]
+    pub fn advice(mut self) -> Advice {
+        self.finish();
+        of(&self)
+    }
+}
+
+fn of(study: &Study) -> Advice {
     let counts = study.counts;
     let mut sum = Totals::default();
     study.totals.iter().for_each(|totals| sum.add(totals));
@@ -151,8 +162,8 @@ pub fn of(study: &Study) -> Advice {
     let seconds = (study.to_ms.saturating_sub(from) as f64 / 1000.0).max(1.0);
     let lifetimes = lifetimes(study, &sum, seconds);
     let suggested = suggested(&sum);
-    let arguments = names(&study.arguments, "argument");
-    let cookies = names(&study.cookies, "cookie");
+    let arguments = names(&study.arguments);
+    let cookies = names(&study.cookies);
     let mut advice = Advice {
         lines: counts.entries,
         bad_lines: Vec::new(),
@@ -273,7 +284,7 @@ fn patterns(study: &Study, sum: &Totals) -> Vec<Pattern> {
     named.into_iter().map(pattern).collect()
 }
 
-fn names(names: &Names, kind: &str) -> Vec<Name> {
+fn names(names: &Names) -> Vec<Name> {
     let all = names.all();
     let shown = all
         .iter()
@@ -282,13 +293,9 @@ fn names(names: &Names, kind: &str) -> Vec<Name> {
         .iter()
         .filter(|(_, sent)| !sent.is_ignored && !is_mostly_unique(sent));
     shown
-        .map(|(name, sent)| self::name(name, sent, kind))
+        .map(|(name, sent)| self::name(name, sent))
         .take(MOST_NAMES)
-        .chain(
-            others
-                .take(3)
-                .map(|(name, sent)| self::name(name, sent, kind)),
-        )
+        .chain(others.take(3).map(|(name, sent)| self::name(name, sent)))
         .collect()
 }
 
@@ -296,23 +303,15 @@ fn is_mostly_unique(sent: &Sent) -> bool {
     sent.requests >= LEAST_REQUESTS && sent.unique_share() >= MOSTLY_UNIQUE
 }
 
-fn name(name: &str, sent: &Sent, kind: &str) -> Name {
+fn name(name: &str, sent: &Sent) -> Name {
     let (values, more_values) = sent.values();
-    let splits_for_nothing = sent.is_ignored || is_mostly_unique(sent);
-    let why = match (sent.is_ignored, splits_for_nothing) {
-        (true, _) => "only statistics or a protection against robots reads it".to_owned(),
-        (_, true) => {
-            format!("nearly each request has another value: no page of this {kind} is used twice")
-        }
-        _ => "it may shape the page".to_owned(),
-    };
     Name {
         name: name.to_owned(),
         requests: sent.requests,
         values,
         more_values,
-        splits_for_nothing,
-        why,
+        splits_for_nothing: sent.is_ignored,
+        mostly_unique: is_mostly_unique(sent),
     }
 }
 

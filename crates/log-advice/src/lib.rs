@@ -36,3 +36,17 @@ pub use input::{Input, InputError};
 pub use pages::LIFETIMES_MS;
 pub use study::{Keys, Rules, Study};
 pub use text::lifetime as lifetime_text;
+
+/// A line that a stranger may have shaped is read, and advice is made of it.
+pub fn fuzz_line(bytes: &[u8]) {
+    let mut study = Study::new(Rules::default());
+    if let Ok(entry) = line::parse(bytes) {
+        study.take(&entry);
+    }
+    if let Ok(format) = Format::parse("$msec $request_uri $status $http_cookie")
+        && let Ok(entry) = format.entry(bytes)
+    {
+        study.take(&entry);
+    }
+    let _ = study.advice().to_text();
+}

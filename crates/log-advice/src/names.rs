@@ -1,5 +1,7 @@
 //! Names of arguments and cookies: how often each was sent, and with how many values.
 
+use std::hash::{BuildHasher, Hasher};
+
 use hashbrown::{HashMap, HashSet};
 use shared_request::NameSet;
 
@@ -65,7 +67,7 @@ impl Names {
                 sent.requests += 1;
                 if sent.values.len() < MOST_VALUES {
                     sent.compared += 1;
-                    sent.values.insert(super::study::hash_of(value));
+                    sent.values.insert(hash_of(value));
                 }
             }
         }
@@ -82,6 +84,13 @@ impl Names {
         all.sort_by(|(a, x), (b, y)| (y.requests, a).cmp(&(x.requests, b)));
         all
     }
+}
+
+/// The same for the same bytes in every run: the same log gets the same advice.
+pub fn hash_of(bytes: &[u8]) -> u64 {
+    let mut hasher = foldhash::quality::FixedState::with_seed(0).build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 #[cfg(test)]

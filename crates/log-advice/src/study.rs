@@ -1,12 +1,9 @@
 //! Takes entries one after the other and simulates what each lifetime would have made of them.
 
-use std::hash::{BuildHasher, Hasher};
-
 use shared_request::{Class, NameSet, arguments};
 
-use crate::advice::{self, Advice};
 use crate::entry::Entry;
-use crate::names::Names;
+use crate::names::{Names, hash_of};
 use crate::pages::{LIFETIMES_MS, PageVisit, Pages};
 use crate::patterns::{PatternId, Patterns};
 use crate::timeline::{Logged, Timeline};
@@ -200,9 +197,8 @@ impl Study {
         }
     }
 
-    /// Simulates what is left, and says what came of it.
-    #[must_use]
-    pub fn advice(mut self) -> Advice {
+    /// Simulates what is left.
+    pub(crate) fn finish(&mut self) {
         while let Some((at_ms, request)) = self.timeline.any() {
             self.simulate(at_ms, &request);
         }
@@ -210,7 +206,6 @@ impl Study {
             course.busiest_runs = course.busiest_runs.max(course.runs);
             course.most_bytes = course.most_bytes.max(course.bytes);
         }
-        advice::of(&self)
     }
 
     fn is_personal(&self, entry: &Entry<'_>) -> bool {
@@ -362,10 +357,4 @@ impl Course {
         }
         self.bytes += bytes;
     }
-}
-
-pub fn hash_of(bytes: &[u8]) -> u64 {
-    let mut hasher = foldhash::quality::FixedState::with_seed(0).build_hasher();
-    hasher.write(bytes);
-    hasher.finish()
 }

@@ -160,7 +160,7 @@ impl Advice {
         let is_any = self.arguments.iter().any(|it| it.splits_for_nothing);
         if is_any {
             out.push_str("\nArguments that split the cache for nothing\n");
-            put_splitting(&self.arguments, out);
+            put_names_if(&self.arguments, |it| it.splits_for_nothing, out);
             for split in &self.split {
                 let _ = writeln!(
                     out,
@@ -174,7 +174,15 @@ impl Advice {
         }
         if self.cookies.iter().any(|it| it.splits_for_nothing) {
             out.push_str("\nCookies that no page depends on\n");
-            put_splitting(&self.cookies, out);
+            put_names_if(&self.cookies, |it| it.splits_for_nothing, out);
+        }
+        let is_open = |it: &Name| it.mostly_unique && !it.splits_for_nothing;
+        if self.arguments.iter().any(is_open) {
+            out.push_str(
+                "\nArguments with another value in nearly each request: no page with them is used twice. If no page \
+                 depends\non one, cache_ignore_args helps\n",
+            );
+            put_names_if(&self.arguments, is_open, out);
         }
     }
 
@@ -217,17 +225,14 @@ fn put_pattern(pattern: &Pattern, index: Option<usize>, out: &mut String) {
     );
 }
 
-fn put_splitting(names: &[Name], out: &mut String) {
-    for name in names.iter().filter(|it| it.splits_for_nothing) {
+fn put_names_if(names: &[Name], is_shown: impl Fn(&Name) -> bool, out: &mut String) {
+    for name in names.iter().filter(|it| is_shown(it)) {
         let shown: String = name.name.chars().map(printable).collect();
-        let values = match name.more_values {
-            true => format!("{} or more values", name.values),
-            false => format!("{} values", name.values),
-        };
+        let or_more = if name.more_values { " or more" } else { "" };
+        let (requests, values) = (name.requests, name.values);
         let _ = writeln!(
             out,
-            "  {shown:<20}  {:>8} requests, {values}: {}",
-            name.requests, name.why
+            "  {shown:<20}  {requests:>8} requests, {values}{or_more} values"
         );
     }
 }

@@ -167,6 +167,18 @@ fn arguments_of_statistics_are_ignored_and_their_cost_is_told() {
     );
 }
 
+/// `id` may choose the page. That a stranger asks for many of them makes no directive of it.
+#[test]
+fn an_argument_with_many_values_is_told_and_never_ignored() {
+    let visits = traffic(50.0, 20, 100);
+    let log = combined(&visits, |number| format!("?id={number}"));
+    let advice = advice(&log, None, Rules::default());
+    let id = &advice.arguments[0];
+    assert!(id.name == "id" && id.mostly_unique && !id.splits_for_nothing);
+    let is_ignored = |line: &String| line.contains("cache_ignore_args");
+    assert!(!advice.directives.iter().any(is_ignored));
+}
+
 #[test]
 fn memory_is_what_is_fresh_at_one_time() {
     let visits = traffic(200.0, 100, 300);

@@ -22,6 +22,7 @@ mod cli;
 mod config;
 mod control_socket;
 mod daemon;
+mod doctor_command;
 mod event_loop;
 mod exit;
 mod journal;
@@ -92,6 +93,7 @@ fn run(command: Command) -> Exit {
         Command::Warm(args) => warm_command::run(&args),
         Command::Advise(args) => advise_command::run(&args),
         Command::Bench(args) => bench_command::run(&args),
+        Command::Doctor(args) => doctor_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

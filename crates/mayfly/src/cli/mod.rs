@@ -11,7 +11,8 @@ use std::ffi::OsString;
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CheckArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers,
+    AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs,
+    Workers,
 };
 use words::{Answer, Word};
 
@@ -26,6 +27,7 @@ pub enum Command {
     Warm(Box<WarmArgs>),
     Advise(AdviseArgs),
     Bench(Box<BenchArgs>),
+    Doctor(DoctorArgs),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
@@ -81,6 +83,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
         Answer::Word(Word::Advise(args)) => Command::Advise(args),
         Answer::Word(Word::Bench(args)) => Command::Bench(args),
+        Answer::Word(Word::Doctor(args)) => Command::Doctor(args),
         Answer::Word(Word::Version) => Command::Text(version::version_text()),
         Answer::Text(text) => Command::Text(text),
     })
@@ -127,11 +130,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, purge, warm, advise, bench, help, version.",
+                "Words: serve, check, purge, warm, advise, bench, doctor, help, version.",
             ),
             (
                 "sevre",
-                "Words: serve, check, purge, warm, advise, bench, help, version.",
+                "Words: serve, check, purge, warm, advise, bench, doctor, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

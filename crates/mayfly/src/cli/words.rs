@@ -1,4 +1,4 @@
-//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `advise`, `bench`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `advise`, `bench`, `doctor`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
     disable_version_flag = true,
     after_help = "nginx's flags (-c -p -g -e -t -T -q -v -V -s) work as they do there: mayfly -h shows them.\n\
                   Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a word, or no server \
-                  to speak with."
+                  to speak with; of doctor, 3 warnings, 4 errors."
 )]
 struct Line {
     #[command(subcommand)]
@@ -36,6 +36,8 @@ pub enum Word {
     Advise(AdviseArgs),
     /// Put load on a server of this machine, and measure it as visitors feel it
     Bench(Box<BenchArgs>),
+    /// Find what is wrong with this machine, PHP and the configuration; changes nothing
+    Doctor(DoctorArgs),
     /// Show the version
     Version,
 }
@@ -293,6 +295,24 @@ pub struct BenchArgs {
     pub yes_this_is_mine: bool,
 }
 
+/// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 nothing, or notes alone;
+/// 3 warnings; 4 errors.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct DoctorArgs {
+    /// The configuration [default: that of mayfly -c, if there is one]
+    #[arg(short = 'c', value_name = "FILE")]
+    pub conf: Option<PathBuf>,
+    /// Where relative paths of the configuration begin
+    #[arg(short = 'p', value_name = "FOLDER")]
+    pub prefix_folder: Option<PathBuf>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where /proc, /sys, /etc and the document roots are
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub root: Option<PathBuf>,
+}
+
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let is_possible = |it: &f64| (0.001..=1_000_000.0).contains(it);
@@ -315,8 +335,8 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 8] = [
-    "serve", "check", "purge", "warm", "advise", "bench", "help", "version",
+const WORDS: [&str; 9] = [
+    "serve", "check", "purge", "warm", "advise", "bench", "doctor", "help", "version",
 ];
 
 /// Whether an argument is one of the words, or an option in the place of one.
@@ -514,6 +534,19 @@ mod tests {
     }
 
     #[test]
+    fn doctor_takes_a_configuration() {
+        let Ok(Answer::Word(Word::Doctor(args))) = run("doctor -c a -p b --json --root c") else {
+            panic!("refused")
+        };
+        assert_eq!(
+            (args.conf, args.prefix_folder),
+            (Some("a".into()), Some("b".into()))
+        );
+        assert!(args.json && args.root == Some("c".into()));
+        assert!(matches!(run("doctor"), Ok(Answer::Word(Word::Doctor(_)))));
+    }
+
+    #[test]
     fn words_used_wrongly_say_what_was_expected() {
         let cases = [
             ("serve", "<DIR|URL>"),
@@ -554,6 +587,7 @@ mod tests {
             "warm --help",
             "advise --help",
             "bench --help",
+            "doctor --help",
         ] {
             assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
         }
