@@ -59,6 +59,11 @@ impl FieldBlock {
         })
     }
 
+    /// Adds fields that are encoded already.
+    pub(crate) fn append(&mut self, encoded: &[u8]) {
+        self.bytes.extend_from_slice(encoded);
+    }
+
     /// Takes all fields out, and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -75,6 +75,7 @@
 
 mod bounds;
 mod connection;
+mod encoded_fields;
 mod error;
 mod event;
 mod field_block;
@@ -93,6 +94,7 @@ mod stream;
 
 pub use bounds::Flood;
 pub use connection::{Connection, SendError};
+pub use encoded_fields::EncodedFields;
 pub use error::{ConnectionError, ErrorCode, StreamError};
 pub use event::{Event, Notice, Received, ResetCause, TrailerView};
 pub use field_block::{FieldBlock, FieldError, with_sendable};

@@ -1,6 +1,9 @@
 //! Collapsing under seeded interleavings: clients that come, wait and leave, leaders that finish,
-//! fail and die, responses that are evicted, purges of each kind in between. What is checked is the
-//! promise: when a purge has returned, no answer begun afterwards shows older data.
+//! fail and die, responses that are evicted, purges of each kind and reloads in between. What is
+//! checked is the promise: when a purge has returned, no answer begun afterwards shows older data.
+//!
+//! A reload that changes the terms of a zone puts a new, empty one in its place. Requests that have
+//! begun go on with the one that they began with, and a purge concerns all of them.
 //!
 //! All of it runs on one thread. A scheduler polls tasks in random order, but only those that were
 //! woken: a wake-up that is lost leaves a task asleep for good, and the run ends with that task
@@ -28,23 +31,29 @@ const SEEDS: u64 = 20_000;
 const VARYING: usize = KEYS - 1;
 
 struct World {
-    zone: Arc<Zone>,
+    /// The zones of all configurations so far; the last is in force.
+    zones: RefCell<Vec<Arc<Zone>>>,
     random: RefCell<Random>,
     now: Cell<Millis>,
     /// What the origin server would answer now, by key.
     version: [Cell<u64>; KEYS],
+    /// How often each key was purged.
+    purges: [Cell<u64>; KEYS],
     /// The version that the last finished purge of a key came with: nothing older may be seen.
     purged: [Cell<u64>; KEYS],
-    /// By key and variant: leaders under way since the last purge of the key.
-    leaders: RefCell<HashMap<(usize, usize, u64), usize>>,
+    /// By zone, key and variant: leaders under way since the last purge of the key.
+    leaders: RefCell<HashMap<Place, usize>>,
     fetches: Cell<u64>,
     answers: Cell<u64>,
 }
 
+/// Zone, key, variant, and how often the key had been purged.
+type Place = (*const Zone, usize, usize, u64);
+
 /// A leader's entry in the world's list.
 struct Leading {
     world: Rc<World>,
-    entry: (usize, usize, u64),
+    entry: Place,
 }
 
 impl Drop for Leading {
@@ -58,8 +67,17 @@ impl World {
         self.random.borrow_mut().below(bound)
     }
 
-    fn lead(self: &Rc<World>, page: usize, variant: usize) -> Leading {
-        let entry = (page, variant, self.version[page].get());
+    /// The zone of the configuration in force.
+    fn zone(&self) -> Arc<Zone> {
+        Arc::clone(self.zones.borrow().last().expect("a configuration"))
+    }
+
+    fn reload(&self) {
+        self.zones.borrow_mut().push(new_zone());
+    }
+
+    fn lead(self: &Rc<World>, zone: &Arc<Zone>, page: usize, variant: usize) -> Leading {
+        let entry = (Arc::as_ptr(zone), page, variant, self.purges[page].get());
         let mut leaders = self.leaders.borrow_mut();
         let count = leaders.entry(entry).or_default();
         *count += 1;
@@ -119,7 +137,8 @@ async fn client(world: Rc<World>) {
 async fn request(world: &Rc<World>, page: usize, variant: usize) {
     let name = key(&format!("/{page}"));
     let fields = fields(&[&format!("X: {variant}")]);
-    let (at_least, came_at) = (world.purged[page].get(), world.zone.stamp());
+    let zone = world.zone();
+    let (at_least, came_at) = (world.purged[page].get(), zone.stamp());
     let address = format!("host/{page}");
     let show = |text: &[u8]| {
         let version = version_of(text, page, variant);
@@ -143,8 +162,8 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
     for round in 0..4 {
         let (now, key) = (world.now.get(), name.as_ref());
         let found = match round {
-            0 => world.zone.find(&key, &fields, now),
-            _ => world.zone.find_again(&key, &fields, now),
+            0 => zone.find(&key, &fields, now),
+            _ => zone.find_again(&key, &fields, now),
         };
         let found = match found {
             Found::Fresh(response) => return show(&response.body.chunks().concat()),
@@ -157,23 +176,23 @@ async fn request(world: &Rc<World>, page: usize, variant: usize) {
         let now = world.now.get();
         match found.kind {
             NotFreshKind::Stale(..) => {
-                let Some(leader) = world.zone.refresh(&join_request(now), &found) else {
+                let Some(leader) = zone.refresh(&join_request(now), &found) else {
                     return;
                 };
-                let leading = world.lead(page, variant);
+                let leading = world.lead(&zone, page, variant);
                 return fetch(world, leader, Some(leading), page, variant).await;
             }
             NotFreshKind::NotShareable(_) => {
-                let leader = world.zone.detached(&join_request(now));
+                let leader = zone.detached(&join_request(now));
                 return fetch(world, leader, None, page, variant).await;
             }
             NotFreshKind::Miss | NotFreshKind::VaryMiss => {}
         }
-        match world.zone.collapse(&join_request(now), &found) {
+        match zone.collapse(&join_request(now), &found) {
             Join::Fresh(response) => return show(&response.body.chunks().concat()),
             Join::Alone(_) => return,
             Join::Lead(leader) => {
-                let leading = world.lead(page, variant);
+                let leading = world.lead(&zone, page, variant);
                 return fetch(world, leader, Some(leading), page, variant).await;
             }
             Join::Follow(mut follower) => {
@@ -300,10 +319,26 @@ async fn purger(world: Rc<World>) {
         for page in hit.clone() {
             world.version[page].set(world.version[page].get() + 1);
         }
-        world.zone.purge(target, mode, world.now.get());
+        if world.below(4) == 0 {
+            // The data has changed, and the purge is on its way.
+            pause().await;
+        }
+        for zone in world.zones.borrow().iter() {
+            zone.purge(target, mode, world.now.get());
+        }
         for page in hit {
+            world.purges[page].set(world.purges[page].get() + 1);
             world.purged[page].set(world.version[page].get());
         }
+    }
+}
+
+async fn operator(world: Rc<World>) {
+    for _ in 0..world.below(3) {
+        for _ in 0..world.below(60) {
+            pause().await;
+        }
+        world.reload();
     }
 }
 
@@ -327,20 +362,24 @@ fn spawn(future: impl Future<Output = ()> + 'static) -> Task {
     }
 }
 
-/// Runs one world to its end; gives fetches and answers.
-fn run(seed: u64) -> (u64, u64) {
-    let config = ZoneConfig {
+fn new_zone() -> Arc<Zone> {
+    Zone::new(ZoneConfig {
         memory_budget_bytes: 9_000,
         shards: 2,
         ..ZoneConfig::default()
-    };
-    let zone = Zone::new(config);
+    })
+}
+
+/// Runs one world to its end; gives fetches and answers.
+fn run(seed: u64) -> (u64, u64) {
+    let zone = new_zone();
     let base = zone.stats().used_bytes;
     let world = Rc::new(World {
-        zone: Arc::clone(&zone),
+        zones: RefCell::new(vec![zone]),
         random: RefCell::new(Random(seed)),
         now: Cell::new(T0),
         version: Default::default(),
+        purges: Default::default(),
         purged: Default::default(),
         leaders: RefCell::default(),
         fetches: Cell::new(0),
@@ -350,6 +389,7 @@ fn run(seed: u64) -> (u64, u64) {
         .map(|_| spawn(client(Rc::clone(&world))))
         .collect();
     tasks.push(spawn(purger(Rc::clone(&world))));
+    tasks.push(spawn(operator(Rc::clone(&world))));
     while !tasks.is_empty() {
         let ready: Vec<usize> = (0..tasks.len())
             .filter(|&at| tasks[at].woken.0.load(SeqCst))
@@ -375,11 +415,15 @@ fn run(seed: u64) -> (u64, u64) {
                 .now
                 .set(world.now.get().plus(Duration::from_millis(150)));
         }
-        assert!(zone.stats().used_bytes <= zone.config().memory_budget_bytes);
+        for zone in world.zones.borrow().iter() {
+            assert!(zone.stats().used_bytes <= zone.config().memory_budget_bytes);
+        }
     }
-    assert_eq!(zone.stats().in_flight, 0, "no flight outlives its leader");
-    zone.purge(PurgeTarget::Prefix(b""), PurgeMode::Hard, T0);
-    assert_eq!(zone.stats().used_bytes, base, "every byte was given back");
+    for zone in world.zones.borrow().iter() {
+        assert_eq!(zone.stats().in_flight, 0, "no flight outlives its leader");
+        zone.purge(PurgeTarget::Prefix(b""), PurgeMode::Hard, T0);
+        assert_eq!(zone.stats().used_bytes, base, "every byte was given back");
+    }
     (world.fetches.get(), world.answers.get())
 }
 

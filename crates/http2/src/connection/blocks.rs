@@ -153,16 +153,16 @@ impl Connection {
                 BlockUse::Refused(StreamError::Closed(FrameKind::Headers))
             });
         }
-        if self.is_ignored(id) {
+        if !id.is_from_client() || id <= self.last_stream {
+            return match self.closed.find(id) {
+                Some(true) => Ok(BlockUse::Ignored),
+                Some(false) => Err(ConnectionError::ClosedStream(FrameKind::Headers, id)),
+                None => Err(ConnectionError::InvalidNewStream(id)),
+            };
+        }
+        if self.shutdown == Shutdown::Final {
             return Ok(BlockUse::Ignored);
         }
-        if self.closed.find(id).is_some() {
-            return Err(ConnectionError::ClosedStream(FrameKind::Headers, id));
-        }
-        if !id.is_from_client() || id <= self.last_stream {
-            return Err(ConnectionError::InvalidNewStream(id));
-        }
-        debug_assert_ne!(self.shutdown, Shutdown::Final);
         match self.streams.len() >= self.settings.max_concurrent_streams as usize {
             true => Ok(BlockUse::Refused(StreamError::Refused)),
             false => Ok(BlockUse::NewRequest),

@@ -3,7 +3,7 @@
 //!
 //! With `ssl_early_data on`, a client that comes back may send a request along with its first
 //! message (RFC 8446 §2.3). Then the handshake is left to go on while the request is served: the
-//! session ([`tls`]) takes the client's last message when it comes.
+//! session (`tls.rs`) takes the client's last message when it comes.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Read, Write};

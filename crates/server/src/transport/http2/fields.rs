@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use http2::FieldBlock;
+use http2::{EncodedFields, FieldBlock};
 
 use crate::transport::head;
 use crate::transport::outbound::{FieldSink, SentHead};
@@ -10,7 +10,9 @@ use crate::transport::service::Exchange;
 
 thread_local! {
     /// What a thread writes heads in, one after the other.
-    static BLOCK: RefCell<FieldBlock> = const { RefCell::new(FieldBlock::new()) };
+    static WRITER: RefCell<Writer> = const {
+        RefCell::new(Writer { block: FieldBlock::new(), encoded: EncodedFields::new() })
+    };
 }
 
 /// Hands the fields of the response to `send`.
@@ -19,21 +21,24 @@ pub fn with_block<X: Exchange, R>(
     sent: &SentHead,
     send: impl FnOnce(&FieldBlock) -> R,
 ) -> R {
-    BLOCK.with_borrow_mut(|block| {
-        block.clear();
-        head::walk(exchange, sent, &mut Block(block));
-        send(block)
+    WRITER.with_borrow_mut(|writer| {
+        writer.block.clear();
+        head::walk(exchange, sent, writer);
+        send(&writer.block)
     })
 }
 
-/// Appends fields.
+/// Appends fields to a block.
 ///
 /// What HTTP/2 does not have, and values with line breaks or NUL, are refused by the codec and
 /// left out: the latter can only come from variables, and no response may be split by them.
-struct Block<'a>(&'a mut FieldBlock);
+struct Writer {
+    block: FieldBlock,
+    encoded: EncodedFields,
+}
 
-impl FieldSink for Block<'_> {
+impl FieldSink for Writer {
     fn field(&mut self, name: &[u8], value: &[u8]) {
-        let _ = self.0.put(name, value);
+        let _ = self.encoded.put(&mut self.block, name, value);
     }
 }
