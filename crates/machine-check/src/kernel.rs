@@ -15,6 +15,7 @@ const USUAL_BACKLOG: u64 = 511;
 const ENOUGH_PORTS: u64 = 10_000;
 /// Clocks that are read without a system call or a slow device.
 const SLOW_CLOCKS: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
+const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0";
 /// Above this, the store asks for huge pages.
 const LARGE_STORE_BYTES: u64 = 32 << 20;
 
@@ -154,8 +155,7 @@ fn port_range(machine: &Machine, subject: &Subject) -> Option<Finding> {
 }
 
 fn clock_source(machine: &Machine) -> Option<Finding> {
-    let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let source = machine.read(path)?;
+    let source = machine.read(&format!("{CLOCKS}/current_clocksource"))?;
     let source = source.trim();
     SLOW_CLOCKS.contains(&source).then(|| {
         Finding::warning(
@@ -166,8 +166,7 @@ fn clock_source(machine: &Machine) -> Option<Finding> {
             "Each reading costs some 1000 ns in the place of 20, and each request needs several.",
         )
         .mended_by(format!(
-            "cat {}; then echo tsc > /{path}, if it is among them",
-            path.replace("current", "/available").replacen("//", "/", 1)
+            "echo tsc > {CLOCKS}/current_clocksource, if {CLOCKS}/available_clocksource names it"
         ))
     })
 }

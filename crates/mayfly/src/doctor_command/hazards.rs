@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use machine_check::{Finding, Subject};
+use machine_check::Finding;
 use site::{Server, Site};
 
 use super::served::{Served, served};
@@ -28,7 +28,7 @@ const MOST_ENTRIES: usize = 50_000;
 const MOST_SHOWN: usize = 5;
 
 /// `root` is where the paths of the configuration begin.
-pub fn check(site: &Site, _subject: &Subject, root: &Path) -> Vec<Finding> {
+pub fn check(site: &Site, root: &Path) -> Vec<Finding> {
     let mut findings = Vec::new();
     for server in &site.http.servers {
         let Some(documents) = document_root(server) else {

@@ -29,7 +29,7 @@ pub fn run(args: &DoctorArgs) -> Exit {
             Ok(accepted) => {
                 let subject = subject::of(&accepted.site, root);
                 findings.extend(machine_check::check(root, &subject));
-                findings.extend(hazards::check(&accepted.site, &subject, root));
+                findings.extend(hazards::check(&accepted.site, root));
             }
             Err(rejected) => {
                 config::show(&rejected.diagnostics, &rejected.sources);
