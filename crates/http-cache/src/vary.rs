@@ -7,7 +7,7 @@
 //! here. Values are kept whole and compared whole, never as hashes.
 
 use crate::fields::RequestFields;
-use crate::no_store::NoStore;
+use crate::reason::Reason;
 use crate::size_class::allocated;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl VaryKey {
     pub fn of<'a>(
         vary: impl Iterator<Item = &'a [u8]>,
         request: &dyn RequestFields,
-    ) -> Result<Option<VaryKey>, NoStore> {
+    ) -> Result<Option<VaryKey>, Reason> {
         let mut names: Vec<String> = Vec::new();
         for name in vary
             .flat_map(|v| v.split(|&b| b == b','))
@@ -51,12 +51,12 @@ impl VaryKey {
                 continue;
             }
             if name == b"*" {
-                return Err(NoStore::VaryStar);
+                return Err(Reason::VaryStar);
             }
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             if !names.contains(&name) {
                 if names.len() == MAX_NAMES {
-                    return Err(NoStore::VaryTooLong);
+                    return Err(Reason::VaryTooLong);
                 }
                 names.push(name);
             }
@@ -69,7 +69,7 @@ impl VaryKey {
         let mut values = Vec::new();
         spec.values(request, &mut values);
         if values.len() + spec.names.iter().map(String::len).sum::<usize>() > MAX_VALUES_BYTES {
-            return Err(NoStore::VaryTooLong);
+            return Err(Reason::VaryTooLong);
         }
         Ok(Some(VaryKey {
             spec: Arc::new(spec),
@@ -445,8 +445,8 @@ mod tests {
         let long = format!("Accept: {}", "x".repeat(9000));
         assert_eq!(of("", &[]), Ok(false));
         assert_eq!(of("Accept", &[]), Ok(true));
-        assert_eq!(of("Accept, *", &[]), Err(NoStore::VaryStar));
-        assert_eq!(of(&many.join(","), &[]), Err(NoStore::VaryTooLong));
-        assert_eq!(of("Accept", &[&long]), Err(NoStore::VaryTooLong));
+        assert_eq!(of("Accept, *", &[]), Err(Reason::VaryStar));
+        assert_eq!(of(&many.join(","), &[]), Err(Reason::VaryTooLong));
+        assert_eq!(of("Accept", &[&long]), Err(Reason::VaryTooLong));
     }
 }

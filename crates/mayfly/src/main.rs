@@ -25,6 +25,7 @@ mod daemon;
 mod doctor_command;
 mod event_loop;
 mod exit;
+mod explain_command;
 mod journal;
 mod large_store;
 mod limits;
@@ -89,6 +90,7 @@ fn run(command: Command) -> Exit {
         Command::Worker => worker_process::run(),
         Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve_folder(&args),
+        Command::Explain(args) => explain_command::run(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
         Command::Advise(args) => advise_command::run(&args),

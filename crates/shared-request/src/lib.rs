@@ -110,24 +110,6 @@ pub enum Bypass {
     Upgrade,
 }
 
-impl Bypass {
-    /// One word, for logs and for `$cache_reason`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Bypass::Accept => "accept",
-            Bypass::Argument => "argument",
-            Bypass::Cookie => "cookie",
-            Bypass::Credentials => "credentials",
-            Bypass::Override => "override",
-            Bypass::Partial => "partial",
-            Bypass::Path => "path",
-            Bypass::TooLong => "too-long",
-            Bypass::Upgrade => "upgrade",
-        }
-    }
-}
-
 /// Stands between the parts of a key: it can be in no field and in no target.
 const SEPARATOR: u8 = 0;
 

@@ -11,8 +11,8 @@ use std::ffi::OsString;
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
-    AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs,
-    Workers,
+    AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs,
+    WarmArgs, Workers,
 };
 use words::{Answer, Word};
 
@@ -23,6 +23,7 @@ pub enum Command {
     Flags(Flags, Action),
     Serve(Box<ServeArgs>),
     Check(CheckArgs),
+    Explain(Box<ExplainArgs>),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
     Advise(AdviseArgs),
@@ -79,6 +80,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     Ok(match words::parse(arguments).map_err(Refusal::Words)? {
         Answer::Word(Word::Serve(args)) => Command::Serve(args),
         Answer::Word(Word::Check(args)) => Command::Check(args),
+        Answer::Word(Word::Explain(args)) => Command::Explain(args),
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
         Answer::Word(Word::Advise(args)) => Command::Advise(args),
@@ -130,11 +132,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, purge, warm, advise, bench, doctor, help, version.",
+                "Words: serve, check, explain, purge, warm, advise, bench, doctor, help, version.",
             ),
             (
                 "sevre",
-                "Words: serve, check, purge, warm, advise, bench, doctor, help, version.",
+                "Words: serve, check, explain, purge, warm, advise, bench, doctor, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -1,4 +1,5 @@
-//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `advise`, `bench`, `doctor`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `advise`, `bench`, `doctor`,
+//! `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub enum Word {
     Serve(Box<ServeArgs>),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
+    /// Say what a running server would do with a request, and why; or what it has stored
+    Explain(Box<ExplainArgs>),
     /// Remove stored responses of a running server
     Purge(Box<PurgeArgs>),
     /// Have pages of a running server stored before visitors ask for them
@@ -180,6 +183,45 @@ pub struct PurgeArgs {
         conflicts_with_all = ["urls", "tag", "prefix", "pattern", "host", "all"]
     )]
     pub new_token: Option<String>,
+}
+
+/// Nobody is asked, and nothing is counted, unless --ask is given. The request is that of a visitor who
+/// has never been here, with the fields that -H gives.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct ExplainArgs {
+    /// The URL that is asked for
+    #[arg(value_name = "URL", group = "what", conflicts_with_all = ["search", "tag", "entry"])]
+    pub url: Option<String>,
+    /// A field of the request, such as `Cookie: lang=de`; may be given more than once
+    #[arg(short = 'H', long = "header", value_name = "FIELD", requires = "url")]
+    pub fields: Vec<String>,
+    /// Its method [default: GET]
+    #[arg(short = 'X', long, value_name = "METHOD", requires = "url")]
+    pub method: Option<String>,
+    /// Make the request, so that the application says what it answers
+    #[arg(long, requires = "url")]
+    pub ask: bool,
+    /// List what is stored with this text in its host, path or arguments
+    #[arg(long, value_name = "TEXT", group = "what", conflicts_with = "entry")]
+    pub search: Option<String>,
+    /// List what is stored and carries this tag
+    #[arg(long, value_name = "TAG", group = "what", conflicts_with = "entry")]
+    pub tag: Option<String>,
+    /// How many are listed at most [default: 100]
+    #[arg(long, value_name = "N", conflicts_with = "url")]
+    pub limit: Option<usize>,
+    /// Go on with a list where the last one ended
+    #[arg(long, value_name = "PLACE", conflicts_with = "url")]
+    pub after: Option<String>,
+    /// Show one stored response of a list
+    #[arg(long, value_name = "ID", group = "what")]
+    pub entry: Option<String>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
 }
 
 /// Which running server is meant.
@@ -335,8 +377,8 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 9] = [
-    "serve", "check", "purge", "warm", "advise", "bench", "doctor", "help", "version",
+const WORDS: [&str; 10] = [
+    "serve", "check", "explain", "purge", "warm", "advise", "bench", "doctor", "help", "version",
 ];
 
 /// Whether an argument is one of the words, or an option in the place of one.
@@ -493,6 +535,25 @@ mod tests {
     }
 
     #[test]
+    fn explain_takes_a_request_or_a_search() {
+        let line = "explain http://a/ -H Cookie:a=b -H X:y -X HEAD --ask --json -c f";
+        let Ok(Answer::Word(Word::Explain(args))) = run(line) else {
+            panic!("refused")
+        };
+        assert_eq!(args.url.as_deref(), Some("http://a/"));
+        assert_eq!(args.fields, ["Cookie:a=b", "X:y"]);
+        assert_eq!(args.method.as_deref(), Some("HEAD"));
+        assert!(args.ask && args.json);
+        assert_eq!(args.server.conf, Some("f".into()));
+        let Ok(Answer::Word(Word::Explain(args))) = run("explain --search /a --tag t --limit 5")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.search.as_deref(), Some("/a"));
+        assert_eq!((args.tag.as_deref(), args.limit), (Some("t"), Some(5)));
+    }
+
+    #[test]
     fn warm_takes_sources_of_all_kinds() {
         let line = "warm https://a/ pages.txt - --sitemap https://a/?sitemap --jobs 4 --json -c f";
         let Ok(Answer::Word(Word::Warm(args))) = run(line) else {
@@ -554,6 +615,9 @@ mod tests {
             ("serve a --workers 0", "expected a number from 1"),
             ("serve a --bogus", "--bogus"),
             ("check", "<FILE>"),
+            ("explain", "URL|--search"),
+            ("explain --ask --tag a", "URL"),
+            ("explain http://a/ --tag a", "cannot be used with"),
             ("purge", "<URL|--tag"),
             ("purge --soft", "<URL|--tag"),
             ("purge --new-token a --all", "cannot be used with"),
@@ -583,6 +647,7 @@ mod tests {
             "help serve",
             "serve --help",
             "check --help",
+            "explain --help",
             "purge --help",
             "warm --help",
             "advise --help",

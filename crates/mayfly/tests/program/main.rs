@@ -21,6 +21,7 @@ mod daemon;
 mod doctor;
 mod error_page;
 mod esi;
+mod explain;
 mod geo;
 mod http1;
 mod http2;

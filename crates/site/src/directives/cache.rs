@@ -346,6 +346,16 @@ pub(super) const TABLE: &[Directive] = &[
             A POST, PUT, PATCH or DELETE removes what is stored for its own address, at most once in the \
             lifetime of the page or in ten seconds.")
         .example("cache_shared on;"),
+    Directive::new("cache_show_args", &[Context::Http])
+        .takes(1, usize::MAX, "NAME ... | off").repeats()
+        .default("off")
+        .short("shows values of arguments to who looks at what is stored")
+        .long("\
+            Who looks inside the cache through the control socket sees the addresses of stored pages. \
+            Values of arguments are masked there (`/search?q=*`), because they may be what a visitor \
+            has typed. The values of the arguments that are named here are shown. `*` in a name stands \
+            for any text.")
+        .example("cache_show_args page lang;"),
     Directive::new("cache_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "TIME [TIME] | off").inherited()
         .default("off")

@@ -75,6 +75,19 @@ pub struct CacheRules {
     pub refill: bool,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
+    /// What of the configuration decided all this, for people.
+    pub lines: Vec<RuleLine>,
+}
+
+/// A line of the configuration that has a say in what is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleLine {
+    /// Its directive.
+    pub directive: Box<str>,
+    /// The directive and its arguments.
+    pub text: Box<str>,
+    /// `FILE:LINE`
+    pub at: Box<str>,
 }
 
 /// `cache_tags`: where responses name the data that they were made of.
@@ -120,6 +133,16 @@ pub struct StaleTimes {
 }
 
 impl CacheRules {
+    /// The lines of directives whose names end so: those of this protocol, or of all.
+    pub fn lines_of<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = &'a RuleLine> {
+        let is_named = move |line: &&RuleLine| {
+            let prefix = line.directive.strip_suffix(ending);
+            // `_cache` is the end of `fastcgi_no_cache` too.
+            prefix.is_some_and(|prefix| !prefix.contains('_'))
+        };
+        self.lines.iter().filter(is_named)
+    }
+
     /// Does the cache ignore some arguments or cookies?
     pub fn overlooks_something(&self) -> bool {
         !self.ignored_arguments.is_empty() || !self.ignored_cookies.is_empty()

@@ -2,14 +2,18 @@
 //! `http_cache`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Millis, NoStore, RequestFacts, ResponseFacts, Storable};
+use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
+
+use site::CacheRules;
 
 use super::request_fields::Fields;
 use super::store_plan::StorePlan;
 use crate::base::clock;
 use crate::content::pass::response::accel_redirect;
+use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::exchange::view::View;
 use crate::upstreams::fetch::Fetched;
@@ -30,32 +34,28 @@ pub fn request_facts<'a>(
 
 /// The length of a body: for a slice what its range says, whether or not there
 /// is a Content-Length.
-pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, NoStore> {
+pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, Reason> {
     let declared = fetched.content_length;
     let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
         return Ok(declared);
     };
     match slice.length(&fetched.fields) {
         Some(length) if declared.is_none_or(|declared| declared == length) => Ok(Some(length)),
-        _ => Err(NoStore::Partial),
+        _ => Err(Reason::Partial),
     }
 }
 
 /// Decides about a response whose head is there.
-pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, NoStore> {
+pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, Reason> {
     if accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
-        return Err(NoStore::Condition);
+        return Err(Reason::AccelRedirect);
     }
     if store.minds_private && is_for_one_visitor(&fetched.fields) {
-        return Err(NoStore::CookieOutsideKey);
+        return Err(Reason::CookieOutsideKey);
     }
-    let condition = match (&mut store.request, &store.pass.cache) {
-        (Some(request), Some(rules)) => {
-            let rules = rules.clone();
-            request.view = View::Cache(rules.clone());
-            variable::is_any_true(request, &rules.no_cache)
-        }
-        _ => false,
+    let condition = match &mut store.request {
+        Some(request) => no_store_condition(request, &store.rules),
+        None => false,
     };
     let mut fields = match store.is_private {
         true => Cow::Owned(sharing_within_a_session(&fetched.fields)),
@@ -74,6 +74,15 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
         // Fields are dated by the wall clock, here and elsewhere.
         clock::wall_millis(now),
     )
+}
+
+/// Does `*_no_cache` say that the response to a request is not to be stored?
+pub fn no_store_condition(request: &mut Request, rules: &Arc<CacheRules>) -> bool {
+    if rules.no_cache.is_empty() {
+        return false;
+    }
+    request.view = View::Cache(rules.clone());
+    variable::is_any_true(request, &rules.no_cache)
 }
 
 /// Does Cache-Control say that the response is for one visitor?

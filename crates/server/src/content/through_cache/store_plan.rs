@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{CacheKey, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale};
+use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
 use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
@@ -104,35 +104,18 @@ impl StorePlan {
     /// shown for as long as somebody asks for it. Server errors say nothing of the
     /// page, nor does what concerns one request; a cookie is often set for first
     /// visits only.
-    pub fn outdates(&self, status: u16, why: NoStore) -> bool {
-        status < 500
-            && !self.is_bypass
-            && matches!(
-                why,
-                NoStore::Status
-                    | NoStore::NoStoreDirective
-                    | NoStore::NoCache
-                    | NoStore::Private
-                    | NoStore::VaryStar
-                    | NoStore::ZeroLifetime
-                    | NoStore::NoLifetime
-            )
+    pub fn outdates(&self, status: u16, why: Reason) -> bool {
+        status < 500 && !self.is_bypass && why.is_of_page()
     }
 
     /// How long a refusal counts for everybody's requests of the same key: not
     /// at all where the reason is this very request. Otherwise one visitor who
     /// is logged in would keep all others from a new copy.
-    pub fn remembered_for(&self, why: NoStore) -> Duration {
-        if self.is_bypass
-            || self.has_sent_preferences()
-            || matches!(
-                why,
-                NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
-            )
-        {
-            return Duration::ZERO;
+    pub fn remembered_for(&self, why: Reason) -> Duration {
+        match self.is_bypass || self.has_sent_preferences() || why.is_of_one_request() {
+            true => Duration::ZERO,
+            false => REMEMBER_NOT_SHAREABLE,
         }
-        REMEMBER_NOT_SHAREABLE
     }
 }
 

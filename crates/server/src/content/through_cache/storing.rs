@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{
-    Filling, Leader, Millis, NoStore, PurgeMode, PurgeTarget, Pushed, Reader, ResponseFacts,
-    ResponseHead, StaleReason, Storable, StoredResponse, Tags,
+    Filling, Leader, Millis, PurgeMode, PurgeTarget, Pushed, Reader, Reason, Refusal,
+    ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
 };
 use site::LogLevel;
 use tokio::sync::oneshot;
@@ -40,9 +40,10 @@ const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 /// What became of a fetch, for the client whose request leads it.
 pub enum LeaderOutcome {
     Reading(Reader),
-    Freshened(Arc<StoredResponse>),
+    /// The upstream stands by the stale response; why it is not fresh again for others, if so.
+    Freshened(Arc<StoredResponse>, Option<Reason>),
     /// For this client alone.
-    Private(Box<Fetched>, NoStore),
+    Private(Box<Fetched>, Reason),
     /// The upstream answered with a status that stale copies stand in for.
     BadStatus(Box<Fetched>),
     Failed(FetchError),
@@ -86,6 +87,7 @@ pub async fn fetch_and_store(
                 // Until the flight ends nobody else begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
             }
+            note_refusal(&store, Reason::Failed, error.status());
             leader.failed_as(error.status());
             return report.send(LeaderOutcome::Failed(error));
         }
@@ -164,13 +166,14 @@ fn publish(
 
 /// The response is for one client alone: others do not wait for it, and a stale response that
 /// it proves out of date goes.
-fn refuse(leader: Leader, status: u16, store: &StorePlan, why: NoStore, now: Millis) {
+fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Millis) {
     let has_stale = leader.stale().is_some();
     let remembered = match has_stale && status >= 500 {
         // It says nothing of the page: the next request asks again.
         true => Duration::ZERO,
         false => store.remembered_for(why),
     };
+    note_refusal(store, why, status);
     leader.not_shareable(why, remembered, now);
     if has_stale && store.outdates(status, why) {
         let target = PurgeTarget::Key(store.key.as_ref());
@@ -198,9 +201,9 @@ fn freshen(
     };
     if fetched.body.has_excess_data() {
         // Nothing that it says is kept, its fields as little as a body would be.
-        log_not_stored(spec, NoStore::ExcessData);
-        leader.not_shareable(NoStore::ExcessData, Duration::ZERO, now);
-        return report.send(LeaderOutcome::Freshened(stale));
+        log_not_stored(spec, Reason::ExcessData);
+        leader.not_shareable(Reason::ExcessData, Duration::ZERO, now);
+        return report.send(LeaderOutcome::Freshened(stale, Some(Reason::ExcessData)));
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
     let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
@@ -236,13 +239,13 @@ fn freshen(
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
         Ok(storable) => match leader.freshen(&fresher, named.then_some(&tags), &storable, now) {
-            Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
-            Err(_) => report.send(LeaderOutcome::Freshened(stale)),
+            Ok(stored) => report.send(LeaderOutcome::Freshened(stored, None)),
+            Err(why) => report.send(LeaderOutcome::Freshened(stale, Some(why))),
         },
         Err(why) => {
             // Still what the upstream stands by, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
-            report.send(LeaderOutcome::Freshened(stale));
+            report.send(LeaderOutcome::Freshened(stale, Some(why)));
         }
     }
 }
@@ -263,15 +266,21 @@ async fn fill(
                 match filling.push(bytes, Millis(clock::now())) {
                     Pushed::Kept => {}
                     Pushed::TooLarge => wait_for_slowest(&filling, &mut deadline).await,
-                    Pushed::Unwanted => return filling.fail(),
+                    Pushed::Unwanted => {
+                        note_refusal(store, Reason::TooLarge, filling.head().status);
+                        return filling.fail();
+                    }
                 }
             }
             Ok(None) => break,
-            Err(fetch::Truncated) => return filling.fail(),
+            Err(fetch::Truncated) => {
+                note_refusal(store, Reason::Truncated, filling.head().status);
+                return filling.fail();
+            }
         }
     }
     if fetched.body.has_excess_data() {
-        filling.share_only(NoStore::ExcessData);
+        filling.share_only(Reason::ExcessData);
     }
     add_late_tags(&mut filling, &fetched, store);
     if !filling.tags().is_empty() {
@@ -280,7 +289,9 @@ async fn fill(
     if filling.tags().checked().is_err() {
         log_too_many_tags(spec);
     }
+    let status = filling.head().status;
     if let Err(why) = filling.complete(Millis(clock::now())) {
+        note_refusal(store, why, status);
         log_not_stored(spec, why);
     }
 }
@@ -329,8 +340,19 @@ fn log_too_many_tags(spec: &FetchSpec) {
     );
 }
 
-fn log_not_stored(spec: &FetchSpec, why: NoStore) {
-    if why == NoStore::MinUses {
+/// Notes why a response was not stored, for whoever asks. What is the answer to a request that went
+/// past the cache says nothing of others, and a count of uses is no property of the response.
+fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
+    if store.is_bypass || why == Reason::MinUses {
+        return;
+    }
+    let at = Millis(clock::now());
+    let refusal = Refusal { why, status, at };
+    store.zone.note_refusal(&store.key.as_ref(), refusal);
+}
+
+fn log_not_stored(spec: &FetchSpec, why: Reason) {
+    if why == Reason::MinUses {
         return;
     }
     spec.context.log.write(
