@@ -50,6 +50,7 @@ SCENARIOS = (
     "set_up_php_elsewhere",
     "wordpress_purges",
     "wordpress_plugin",
+    "wordpress_litespeed",
 )
 
 

@@ -55,9 +55,9 @@ pub use reason::{DecidedBy, Reason};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
-    Found, Inspected, MostWanted, NotFresh, NotFreshKind, Refusal, Stats, StoredId, Swept, Walk,
-    Wanted, WantedWalk, Zone, ZoneConfig,
+    Found, Inspected, MostWanted, NotFresh, NotFreshKind, Refusal, Sharing, Stats, StoredId, Swept,
+    Walk, Wanted, WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::Millis;
-pub use vary::{VaryKey, VarySpec};
+pub use vary::{ONE_COOKIE, VaryKey, VarySpec};

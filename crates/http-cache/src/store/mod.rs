@@ -33,7 +33,7 @@ mod zone;
 pub use inspection::{Inspected, StoredId, Walk};
 pub(crate) use lookup::Worth;
 pub use lookup::{Found, NotFresh, NotFreshKind};
-pub use notes::Refusal;
+pub use notes::{Refusal, Sharing};
 pub use removal::Swept;
 pub use wanted::{MostWanted, Wanted, WantedWalk};
 pub use zone::{Stats, Zone, ZoneConfig};

@@ -1,6 +1,6 @@
 //! What a zone remembers about keys beside what is stored: that their responses cannot be
-//! shared, how often they were asked for, that a write has removed them a moment ago, and why the
-//! last response was not stored.
+//! shared, who may share them where visitors' cookies count, how often they were asked for, that
+//! a write has removed them a moment ago, and why the last response was not stored.
 //!
 //! All are tables of fixed size where a key has one entry: a newcomer takes it over. Memory is
 //! bounded whatever the clients ask, and what is forgotten costs a fetch, never a wrong answer.
@@ -15,6 +15,7 @@ use crate::time::Millis;
 pub(super) struct Notes {
     entries: usize,
     refused: Box<[Option<Refused>]>,
+    sharing: Box<[Option<SharingNote>]>,
     uses: Box<[Uses]>,
     invalidated: Box<[Option<Invalidated>]>,
     last: Box<[Option<(u64, Refusal)>]>,
@@ -35,6 +36,22 @@ pub struct Refusal {
 struct Refused {
     hash: u64,
     why: Reason,
+    until: Millis,
+}
+
+/// Who may share a page that was made with a visitor's cookies, as its last response said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// All visitors for whom what it varies on is the same.
+    Group,
+    /// Nobody: a copy may be kept for each visitor.
+    OneVisitor,
+}
+
+#[derive(Clone, Copy)]
+struct SharingNote {
+    hash: u64,
+    sharing: Sharing,
     until: Millis,
 }
 
@@ -64,6 +81,7 @@ impl Notes {
     pub(super) const fn size_bytes(entries: usize) -> usize {
         entries
             * (size_of::<Option<Refused>>()
+                + size_of::<Option<SharingNote>>()
                 + size_of::<Uses>()
                 + size_of::<Option<Invalidated>>()
                 + size_of::<Option<(u64, Refusal)>>())
@@ -111,6 +129,33 @@ impl Notes {
         match self.uses.get(index_of(hash, self.uses.len())) {
             Some(uses) if uses.hash == hash && uses.last >= horizon => uses.count,
             _ => 0,
+        }
+    }
+
+    pub(super) fn sharing(&self, hash: u64, now: Millis) -> Option<Sharing> {
+        let note = (*self.sharing.get(index_of(hash, self.sharing.len()))?)?;
+        (note.hash == hash && now < note.until).then_some(note.sharing)
+    }
+
+    /// `None`: it is forgotten.
+    pub(super) fn note_sharing(&mut self, hash: u64, sharing: Option<Sharing>, until: Millis) {
+        if self.sharing.is_empty() && sharing.is_some() {
+            self.sharing = vec![None; self.entries].into();
+        }
+        let Some(note) = self.sharing.get_mut(index_of(hash, self.sharing.len())) else {
+            return;
+        };
+        match sharing {
+            Some(sharing) => {
+                *note = Some(SharingNote {
+                    hash,
+                    sharing,
+                    until,
+                });
+            }
+            None => {
+                note.take_if(|note| note.hash == hash);
+            }
         }
     }
 
@@ -190,6 +235,23 @@ mod tests {
         );
         notes.forget_refusal(1);
         assert_eq!(notes.last_refusal(1), None);
+    }
+
+    #[test]
+    fn who_may_share_is_remembered_until_it_is_forgotten() {
+        let mut notes = Notes::new(8);
+        notes.note_sharing(1, None, Millis(5));
+        assert_eq!(notes.sharing.len(), 0);
+        notes.note_sharing(1, Some(Sharing::Group), Millis(5));
+        assert_eq!(notes.sharing(1, Millis(4)), Some(Sharing::Group));
+        assert_eq!(notes.sharing(1, Millis(5)), None);
+        assert_eq!(notes.sharing(9, Millis(4)), None);
+        notes.note_sharing(9, None, Millis(5));
+        assert_eq!(notes.sharing(1, Millis(4)), Some(Sharing::Group));
+        notes.note_sharing(1, Some(Sharing::OneVisitor), Millis(9));
+        assert_eq!(notes.sharing(1, Millis(5)), Some(Sharing::OneVisitor));
+        notes.note_sharing(1, None, Millis(9));
+        assert_eq!(notes.sharing(1, Millis(5)), None);
     }
 
     #[test]

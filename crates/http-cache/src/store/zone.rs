@@ -1,7 +1,7 @@
 //! A zone: how it is configured, its shards and counters, and its budget, which it keeps by evicting
 //! responses. Looking up, storing and removing are in the files beside this one.
 
-use super::notes::{Notes, Refusal};
+use super::notes::{Notes, Refusal, Sharing};
 use super::shard::{Gone, Shard};
 use crate::flight::Flights;
 use crate::key::KeyRef;
@@ -202,6 +202,19 @@ impl Zone {
         notes
             .lock()
             .may_invalidate(key.hash(), now, now.plus(pause))
+    }
+
+    /// Remembers who may share the responses for a key that stands for a page and a kind of
+    /// visitors; `None`: forgets it. Nothing is stored or found by it.
+    pub fn note_sharing(&self, key: &KeyRef<'_>, sharing: Option<Sharing>, until: Millis) {
+        let notes = &self.cell(key.hash()).notes;
+        notes.lock().note_sharing(key.hash(), sharing, until);
+    }
+
+    /// Who may share them, if that is remembered.
+    #[must_use]
+    pub fn sharing(&self, key: &KeyRef<'_>, now: Millis) -> Option<Sharing> {
+        self.cell(key.hash()).notes.lock().sharing(key.hash(), now)
     }
 
     /// The purge clock: take it before a fetch begins whose response goes to [`Zone::insert`].

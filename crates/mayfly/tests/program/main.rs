@@ -30,6 +30,7 @@ mod huge_pages;
 mod limit_except;
 mod limit_rate;
 mod listen;
+mod litespeed;
 mod map_and_set;
 mod memcached;
 mod mirror;

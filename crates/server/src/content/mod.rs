@@ -5,6 +5,7 @@ pub mod empty_gif;
 pub mod fastcgi;
 pub mod files;
 mod filling_body;
+pub mod litespeed;
 pub mod memcached;
 pub mod mirror;
 pub mod own_visit;

@@ -36,6 +36,7 @@ mod storing;
 mod storing_policy;
 pub mod tags;
 mod variables;
+pub mod with_cookies;
 
 use http_cache::{Found, Millis, NotFresh, Served};
 

@@ -230,6 +230,25 @@ pub(super) const TABLE: &[Directive] = &[
             as the choice of a language. `*` stands for any text. A request with more than 1,024 bytes \
             of such cookies bypasses the cache.")
         .example("cache_key_cookies pll_language;"),
+    Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("speaks LiteSpeed's cache protocol with the application")
+        .long("\
+            With `on`, LiteSpeed's cache plug-ins for WordPress and other applications work without a change. \
+            The application is told `X-LSCACHE: on`, or `on,esi` where pages are put together from fragments. Write it \
+            for the whole server, so that it also holds where the application is administered. These fields \
+            of responses are read, and never sent to clients:\n\n\
+            - `X-LiteSpeed-Cache-Control` says who may share a page and for how long. It counts instead of \
+            `Cache-Control`, `Expires` and `X-Accel-Expires`. With `esi=on`, `<esi:include>` is run.\n\
+            - `X-LiteSpeed-Tag` has the tags of the page.\n\
+            - `X-LiteSpeed-Purge` and `X-LiteSpeed-Purge2` purge, unless `cache_purge_fields` is `off`.\n\
+            - `X-LiteSpeed-Vary` names cookies that tell copies apart, beside those whose names begin with `_lscache_vary`.\n\
+            - `LSC-Cookie` is a cookie that each visitor of a stored page gets.\n\n\
+            Requests are written anew, as with `cache_shared`, which this directive includes. `esi` is `on` where it is \
+            not set. Visitors without cookies share a page; those with cookies share others, or have copies of their \
+            own, as the application says. [LiteSpeed's plug-ins](litespeed.md) has the details.")
+        .example("cache_litespeed on;"),
     Directive::new("cache_max_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")

@@ -123,6 +123,9 @@ pub enum TagSeparator {
     Both,
     /// A list of strings that name groups of one origin (RFC 9875 §2).
     Groups,
+    /// Commas; in a response for one visitor, only those with `public:` in front are for all purges
+    /// (`X-LiteSpeed-Tag`).
+    LiteSpeed,
 }
 
 /// `cache_stale TIME [TIME]`: how long a response may be shown after its freshness lifetime.
@@ -141,6 +144,11 @@ impl CacheRules {
             prefix.is_some_and(|prefix| !prefix.contains('_'))
         };
         self.lines.iter().filter(is_named)
+    }
+
+    /// `cache_litespeed`
+    pub fn speaks_litespeed(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.litespeed)
     }
 
     /// Does the cache ignore some arguments or cookies?
@@ -173,6 +181,8 @@ pub struct SharedRules {
     pub crawler_lifetime: Option<Duration>,
     /// `cache_not_found`: the lifetime of responses 404 and 410.
     pub not_found: Option<Duration>,
+    /// `cache_litespeed`: the application says by LiteSpeed's fields who may share a page.
+    pub litespeed: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -16,6 +16,7 @@ use super::stale::{StandIn, stale_reason};
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{LeaderOutcome, fetch_and_store};
+use super::with_cookies;
 use crate::base::clock;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
@@ -102,7 +103,13 @@ fn answer_leader(
         }
         LeaderOutcome::Private(fetched, why) => {
             note_not_stored(request, why);
-            if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
+            if plan.shared.is_some()
+                && !plan
+                    .cookies
+                    .as_ref()
+                    .is_some_and(|with| with_cookies::stands(plan.zone, with, why))
+                && is_for_another_request(request, plan, &fetched, why)
+            {
                 // The worker that made it may be the only one.
                 fetched.body.give_up(upstream::Outcome::Success);
                 return Step::Direct;

@@ -12,6 +12,8 @@ use super::cookies::session_of;
 use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
 use super::request_fields::Fields;
 use super::shared;
+use super::with_cookies;
+use super::with_cookies::WithCookies;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, WRITER_COOKIE};
@@ -51,6 +53,8 @@ pub struct Plan<'a> {
     pub uses: u32,
     /// With `cache_shared`: the visitor's class. The request is written anew.
     pub shared: Option<Class>,
+    /// With `cache_litespeed`, for a visitor with cookies: who may share the response.
+    pub cookies: Option<Arc<WithCookies>>,
     /// What responses for the key vary on, as the lookup found it.
     pub varies_on: Option<Arc<VarySpec>>,
     /// The purge clock after the request's lookup ([`super::CacheMiss::new`]). Older data than a
@@ -176,14 +180,25 @@ fn plan_with<'a>(
     key.clear();
     let mut class = None;
     let mut personal = None;
+    let mut cookies = None;
     match &rules.shared {
         None => variable::append(request, &rules.key, &mut key),
         Some(shared) => match put_shared_key(request, shared, &mut key) {
             Ok(of) => class = Some(of),
+            Err(why) if shared.litespeed && why == Reason::Cookie => {
+                match with_cookies::put_key(request, shared, zone, &mut key) {
+                    Ok((of, with)) => (class, cookies) = (Some(of), Some(with)),
+                    Err(why) => personal = Some(of_shared(why)),
+                }
+            }
             Err(why) => personal = Some(why),
         },
     }
-    let session = session_of(request, rules, &mut key);
+    let session = match &cookies {
+        // The key holds all cookies of a visitor who has copies.
+        Some(with) => with.group,
+        None => session_of(request, rules, &mut key),
+    };
     let writer = rules
         .read_your_writes
         .is_some_and(|lifetime| is_writer(request, lifetime));
@@ -209,6 +224,7 @@ fn plan_with<'a>(
         session,
         uses: 1,
         shared: class,
+        cookies,
         varies_on: None,
         came_at: Stamp::default(),
     })

@@ -11,6 +11,7 @@ use site::CacheRules;
 
 use super::request_fields::Fields;
 use super::store_plan::StorePlan;
+use super::with_cookies;
 use crate::base::clock;
 use crate::content::pass::response::accel_redirect;
 use crate::exchange::request::Request;
@@ -57,9 +58,18 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
         Some(request) => no_store_condition(request, &store.rules),
         None => false,
     };
-    let mut fields = match store.is_private {
-        true => Cow::Owned(sharing_within_a_session(&fetched.fields)),
-        false => Cow::Borrowed(&fetched.fields[..]),
+    let said = match store.rules.speaks_litespeed() {
+        true => with_cookies::as_standard(&store.expected, &fetched.fields)?,
+        false => None,
+    };
+    let mut policy = Cow::Borrowed(&store.policy);
+    if said.is_some() && policy.ignore.cache_control {
+        policy.to_mut().ignore.cache_control = false;
+    }
+    let mut fields = match said {
+        Some(fields) => Cow::Owned(fields),
+        None if store.is_private => Cow::Owned(sharing_within_a_session(&fetched.fields)),
+        None => Cow::Borrowed(&fetched.fields[..]),
     };
     store.name_what_was_sent(&mut fields);
     let facts = ResponseFacts {
@@ -70,7 +80,7 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
     http_cache::decide(
         &request_facts(store, &store.fields(), condition),
         &facts,
-        &store.policy,
+        &policy,
         // Fields are dated by the wall clock, here and elsewhere.
         clock::wall_millis(now),
     )

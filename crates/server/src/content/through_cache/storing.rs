@@ -21,7 +21,9 @@ use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
 use super::tags;
+use super::with_cookies;
 use crate::base::clock;
+use crate::content::litespeed;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
@@ -100,6 +102,10 @@ pub async fn fetch_and_store(
     if let Some(request) = &mut store.request {
         fetched.body.set_rate(rate(request, &store.pass));
     }
+    if store.pass.exchange.litespeed {
+        with_cookies::note(&store.zone, &store.expected, &fetched.fields);
+        litespeed::put_surrogate_control(&mut fetched.fields);
+    }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
         return freshen(leader, fetched, &spec, &store, now, report);
@@ -121,8 +127,11 @@ pub async fn fetch_and_store(
         Ok(storable) => {
             let tags = named_tags(&store, &fetched.fields);
             let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
-            if !tags.is_empty() {
+            if !tags.is_empty() || store.expected.cookies.is_some() {
                 for_browsers.put_control(&mut fetched.fields);
+            }
+            if store.rules.speaks_litespeed() {
+                litespeed::put_stored_fields(&mut fetched.fields);
             }
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
@@ -311,8 +320,10 @@ async fn wait_for_slowest(filling: &Filling, deadline: &mut Duration) {
 fn named_tags(store: &StorePlan, fields: &[(Bytes, Bytes)]) -> Tags {
     let mut tags = Tags::default();
     if let Some(rules) = &store.rules.tags {
-        tags::add(&mut tags, fields, rules, &store.origin);
+        tags::add(&mut tags, fields, rules, store.tag_scope());
     }
+    let ids = store.tag_scope().1.iter();
+    ids.for_each(|id| tags.add(&id.label(b"*")));
     tags
 }
 
@@ -322,7 +333,7 @@ fn add_late_tags(filling: &mut Filling, fetched: &Fetched, store: &StorePlan) {
         return;
     };
     let trailers = fetched.body.received_trailers();
-    tags::add(filling.tags(), trailers, rules, &store.origin);
+    tags::add(filling.tags(), trailers, rules, store.tag_scope());
     let named = fetched.body.tags_in_stderr();
     named
         .into_iter()
