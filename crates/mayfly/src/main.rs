@@ -12,7 +12,9 @@
 
 mod account;
 mod activation;
+mod advise_command;
 mod backend;
+mod bench_command;
 mod certificates;
 mod channel;
 mod check;
@@ -20,6 +22,7 @@ mod cli;
 mod config;
 mod control_socket;
 mod daemon;
+mod doctor_command;
 mod event_loop;
 mod exit;
 mod explain_command;
@@ -90,6 +93,9 @@ fn run(command: Command) -> Exit {
         Command::Explain(args) => explain_command::run(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
+        Command::Advise(args) => advise_command::run(&args),
+        Command::Bench(args) => bench_command::run(&args),
+        Command::Doctor(args) => doctor_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

@@ -10,8 +10,11 @@ use std::ffi::OsString;
 
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
+pub use words::{
+    AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs,
+    WarmArgs, Workers,
+};
 use words::{Answer, Word};
-pub use words::{CheckArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs, WarmArgs, Workers};
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -23,6 +26,9 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
+    Advise(AdviseArgs),
+    Bench(Box<BenchArgs>),
+    Doctor(DoctorArgs),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
@@ -77,6 +83,9 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         Answer::Word(Word::Explain(args)) => Command::Explain(args),
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
+        Answer::Word(Word::Advise(args)) => Command::Advise(args),
+        Answer::Word(Word::Bench(args)) => Command::Bench(args),
+        Answer::Word(Word::Doctor(args)) => Command::Doctor(args),
         Answer::Word(Word::Version) => Command::Text(version::version_text()),
         Answer::Text(text) => Command::Text(text),
     })
@@ -123,11 +132,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, explain, purge, warm, help, version.",
+                "Words: serve, check, explain, purge, warm, advise, bench, doctor, help, version.",
             ),
             (
                 "sevre",
-                "Words: serve, check, explain, purge, warm, help, version.",
+                "Words: serve, check, explain, purge, warm, advise, bench, doctor, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -25,6 +25,7 @@ mod unreadable;
 mod upstream;
 mod write_config;
 
+pub use applications::known_names;
 pub use closed_folders::{Bounds, closed_folders};
 pub use detect::{Found, detect};
 pub use https::port_of_urls;
