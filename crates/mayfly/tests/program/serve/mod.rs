@@ -5,6 +5,7 @@ mod options;
 mod several_applications;
 mod tls;
 mod unreadable_folders;
+mod wordpress_plugin;
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};
