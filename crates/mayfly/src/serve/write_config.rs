@@ -59,6 +59,10 @@ pub fn write_config(
     if rules.is_some() {
         php_params(&mut conf, options);
     }
+    if found.kind == Kind::Symfony {
+        conf.note("Parts of a page that live differently (render_esi), where a page asks for it.");
+        conf.line("esi on;");
+    }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
         changes(&mut conf, found, options);

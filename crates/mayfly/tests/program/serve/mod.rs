@@ -3,6 +3,7 @@
 mod http_upstream;
 mod options;
 mod several_applications;
+mod symfony;
 mod tls;
 mod unreadable_folders;
 mod wordpress_plugin;
