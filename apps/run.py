@@ -51,6 +51,7 @@ SCENARIOS = (
     "wordpress_purges",
     "wordpress_plugin",
     "wordpress_litespeed",
+    "wordpress_plugin_installed",
 )
 
 

@@ -47,6 +47,7 @@ mod sockets;
 mod supervisor;
 mod system_error;
 mod warm_command;
+mod wordpress_plugin;
 mod worker_handle;
 mod worker_process;
 

@@ -100,16 +100,24 @@ pub struct ServeArgs {
     /// --domain keeps keys and certificates. Addresses that the network reaches are refused.
     #[arg(long, conflicts_with = "domain")]
     pub tls: bool,
-    /// How long a page is fresh in memory at most; 0 keeps none
+    /// How long a page is fresh in memory at most [default: 1s]; 0 keeps none
     ///
     /// Nobody sees a page older than this, with four exceptions. A page that is being renewed is
     /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
     /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
     /// to a minute. A MediaWiki that names this server in $wgCdnServers tells when a page changes,
     /// and its pages are kept for as long as it says. Wrong addresses of known applications are
-    /// answered from memory for 5 minutes, or until somebody writes.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
-    pub ttl: Duration,
+    /// answered from memory for 5 minutes, or until somebody writes. Without this option, pages that
+    /// the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub ttl: Option<Duration>,
+    /// Put Mayfly's plug-in into WordPress: pages are kept for hours, and a change is seen at once
+    ///
+    /// It is a must-use plug-in: mayfly.php and the folder mayfly in wp-content/mu-plugins, which
+    /// are brought up to date when this is said again. Without them WordPress is as it was. Where
+    /// something else has these names, nothing is written. Nothing is, either, with --print-config.
+    #[arg(long)]
+    pub wordpress_plugin: bool,
     /// PHP workers: how many pages PHP makes at the same time
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = workers)]
     pub workers: Workers,
@@ -500,7 +508,8 @@ mod tests {
         };
         assert_eq!(args.dir, PathBuf::from("site"));
         assert!(args.listen.is_empty() && args.domain.is_empty());
-        assert_eq!(args.ttl, Duration::from_secs(1));
+        assert_eq!(args.ttl, None);
+        assert!(!args.wordpress_plugin);
         assert_eq!(args.workers, Workers::Auto);
         assert!(!args.print_config);
     }
@@ -512,7 +521,7 @@ mod tests {
             panic!("refused")
         };
         assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
-        assert_eq!(args.ttl, Duration::from_millis(200));
+        assert_eq!(args.ttl, Some(Duration::from_millis(200)));
         assert_eq!(args.workers, Workers::Count(4));
         assert_eq!(args.php, Some("/x".into()));
         assert!(args.print_config);

@@ -446,7 +446,9 @@ pub(super) const TABLE: &[Directive] = &[
             page is finished. With `stderr`, lines of the FastCGI error stream count too. The application \
             gets a secret that changes with each request in the parameter `MAYFLY_TAG_MARK`, and writes \
             lines that begin with it, followed by tags between spaces, for example with \
-            `error_log($_SERVER['MAYFLY_TAG_MARK'] . ' news:5')`. Such lines are not logged.\n\n\
+            `error_log($_SERVER['MAYFLY_TAG_MARK'] . ' news:5')`. Such lines are not logged. \
+            PHP-FPM cuts a line at about 1,024 bytes, the secret included, and a tag that is cut is another tag: \
+            write several lines. The library in `php/library` does.\n\n\
             The fields are not sent to clients, except with `sent`. A response may have 65,536 tags of \
             up to 1,024 bytes, together 1 MB. A response with more is stored for one second only, and \
             the error log says so.")
