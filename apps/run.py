@@ -51,6 +51,8 @@ SCENARIOS = (
     "set_up_php_elsewhere",
     "wordpress_purges",
     "wordpress_plugin",
+    "wordpress_litespeed",
+    "wordpress_plugin_installed",
 )
 
 

@@ -29,6 +29,9 @@ fi
 mkdir -p "$state/data"
 cp -rT demo/site "$state/site"
 cp -rT demo/news "$state/news"
+mkdir -p "$state/library"
+cp -rT php/library/src "$state/library/src"
+cp php/library/autoload.php "$state/library/"
 sed "s/127\.0\.0\.1:8080/127.0.0.1:$port/" "${CONFIG:-demo/nginx.conf}" >"$state/nginx.conf"
 if [ ${#as_user[@]} -gt 0 ]; then
     cp "$binary" "$state/$(basename "$binary")"
@@ -57,7 +60,8 @@ cat <<END
   PHP ran so far:  wc -c <$state/data/executions
   Configuration, logs and data are in $state
 
-  Write a comment: you see it at once, others within a second. Ctrl-C stops it.
+  Write a comment: everybody sees it at once, and the foot of each page says why.
+  Ctrl-C stops it.
 
 END
 wait $server

@@ -5,18 +5,40 @@ declare(strict_types=1);
 
 final class Pages
 {
+    /** Nothing is ever older than this, even if a purge went wrong. */
+    private const KEEP_SECONDS = 3600;
+
     private float $madeAt;
 
-    /** @param int $started nanoseconds of hrtime() when the script began */
-    public function __construct(private int $started, private int $execution)
-    {
+    /** @var list<string> what the page shows, in names that say when it has to be made anew */
+    private array $names = [];
+
+    /**
+     * @param int  $started nanoseconds of hrtime() when the script began
+     * @param bool $isKept  whether the server in front keeps a page until it changes, or for its own time
+     */
+    public function __construct(
+        private int $started,
+        private int $execution,
+        private Mayfly\Mayfly $mayfly,
+        private bool $isKept,
+    ) {
         $this->madeAt = microtime(true);
+    }
+
+    /** The page shows these, and is kept until one of them changes. */
+    private function reads(string ...$names): void
+    {
+        $this->names = [...$this->names, ...$names];
+        $this->mayfly->reads(...$names)->keepFor(self::KEEP_SECONDS);
     }
 
     public function front(array $items): void
     {
+        $this->reads('news');
         $list = '';
         foreach ($items as $item) {
+            $this->reads("comments:{$item['id']}");
             $list .= '<article><h2><a href="/news/' . $item['id'] . '">' . h($item['title']) . '</a></h2>'
                 . '<p>' . h($item['lead']) . '</p><p class="small">' . when($item['published'])
                 . ' · ' . counted($item['comments'], 'comment') . '</p></article>';
@@ -26,6 +48,7 @@ final class Pages
 
     public function item(array $item, array $comments): void
     {
+        $this->reads("article:{$item['id']}", "comments:{$item['id']}");
         $list = '';
         foreach ($comments as $comment) {
             $list .= '<li><p>' . nl2br(h($comment['text'])) . '</p><p class="small">'
@@ -54,6 +77,7 @@ final class Pages
     /** RFC 4287. */
     public function feed(array $items): void
     {
+        $this->reads('news');
         header('Content-Type: application/atom+xml; charset=utf-8');
         $site = 'http://' . ($_SERVER['HTTP_HOST'] ?? 'localhost');
         echo '<?xml version="1.0" encoding="utf-8"?>', "\n",
@@ -81,7 +105,7 @@ final class Pages
     }
 
     /**
-     * When and by which execution PHP made this page. The server says in the
+     * When and by which execution PHP made this page, and how long it is kept. The server says in the
      * field Server-Timing whether the copy at hand came from memory, and the
      * script reads it for the very response it arrived in. Without the script
      * the time tells: a page from memory is older than your watch.
@@ -93,8 +117,8 @@ final class Pages
         $took = (hrtime(true) - $this->started) / 1e6;
         return '<footer data-made="' . sprintf('%.3f', $this->madeAt) . '">'
             . 'PHP made this page at <time>' . $time . '</time> UTC in ' . sprintf('%.1f', $took)
-            . ' ms; it was execution <b>' . $this->execution . '</b>. '
-            . '<span id="origin">Reload: if the time stands still, the page came from memory.</span></footer>'
+            . ' ms; it was execution <b>' . $this->execution . '</b>. ' . $this->lifetime()
+            . ' <span id="origin">Reload: if the time stands still, the page came from memory.</span></footer>'
             . <<<'HTML'
             <script>
             (() => {
@@ -112,6 +136,16 @@ final class Pages
             })();
             </script>
             HTML;
+    }
+
+    private function lifetime(): string
+    {
+        if ($this->names === []) {
+            return 'It is not kept.';
+        }
+        return $this->isKept
+            ? 'It reads <i>' . h(implode(', ', $this->names)) . '</i>, and is kept until one of them changes.'
+            : 'It is kept for a second.';
     }
 }
 

@@ -7,12 +7,16 @@
 declare(strict_types=1);
 
 $started = hrtime(true);
+// `make run` puts a copy of the library beside the site.
+$library = __DIR__ . '/../library/autoload.php';
+require is_file($library) ? $library : __DIR__ . '/../../php/library/autoload.php';
 require __DIR__ . '/../news/store.php';
 require __DIR__ . '/../news/pages.php';
 
 $store = new Store($_SERVER['NEWS_DATA'] ?? __DIR__ . '/../../target/demo/data');
 $execution = $store->countExecution();
-$pages = new Pages($started, $execution);
+$mayfly = Mayfly\Mayfly::start();
+$pages = new Pages($started, $execution, $mayfly, Mayfly\Server::fromParams($_SERVER)->isMayfly);
 
 $path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH) ?: '/';
 $method = $_SERVER['REQUEST_METHOD'];
@@ -26,6 +30,8 @@ if ($item && $method === 'POST') {
     $text = trim((string) ($_POST['text'] ?? ''));
     if (($_POST['website'] ?? '') === '' && $author !== '' && $text !== '') {
         $store->addComment($item['id'], mb_cut($author, 60), mb_cut($text, 2000));
+        // The pages that show them are made anew for everybody, before this is answered.
+        $mayfly->changed("comments:{$item['id']}");
     }
     header('Location: /news/' . $item['id'] . '#comments', true, 303);
 } elseif (!in_array($method, ['GET', 'HEAD'], true)) {

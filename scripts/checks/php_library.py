@@ -1,4 +1,4 @@
-"""The PHP library and the WordPress plug-in: syntax, style, tests behind a running server."""
+"""The PHP library, the WordPress plug-in and the examples: syntax, style, tests behind a running server."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ def checks(binary):
 
 
 def php_reads_every_file():
-    files = glob.glob(f"{ROOT}/php/**/*.php", recursive=True) + glob.glob(f"{ROOT}/apps/files/**/*.php", recursive=True)
+    files = [path for folder in ("php", "apps/files", "demo", "examples") for path in glob.glob(f"{ROOT}/{folder}/**/*.php", recursive=True)]
     assert len(files) > 50, f"only {len(files)} files"
     for path in files:
         ran("php", "-l", path)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, metrics, top, clients of others, the PHP library, the demo site.
+"""Checks of what surrounds the crates: documents, imports, words, scripts, measurements, TLS, metrics, top, clients of others, the PHP library, the demo site, the example.
 
     scripts/checks/run.py [--binary FILE] [PART...]
 
@@ -22,6 +22,7 @@ import clients
 import demo
 import documents
 import encryption
+import example
 import imports
 import manifests
 import measurements
@@ -31,7 +32,7 @@ import scripts
 import top
 import words
 
-PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, metrics, top, clients, php_library, demo)}
+PARTS = {part.__name__: part for part in (documents, imports, words, manifests, scripts, measurements, encryption, metrics, top, clients, php_library, demo, example)}
 
 
 def main():

@@ -2,8 +2,9 @@
 
 GET /p/N answers with the counter as it was when the request came; the page takes a while, as pages
 do, and comes in two pieces. POST /p/N changes a page, and answers with the new counter; it waits for
-a moment until somebody has the page made, so that a fetch is under way when the page changes. GET
-/told says how many pages were made, and how many changes met a fetch.
+a moment until somebody has the page made, so that a fetch is under way when the page changes. A server
+that says X-LSCACHE is answered in the fields of LiteSpeed's protocol. GET /told says how many pages
+were made, and how many changes met a fetch.
 """
 
 import asyncio
@@ -34,36 +35,39 @@ class Application:
                 method, target, _ = head.split(b"\r\n", 1)[0].split(b" ")
                 if length := re.search(rb"(?i)\r\ncontent-length: *(\d+)", head):
                     await reader.readexactly(int(length[1]))
-                await self.answer(writer, method, target)
+                await self.answer(writer, method, target, b"\r\nx-lscache:" in head.lower())
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    async def answer(self, writer, method, target):
+    async def answer(self, writer, method, target, is_litespeed):
         if target == b"/told":
             return await send(writer, [], json.dumps({"fetches": self.fetches, "met": self.met}))
         number = int(target.rsplit(b"/", 1)[1])
         page = self.pages[number]
         if method == b"POST":
-            return await self.change(writer, number, page)
+            return await self.change(writer, number, page, is_litespeed)
         self.fetches += 1
         page.making += 1
         page.begun.set()
         try:
             fields = ["Cache-Control: max-age=3600", f"xkey: page:{number} every"]
+            if is_litespeed:
+                fields = ["X-LiteSpeed-Cache-Control: public,max-age=3600", f"X-LiteSpeed-Tag: page:{number},every"]
             return await send(writer, fields, f"version {page.counter};", MAKING_SECONDS)
         finally:
             page.making -= 1
 
-    async def change(self, writer, number, page):
+    async def change(self, writer, number, page, is_litespeed):
         if not page.making:
             page.begun.clear()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(page.begun.wait(), MEETING_SECONDS)
         self.met += page.making > 0
         page.counter += 1
-        return await send(writer, [f"X-Cache-Purge-Tags: page:{number}"], str(page.counter))
+        name = "X-LiteSpeed-Purge: public," if is_litespeed else "X-Cache-Purge-Tags: "
+        return await send(writer, [f"{name}page:{number}"], str(page.counter))
 
 
 async def send(writer, fields, body, seconds=0.0):

@@ -68,9 +68,11 @@ class Server(subject.Daemon):
 
 
 class Mayfly(Server):
+    LITESPEED = "off"
+
     def __init__(self, chosen, folder, application):
         super().__init__("mayfly", folder)
-        values = {"APPLICATION": application.port}
+        values = {"APPLICATION": application.port, "LITESPEED": self.LITESPEED}
         config = self.configure(os.path.join(HERE, "server.conf"), "mayfly", values)
         self.start(subject.command_of(chosen.binary, self.folder, config))
         self.wait()
@@ -82,6 +84,10 @@ class Mayfly(Server):
     @staticmethod
     def missing(chosen):
         return "" if os.access(chosen.binary, os.X_OK) else f"there is no {chosen.binary}"
+
+
+class MayflyForLiteSpeed(Mayfly):
+    LITESPEED = "on"
 
 
 class Nginx(Server):
@@ -154,6 +160,7 @@ WAYS = {
     "mayfly_tag": (Mayfly, "tag, by the API", by_api("tags", "page:{}")),
     "mayfly_method": (Mayfly, "`PURGE`", by_method),
     "mayfly_field": (Mayfly, "tag, by a field of the application's response", None),
+    "mayfly_litespeed": (MayflyForLiteSpeed, "tag, by `X-LiteSpeed-Purge`", None),
     "varnish_tag": (Varnish, "tag, by xkey", by_tag_field),
     "varnish_method": (Varnish, "`PURGE`, `return (purge)`", by_method),
     "nginx_method": (Nginx, "`PURGE`, `proxy_cache_purge PURGE`", by_method),
@@ -305,7 +312,7 @@ def main():
     print(table)
     if chosen.write:
         write(table)
-    own = [figure for name, figure in figures.items() if WAYS[name][0] is Mayfly]
+    own = [figure for name, figure in figures.items() if issubclass(WAYS[name][0], Mayfly)]
     sys.exit(any(figure["old"] or figure["old_to_writer"] or figure["left_old"] for figure in own))
 
 

@@ -6,7 +6,6 @@
 //!
 //! What they share and what can be tested without a socket lives here. Neither ships.
 
-pub mod answer;
 pub mod latency;
 pub mod quic;
 pub mod socket;

@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use crate::Version;
+use crate::entries::{Entry, EntryRequest, Found, SearchRequest};
+use crate::explain::{ExplainRequest, Explanation};
 use crate::purge::{PurgeReport, PurgeRequest};
 use crate::refusal::Refusal;
 use crate::warm::{MAX_PAGE_BYTES, WarmReport, WarmRequest};
@@ -76,6 +78,30 @@ pub async fn page(path: &Path, page: &WarmRequest) -> Result<Bytes, ClientError>
         MAX_PAGE_BYTES,
     ))
     .await
+}
+
+/// What would become of a request.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn explain(path: &Path, request: &ExplainRequest) -> Result<Explanation, ClientError> {
+    ask(path, Method::POST, "/1/explain", json(request)?).await
+}
+
+/// What is stored that has a text or a tag.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn search(path: &Path, request: &SearchRequest) -> Result<Found, ClientError> {
+    ask(path, Method::POST, "/1/search", json(request)?).await
+}
+
+/// One stored response.
+///
+/// # Errors
+/// [`ClientError`]; a refusal of status 404 where it is not stored any more.
+pub async fn entry(path: &Path, request: &EntryRequest) -> Result<Entry, ClientError> {
+    ask(path, Method::POST, "/1/entry", json(request)?).await
 }
 
 /// What a server says of itself.

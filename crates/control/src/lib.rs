@@ -5,6 +5,9 @@
 //! POST /1/purge     PurgeRequest  ─► 200 PurgeReport, or 4xx/5xx Refusal
 //! POST /1/warm      WarmRequest   ─► 200 WarmReport, or 4xx/5xx Refusal
 //! POST /1/page      WarmRequest   ─► 200 with what the page says, or 4xx/5xx Refusal
+//! POST /1/explain   ExplainRequest ─► 200 Explanation, or 4xx/5xx Refusal
+//! POST /1/search    SearchRequest ─► 200 Found, or 4xx/5xx Refusal
+//! POST /1/entry     EntryRequest  ─► 200 Entry, or 4xx/5xx Refusal
 //! GET  /1/version                 ─► 200 Version
 //! GET  /1/numbers                 ─► 200 Snapshot of crates/numbers
 //! GET  /1/pages                   ─► 200 Pages of crates/numbers
@@ -18,6 +21,8 @@
 //! for is a [`server::Handler`]: nothing here knows the cache.
 
 pub mod client;
+pub mod entries;
+pub mod explain;
 pub mod purge;
 pub mod refusal;
 pub mod server;
@@ -27,6 +32,8 @@ pub mod warm;
 use serde::{Deserialize, Serialize};
 
 pub use client::ClientError;
+pub use entries::{Entry, EntryRequest, Form, Found, SearchRequest};
+pub use explain::{ExplainRequest, Explanation};
 pub use purge::{PurgeReport, PurgeRequest, TargetKind, TargetReport, ZoneReport};
 pub use refusal::Refusal;
 pub use server::{Caller, Handler};

@@ -16,9 +16,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use numbers::{HistoryReport, Pages, Snapshot};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
+use crate::entries::{Entry, EntryRequest, Found, SearchRequest};
+use crate::explain::{ExplainRequest, Explanation};
 use crate::purge::{PurgeReport, PurgeRequest};
 use crate::refusal::Refusal;
 use crate::warm::{WarmReport, WarmRequest};
@@ -69,6 +72,19 @@ pub trait Handler: Send + Sync + 'static {
         &self,
         request: WarmRequest,
     ) -> impl Future<Output = Result<WarmReport, Refusal>> + Send;
+
+    /// `POST /1/explain`: what would become of a request.
+    fn explain(
+        &self,
+        request: ExplainRequest,
+    ) -> impl Future<Output = Result<Explanation, Refusal>> + Send;
+
+    /// `POST /1/search`: what is stored that has a text or a tag.
+    fn search(&self, request: SearchRequest)
+    -> impl Future<Output = Result<Found, Refusal>> + Send;
+
+    /// `POST /1/entry`: one stored response.
+    fn entry(&self, request: EntryRequest) -> Result<Entry, Refusal>;
 
     /// `POST /1/page`: what a page says, whether or not it can be stored.
     fn page(&self, request: WarmRequest) -> impl Future<Output = Result<Bytes, Refusal>> + Send;
@@ -138,10 +154,24 @@ async fn respond<H: Handler>(
         (&Method::POST, "/1/purge") => purge(request, handler, caller).await,
         (&Method::POST, "/1/warm") => warm(request, handler).await,
         (&Method::POST, "/1/page") => page(request, handler).await,
+        (&Method::POST, "/1/explain") => match parsed(request, "{\"url\":\"http://a/\"}").await {
+            Ok(asked) => handler.explain(asked).await.and_then(|told| json(&told)),
+            Err(refusal) => Err(refusal),
+        },
+        (&Method::POST, "/1/search") => match parsed(request, "{\"text\":\"/news/\"}").await {
+            Ok(asked) => handler.search(asked).await.and_then(|found| json(&found)),
+            Err(refusal) => Err(refusal),
+        },
+        (&Method::POST, "/1/entry") => parsed(request, "{\"id\":\"...\"}")
+            .await
+            .and_then(|asked| handler.entry(asked))
+            .and_then(|entry| json(&entry)),
         (_, "/1/version" | "/1/numbers" | "/1/pages" | "/1/history") => {
             Err(Refusal::new(405, "expected GET"))
         }
-        (_, "/1/purge" | "/1/warm" | "/1/page") => Err(Refusal::new(405, "expected POST")),
+        (_, "/1/purge" | "/1/warm" | "/1/page" | "/1/explain" | "/1/search" | "/1/entry") => {
+            Err(Refusal::new(405, "expected POST"))
+        }
         (_, path) => Err(unknown(path)),
     };
     answered.unwrap_or_else(|refusal| {
@@ -200,11 +230,17 @@ async fn page<H: Handler>(request: Request<Incoming>, handler: &H) -> Answered {
 }
 
 async fn read_warm(request: Request<Incoming>) -> Result<WarmRequest, Refusal> {
+    parsed(request, "{\"url\":\"https://example.org/\"}").await
+}
+
+/// A request's body as JSON; `example` says what was expected.
+async fn parsed<T: DeserializeOwned>(
+    request: Request<Incoming>,
+    example: &str,
+) -> Result<T, Refusal> {
     serde_json::from_slice(&read(request).await?).map_err(|error| {
-        Refusal::new(
-            400,
-            format!("expected a JSON object such as {{\"url\":\"https://example.org/\"}}: {error}"),
-        )
+        let message = format!("expected a JSON object such as {example}: {error}");
+        Refusal::new(400, message)
     })
 }
 

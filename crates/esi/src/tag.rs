@@ -22,6 +22,8 @@ pub enum Element {
     Attempt,
     Choose,
     Except,
+    /// `<esi:inline name="URL">`: a fragment for a store, not shown where it stands.
+    Inline,
     /// `<!--esi ... -->`: its content is run as if it stood in the page itself.
     Markup,
     Otherwise,
@@ -43,10 +45,11 @@ pub struct Include {
 }
 
 impl Element {
-    const NAMES: [(&'static str, Element); 8] = [
+    const NAMES: [(&'static str, Element); 9] = [
         ("attempt", Element::Attempt),
         ("choose", Element::Choose),
         ("except", Element::Except),
+        ("inline", Element::Inline),
         ("otherwise", Element::Otherwise),
         ("remove", Element::Remove),
         ("try", Element::Try),
@@ -227,6 +230,8 @@ mod tests {
         assert_eq!(Tag::parse(b"<esi:comment text='x'/>"), Tag::Comment);
         assert_eq!(Tag::parse(b"</esi:include>"), Tag::Comment);
         assert_eq!(Tag::parse(b"<esi:remove/>"), Tag::Comment);
+        let inline = Tag::parse(b"<esi:inline name='/a' cache-control='private'>");
+        assert_eq!(inline, Tag::Open(Element::Inline));
         let test = Tag::parse(b"<esi:when test=\"$(A)=='1'\">");
         assert_eq!(test, Tag::When(b"$(A)=='1'".to_vec()));
     }
@@ -236,7 +241,7 @@ mod tests {
         for (tag, wanted) in [
             ("<esi:include/>", "<esi:include> has no attribute \"src\""),
             ("<esi:when>", "<esi:when> has no attribute \"test\""),
-            ("<esi:inline>", "<esi:inline> is not known"),
+            ("<esi:function>", "<esi:function> is not known"),
             ("</esi:nothing>", "<esi:nothing> is not known"),
             (
                 "<esi:include src=/x />",

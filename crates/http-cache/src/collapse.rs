@@ -16,8 +16,8 @@ mod tests;
 use crate::fields::RequestFields;
 use crate::flight::{Accepts, Flight};
 use crate::key::KeyRef;
-use crate::no_store::NoStore;
 use crate::purge::Stamp;
+use crate::reason::Reason;
 use crate::store::{Found, NotFresh, NotFreshKind, Worth, Zone};
 use crate::stored::StoredResponse;
 use crate::time::Millis;
@@ -68,7 +68,7 @@ pub enum Join {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alone {
     /// The last response for the key could not be shared.
-    NotShareable(NoStore),
+    NotShareable(Reason),
     /// Too many fetches under way to keep another in the table.
     TooManyFlights,
 }

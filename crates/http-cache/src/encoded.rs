@@ -130,6 +130,17 @@ impl EncodedForms {
         Some((home.zone.upgrade()?, home.hash))
     }
 
+    /// What is there, with its bytes; none for a coding that saves nothing.
+    pub(crate) fn ready(&self) -> Vec<(Encoding, Option<u64>)> {
+        let forms = self.forms.read();
+        let ready = forms.iter().filter_map(|(encoding, form)| match form {
+            Form::Making(_) => None,
+            Form::Ready(body) => Some((*encoding, Some(body.len()))),
+            Form::Useless => Some((*encoding, None)),
+        });
+        ready.collect()
+    }
+
     /// Lets go of what is there; what is being made goes on.
     pub(crate) fn clear(&self) {
         let mut forms = self.forms.write();
@@ -270,7 +281,7 @@ mod tests {
     use super::*;
     use crate::testing::{NO_FIELDS, Random, T0, key, response, storable};
     use crate::{
-        Found, JoinRequest, Leader, NoStore, PurgeMode, PurgeTarget, StoredResponse, Zone,
+        Found, JoinRequest, Leader, PurgeMode, PurgeTarget, Reason, StoredResponse, Zone,
         ZoneConfig,
     };
     use bytes::Bytes;
@@ -287,7 +298,7 @@ mod tests {
         })
     }
 
-    fn put(zone: &Zone, name: &str, len: usize) -> Result<Arc<StoredResponse>, NoStore> {
+    fn put(zone: &Zone, name: &str, len: usize) -> Result<Arc<StoredResponse>, Reason> {
         let stored = response(60, len, T0, zone.stamp());
         zone.insert(&key(name).as_ref(), stored, T0)
     }
@@ -397,7 +408,7 @@ mod tests {
         zone.refresh(&request, &found)
     }
 
-    fn answer_304(leader: Leader) -> Result<Arc<StoredResponse>, NoStore> {
+    fn answer_304(leader: Leader) -> Result<Arc<StoredResponse>, Reason> {
         leader.freshen(
             &[],
             None,

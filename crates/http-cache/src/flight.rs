@@ -9,8 +9,8 @@
 
 use crate::fields::RequestFields;
 use crate::key::{CacheKey, KeyRef};
-use crate::no_store::NoStore;
 use crate::purge::Stamp;
+use crate::reason::Reason;
 use crate::stored::{StoredHead, StoredResponse};
 use crate::time::Millis;
 use crate::vary::{VaryKey, VarySpec};
@@ -57,9 +57,9 @@ enum Phase {
     /// Complete and stored.
     Stored(Arc<StoredResponse>),
     /// Complete, not stored.
-    Finished,
+    Finished(Reason),
     /// May not be shared.
-    Refused(NoStore),
+    Refused(Reason),
     /// Broke off, with or without a head; the status that answers for it.
     Failed(u16),
     /// Never sent, as nobody waited for it.
@@ -110,7 +110,7 @@ pub(crate) enum Seen {
     Nothing,
     Streaming(Arc<StoredHead>, usize),
     Complete(Arc<StoredResponse>),
-    NotShareable(NoStore),
+    NotShareable(Reason),
     VaryMismatch,
     Failed(u16),
     LeftOut,
@@ -127,7 +127,7 @@ pub(crate) enum Next {
 /// What pushed bytes did. `release`: bytes to give back to the budget.
 pub(crate) enum Growth {
     Kept,
-    Outgrew { why: NoStore, release: u64 },
+    Outgrew { why: Reason, release: u64 },
     Passing { release: u64 },
     Unwanted { release: u64 },
 }
@@ -280,13 +280,13 @@ impl Flight {
             (Phase::Stored(response), _) if mismatch(&response.head) => Seen::VaryMismatch,
             (Phase::Stored(response), _) => Seen::Complete(Arc::clone(response)),
             (Phase::Refused(why), _) => Seen::NotShareable(*why),
-            (Phase::Streaming | Phase::Finished, Some(head)) if mismatch(head) => {
+            (Phase::Streaming | Phase::Finished(_), Some(head)) if mismatch(head) => {
                 Seen::VaryMismatch
             }
-            (Phase::Streaming | Phase::Finished, Some(_)) if state.first_chunk > 0 => {
-                Seen::NotShareable(NoStore::TooLarge)
+            (Phase::Streaming | Phase::Finished(_), Some(_)) if state.first_chunk > 0 => {
+                Seen::NotShareable(Reason::TooLarge)
             }
-            (Phase::Streaming | Phase::Finished, Some(head)) => {
+            (Phase::Streaming | Phase::Finished(_), Some(head)) => {
                 let head = Arc::clone(head);
                 Seen::Streaming(head, state.add_reader())
             }
@@ -307,11 +307,11 @@ impl Flight {
         match &state.phase {
             Phase::Stored(response) if is_outdated(response) => return Seen::LeftOut,
             Phase::Waiting | Phase::Streaming if state.is_passing => {
-                return Seen::NotShareable(NoStore::TooLarge);
+                return Seen::NotShareable(Reason::TooLarge);
             }
             Phase::Waiting | Phase::Streaming => return Seen::Nothing,
             // What it carried nobody knows.
-            Phase::Finished => return Seen::LeftOut,
+            Phase::Finished(_) => return Seen::LeftOut,
             Phase::Stored(_) | Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => {}
         }
         drop(state);
@@ -354,6 +354,14 @@ impl Flight {
         next
     }
 
+    /// Why what was read to its end is not stored.
+    pub(crate) fn why_not_stored(&self) -> Option<Reason> {
+        match &self.state.lock().phase {
+            Phase::Finished(why) => Some(*why),
+            _ => None,
+        }
+    }
+
     pub(crate) fn stored(&self) -> Option<Arc<StoredResponse>> {
         match &self.state.lock().phase {
             Phase::Stored(response) => Some(Arc::clone(response)),
@@ -378,12 +386,12 @@ impl State {
     }
 
     /// Complete, but not stored.
-    pub(crate) fn finish(&mut self) {
-        self.phase = Phase::Finished;
+    pub(crate) fn finish(&mut self, why: Reason) {
+        self.phase = Phase::Finished(why);
     }
 
     /// May not be shared.
-    pub(crate) fn refuse(&mut self, why: NoStore) {
+    pub(crate) fn refuse(&mut self, why: Reason) {
         self.phase = Phase::Refused(why);
     }
 
@@ -417,8 +425,8 @@ impl State {
             };
         }
         let why = match reserved {
-            false => NoStore::NoRoom,
-            true if self.received_bytes > max_bytes => NoStore::TooLarge,
+            false => Reason::NoRoom,
+            true if self.received_bytes > max_bytes => Reason::TooLarge,
             true => {
                 self.reserved_bytes += counted;
                 return Growth::Kept;
@@ -478,7 +486,7 @@ impl State {
         let Some(chunk) = self.chunks.get(at).cloned() else {
             return match self.phase {
                 Phase::Waiting | Phase::Streaming => Next::Wait,
-                Phase::Stored(_) | Phase::Finished => Next::End,
+                Phase::Stored(_) | Phase::Finished(_) => Next::End,
                 Phase::Refused(_) | Phase::Failed(_) | Phase::LeftOut => Next::Broken,
             };
         };

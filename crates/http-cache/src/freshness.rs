@@ -9,8 +9,8 @@
 mod tests;
 
 use crate::fields::{Field, first, values};
-use crate::no_store::NoStore;
 use crate::policy::{Policy, StatusSet, ValidRule};
+use crate::reason::Reason;
 use crate::time::Millis;
 use std::time::Duration;
 
@@ -88,6 +88,8 @@ pub struct CacheControl {
     pub stale_while_revalidate: Option<Duration>,
     /// `stale-if-error`; absent when it cannot be parsed.
     pub stale_if_error: Option<Duration>,
+    /// `s-maxage` or `max-age` is there and cannot be parsed.
+    pub is_lifetime_unreadable: bool,
 }
 
 /// A positive answer of [`lifetime`].
@@ -118,7 +120,7 @@ impl Lifetime {
 /// What one voice says about the lifetime.
 enum Says {
     Nothing,
-    Never(NoStore),
+    Never(Reason),
     For(Duration, LifetimeSource),
 }
 
@@ -128,7 +130,7 @@ pub(crate) fn lifetime(
     fields: &[Field],
     policy: &Policy,
     now: Millis,
-) -> Result<Lifetime, NoStore> {
+) -> Result<Lifetime, Reason> {
     let ignore = policy.ignore;
     let (control, targeted) = match ignore.cache_control {
         true => (CacheControl::default(), false),
@@ -151,10 +153,10 @@ pub(crate) fn lifetime(
         says = by_heuristic(status, fields, policy, now);
     }
     match says {
-        Says::Nothing => Err(NoStore::NoLifetime),
+        Says::Nothing => Err(Reason::NoLifetime),
         Says::Never(reason) => Err(reason),
         Says::For(Duration::ZERO, source) if source != LifetimeSource::AccelExpires => {
-            Err(NoStore::ZeroLifetime)
+            Err(Reason::ZeroLifetime)
         }
         Says::For(lifetime, source) => Ok(Lifetime {
             lifetime,
@@ -194,7 +196,7 @@ fn accel_expires(fields: &[Field], now: Millis) -> Says {
         return Says::Nothing;
     };
     let lifetime = match absolute {
-        _ if millis == 0 => return Says::Never(NoStore::ZeroLifetime),
+        _ if millis == 0 => return Says::Never(Reason::ZeroLifetime),
         // A moment that has passed is stored all the same, stale (as in nginx): the application
         // asks for a copy that is refreshed on each use.
         true => Millis(millis).since(now),
@@ -223,13 +225,17 @@ fn by_control(control: &CacheControl, targeted: bool, status: u16) -> Says {
     // RFC 9111 §5.2.2.3: a cache that knows the status may pass over no-store.
     let no_store = control.no_store && !(control.must_understand && is_understood(status));
     if no_store {
-        return Says::Never(NoStore::NoStoreDirective);
+        return Says::Never(Reason::NoStoreDirective);
     }
     if control.private {
-        return Says::Never(NoStore::Private);
+        return Says::Never(Reason::Private);
     }
     if control.no_cache {
-        return Says::Never(NoStore::NoCache);
+        return Says::Never(Reason::NoCache);
+    }
+    let lifetime = control.s_maxage.or(control.max_age);
+    if control.is_lifetime_unreadable && lifetime == Some(Duration::ZERO) {
+        return Says::Never(Reason::UnknownLifetime);
     }
     match (control.s_maxage, control.max_age, targeted) {
         (Some(age), _, false) => Says::For(age, LifetimeSource::SMaxage),
@@ -248,8 +254,12 @@ fn by_expires(fields: &[Field], now: Millis) -> Says {
         return Says::Nothing;
     };
     let generated = first(fields, "date").and_then(date).unwrap_or(now);
+    let is_number = |value: &[u8]| value.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let lifetime = match (date(value), all.next()) {
         (Some(expires), None) => expires.since(generated),
+        (None, None) if !is_number(value.trim_ascii()) => {
+            return Says::Never(Reason::UnknownLifetime);
+        }
         _ => Duration::ZERO,
     };
     Says::For(lifetime, LifetimeSource::Expires)
@@ -355,7 +365,11 @@ impl CacheControl {
     fn apply(&mut self, name: &[u8], argument: Option<&[u8]>) {
         let seconds = || argument.and_then(delta_seconds);
         // §4.2.1: a lifetime that cannot be read counts as stale.
-        let or_stale = || Some(seconds().unwrap_or_default());
+        let unreadable = &mut self.is_lifetime_unreadable;
+        let or_stale = || {
+            *unreadable |= seconds().is_none();
+            Some(seconds().unwrap_or_default())
+        };
         match name.to_ascii_lowercase().as_slice() {
             b"no-store" => self.no_store = true,
             b"no-cache" => self.no_cache = true,

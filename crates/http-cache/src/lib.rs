@@ -21,11 +21,11 @@ mod flight;
 pub mod freshness;
 pub mod key;
 pub mod memory_file;
-mod no_store;
 pub mod outcome;
 mod policy;
 pub mod private;
 pub mod purge;
+mod reason;
 mod size_class;
 pub mod stale;
 pub mod storability;
@@ -47,16 +47,17 @@ pub use fields::{Field, Known, NoFields, RequestFields, StoredFields, is_html};
 pub use freshness::{CacheControl, LifetimeSource};
 pub use key::{CacheKey, KeyRef};
 pub use memory_file::MemoryFile;
-pub use no_store::NoStore;
 pub use outcome::{Forward, Outcome, Served, UpstreamCacheStatus};
 pub use policy::{IgnoreFields, Methods, Policy, StatusSet, ValidRule};
 pub use private::GroupLimits;
 pub use purge::{LabelNames, Pattern, PurgeMode, PurgeTarget, Purged, Stamp, Tags, TooManyTags};
+pub use reason::{DecidedBy, Reason};
 pub use stale::{StaleBounds, StaleInfo, StaleReason, UseStale, may_serve_stale};
 pub use storability::{RequestFacts, ResponseFacts, Storable, decide};
 pub use store::{
-    Found, MostWanted, NotFresh, NotFreshKind, Stats, Swept, Wanted, WantedWalk, Zone, ZoneConfig,
+    Found, Inspected, MostWanted, NotFresh, NotFreshKind, Refusal, Sharing, Stats, StoredId, Swept,
+    Walk, Wanted, WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
 pub use time::{Millis, RoughSpan};
-pub use vary::{VaryKey, VarySpec};
+pub use vary::{ONE_COOKIE, VaryKey, VarySpec};

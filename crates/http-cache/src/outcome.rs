@@ -3,7 +3,7 @@
 //! The pipeline fills an [`Outcome`] in; the `Cache-Status` field, the variable
 //! `$upstream_cache_status`, the log and the counters are renderings of it.
 
-use crate::no_store::NoStore;
+use crate::reason::Reason;
 use std::fmt;
 use std::time::Duration;
 
@@ -96,8 +96,6 @@ pub struct Outcome {
     pub stored: bool,
     /// Waited for another request's fetch instead of making one.
     pub collapsed: bool,
-    /// Why not stored.
-    pub no_store: Option<NoStore>,
     /// The cache key, where the operator wants it shown.
     pub key: Option<String>,
 }
@@ -138,12 +136,18 @@ impl Outcome {
         })
     }
 
-    /// The `Cache-Status` value for the cache called `cache` (a token), see RFC 9211 §2.
+    /// The `Cache-Status` value for the cache called `cache` (a token), see RFC 9211 §2. `reason`:
+    /// why it had no part in the response.
     #[must_use]
-    pub fn cache_status<'a>(&'a self, cache: &'a str) -> impl fmt::Display + 'a {
+    pub fn cache_status<'a>(
+        &'a self,
+        cache: &'a str,
+        reason: Option<Reason>,
+    ) -> impl fmt::Display + 'a {
         CacheStatus {
             outcome: self,
             cache,
+            reason,
         }
     }
 }
@@ -151,6 +155,7 @@ impl Outcome {
 struct CacheStatus<'a> {
     outcome: &'a Outcome,
     cache: &'a str,
+    reason: Option<Reason>,
 }
 
 impl fmt::Display for CacheStatus<'_> {
@@ -162,7 +167,6 @@ impl fmt::Display for CacheStatus<'_> {
             ttl_secs,
             stored,
             collapsed,
-            no_store,
             key,
         } = self.outcome;
         f.write_str(self.cache)?;
@@ -187,7 +191,7 @@ impl fmt::Display for CacheStatus<'_> {
         if let Some(key) = key {
             write!(f, "; key={}", Quoted(key))?;
         }
-        if let Some(reason) = no_store {
+        if let Some(reason) = self.reason {
             write!(f, "; detail={}", reason.word())?;
         }
         Ok(())
@@ -292,14 +296,7 @@ mod tests {
                 "m; fwd=stale; fwd-status=503",
                 Some("STALE"),
             ),
-            (
-                Outcome {
-                    no_store: Some(NoStore::SetCookie),
-                    ..forwarded(Forward::Method)
-                },
-                "m; fwd=method; detail=set-cookie",
-                None,
-            ),
+            (forwarded(Forward::Method), "m; fwd=method", None),
             (
                 Outcome {
                     key: Some("a\"b\\\n".into()),
@@ -310,7 +307,9 @@ mod tests {
             ),
         ];
         for (outcome, field, word) in cases {
-            assert_eq!(outcome.cache_status("m").to_string(), field);
+            assert_eq!(outcome.cache_status("m", None).to_string(), field);
+            let refused = outcome.cache_status("m", Some(Reason::SetCookie));
+            assert_eq!(refused.to_string(), format!("{field}; detail=set-cookie"));
             assert_eq!(
                 outcome
                     .upstream_cache_status()

@@ -6,9 +6,9 @@
 
 use crate::fields::{Field, RequestFields, first, values};
 use crate::freshness::{Lifetime, LifetimeSource, initial_age, lifetime};
-use crate::no_store::NoStore;
 use crate::policy::Policy;
 use crate::purge::clock::is_not_found;
+use crate::reason::Reason;
 use crate::time::Millis;
 use crate::vary::VaryKey;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Storable {
     /// What `Vary` selects by, with this request's values.
     pub vary: Option<Arc<VaryKey>>,
     /// May be shared with collapsed requests but not stored, and why (minimum uses).
-    pub share_only: Option<NoStore>,
+    pub share_only: Option<Reason>,
 }
 
 /// Most specific reason first: a response gets the same word whatever else is wrong with it.
@@ -68,20 +68,20 @@ pub fn decide(
     response: &ResponseFacts<'_>,
     policy: &Policy,
     now: Millis,
-) -> Result<Storable, NoStore> {
+) -> Result<Storable, Reason> {
     if request.no_store_condition {
-        return Err(NoStore::Condition);
+        return Err(Reason::Condition);
     }
     if !policy.methods.contains(request.method) {
-        return Err(NoStore::Method);
+        return Err(Reason::Method);
     }
     match response.status {
-        206 if !policy.stores_partial => return Err(NoStore::Partial),
+        206 if !policy.stores_partial => return Err(Reason::Partial),
         200..=303 | 305..=999 => {}
-        _ => return Err(NoStore::Status),
+        _ => return Err(Reason::Status),
     }
     if !policy.ignore.set_cookie && first(response.fields, "set-cookie").is_some() {
-        return Err(NoStore::SetCookie);
+        return Err(Reason::SetCookie);
     }
     let not_found = policy.not_found.filter(|_| is_not_found(response.status));
     let found = match not_found {
@@ -89,13 +89,13 @@ pub fn decide(
         None => lifetime(response.status, response.fields, policy, now)?,
     };
     if !policy.store_authorized && !found.allows_authorized && request.fields.has("authorization") {
-        return Err(NoStore::Authorization);
+        return Err(Reason::Authorization);
     }
     if response
         .declared_length
         .is_some_and(|len| len > policy.max_response_bytes)
     {
-        return Err(NoStore::TooLarge);
+        return Err(Reason::TooLarge);
     }
     let vary = if policy.ignore.vary {
         None
@@ -112,13 +112,13 @@ fn storable(
     vary: Option<Arc<VaryKey>>,
     uses: u32,
     now: Millis,
-) -> Result<Storable, NoStore> {
+) -> Result<Storable, Reason> {
     let age_at_receipt = match found.source.counts_age() {
         true => initial_age(response.fields, now),
         false => Duration::ZERO,
     };
     if found.source.counts_age() && found.lifetime <= age_at_receipt {
-        return Err(NoStore::ZeroLifetime);
+        return Err(Reason::ZeroLifetime);
     }
     let is_bounded = policy.not_found.is_none() || !is_not_found(response.status);
     let lifetime = match policy.max_fresh.filter(|_| is_bounded) {
@@ -136,7 +136,7 @@ fn storable(
         stale_if_error: found.stale_if_error.unwrap_or(policy.stale_if_error),
         must_revalidate: found.must_revalidate,
         vary,
-        share_only: (uses < policy.min_uses).then_some(NoStore::MinUses),
+        share_only: (uses < policy.min_uses).then_some(Reason::MinUses),
     })
 }
 
@@ -164,7 +164,7 @@ mod tests {
         condition: false,
     };
 
-    fn check(policy: &Policy, case: &Case) -> Result<(), NoStore> {
+    fn check(policy: &Policy, case: &Case) -> Result<(), Reason> {
         let request_fields = fields(case.request);
         let request = RequestFacts {
             method: case.method,
@@ -232,7 +232,7 @@ mod tests {
             no_store_condition: false,
             uses: 1,
         };
-        let cases: [(u16, &[&str], Result<u64, NoStore>); 6] = [
+        let cases: [(u16, &[&str], Result<u64, Reason>); 6] = [
             (
                 404,
                 &["Cache-Control: no-cache, must-revalidate, max-age=0"],
@@ -240,8 +240,8 @@ mod tests {
             ),
             (410, &["Cache-Control: no-store, private"], Ok(300)),
             (404, &["Cache-Control: s-maxage=18000"], Ok(300)),
-            (404, &["Set-Cookie: a=b"], Err(NoStore::SetCookie)),
-            (403, &["Cache-Control: no-cache"], Err(NoStore::NoCache)),
+            (404, &["Set-Cookie: a=b"], Err(Reason::SetCookie)),
+            (403, &["Cache-Control: no-cache"], Err(Reason::NoCache)),
             (200, &["Cache-Control: max-age=60"], Ok(1)),
         ];
         for (status, response, wanted) in cases {
@@ -279,7 +279,7 @@ mod tests {
                     method: b"POST",
                     ..PLAIN
                 },
-                Err(NoStore::Method),
+                Err(Reason::Method),
             ),
             (
                 "lower case is another method",
@@ -287,7 +287,7 @@ mod tests {
                     method: b"get",
                     ..PLAIN
                 },
-                Err(NoStore::Method),
+                Err(Reason::Method),
             ),
             (
                 "unknown method",
@@ -295,7 +295,7 @@ mod tests {
                     method: b"BREW",
                     ..PLAIN
                 },
-                Err(NoStore::Method),
+                Err(Reason::Method),
             ),
             (
                 "error with a lifetime of its own",
@@ -312,7 +312,7 @@ mod tests {
                     response: &[],
                     ..PLAIN
                 },
-                Err(NoStore::NoLifetime),
+                Err(Reason::NoLifetime),
             ),
             (
                 "interim",
@@ -320,7 +320,7 @@ mod tests {
                     status: 103,
                     ..PLAIN
                 },
-                Err(NoStore::Status),
+                Err(Reason::Status),
             ),
             (
                 "not modified",
@@ -328,7 +328,7 @@ mod tests {
                     status: 304,
                     ..PLAIN
                 },
-                Err(NoStore::Status),
+                Err(Reason::Status),
             ),
             (
                 "part",
@@ -336,7 +336,7 @@ mod tests {
                     status: 206,
                     ..PLAIN
                 },
-                Err(NoStore::Partial),
+                Err(Reason::Partial),
             ),
             (
                 "cookie",
@@ -344,7 +344,7 @@ mod tests {
                     response: &["Cache-Control: max-age=60", "Set-Cookie: a=b"],
                     ..PLAIN
                 },
-                Err(NoStore::SetCookie),
+                Err(Reason::SetCookie),
             ),
             (
                 "credentials",
@@ -352,7 +352,7 @@ mod tests {
                     request: with_credentials,
                     ..PLAIN
                 },
-                Err(NoStore::Authorization),
+                Err(Reason::Authorization),
             ),
             (
                 "credentials, public",
@@ -387,7 +387,7 @@ mod tests {
                     condition: true,
                     ..PLAIN
                 },
-                Err(NoStore::Condition),
+                Err(Reason::Condition),
             ),
             (
                 "varies on everything",
@@ -395,7 +395,7 @@ mod tests {
                     response: &["Cache-Control: max-age=60", "Vary: *"],
                     ..PLAIN
                 },
-                Err(NoStore::VaryStar),
+                Err(Reason::VaryStar),
             ),
             (
                 "as large as allowed",
@@ -411,7 +411,7 @@ mod tests {
                     declared: Some(1001),
                     ..PLAIN
                 },
-                Err(NoStore::TooLarge),
+                Err(Reason::TooLarge),
             ),
         ];
         for (name, case, expected) in cases {
@@ -459,8 +459,8 @@ mod tests {
         };
         let response = fields(&["Cache-Control: max-age=60"]);
         for (uses, expected) in [
-            (1, Some(NoStore::MinUses)),
-            (2, Some(NoStore::MinUses)),
+            (1, Some(Reason::MinUses)),
+            (2, Some(Reason::MinUses)),
             (3, None),
         ] {
             let request = RequestFacts {
@@ -481,9 +481,9 @@ mod tests {
 
     #[test]
     fn every_reason_has_its_own_word_and_a_sentence() {
-        let words: std::collections::HashSet<_> = NoStore::ALL.iter().map(|r| r.word()).collect();
-        assert_eq!(words.len(), NoStore::ALL.len());
-        for reason in NoStore::ALL {
+        let words: std::collections::HashSet<_> = Reason::ALL.iter().map(|r| r.word()).collect();
+        assert_eq!(words.len(), Reason::ALL.len());
+        for reason in Reason::ALL {
             assert!(reason.sentence().ends_with('.'), "{}", reason.word());
             assert!(
                 reason

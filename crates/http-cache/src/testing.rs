@@ -1,8 +1,8 @@
 //! What the tests share: fields from text, responses in one line, seeded random numbers.
 
 use crate::fields::{Field, NoFields};
-use crate::no_store::NoStore;
 use crate::policy::Policy;
+use crate::reason::Reason;
 use crate::storability::{RequestFacts, ResponseFacts, Storable, decide};
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
 use crate::{Body, CacheKey, Millis, Stamp};
@@ -32,7 +32,7 @@ pub(crate) fn decide_200(
     request: &[Field],
     response: &[Field],
     policy: &Policy,
-) -> Result<Storable, NoStore> {
+) -> Result<Storable, Reason> {
     let request = RequestFacts {
         method: b"GET",
         fields: &request.to_vec(),

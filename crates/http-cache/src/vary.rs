@@ -3,11 +3,12 @@
 //! A response's `Vary` names request fields; their values, normalised, are the secondary key. The
 //! normalisation decides how many copies there are, so it is thorough where it is safe:
 //! `Accept-Encoding` is reduced to the set of codings the client takes, and `Cookie` to its cookies
-//! in the order sent. Which cookies and arguments of a request count is decided before it comes
-//! here. Values are kept whole and compared whole, never as hashes.
+//! in the order sent. `cookie=NAME`, which is the name of no field, stands for one cookie. Which
+//! cookies and arguments of a request count is decided before it comes here. Values are kept whole
+//! and compared whole, never as hashes.
 
 use crate::fields::RequestFields;
-use crate::no_store::NoStore;
+use crate::reason::Reason;
 use crate::size_class::allocated;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,6 +18,10 @@ const MAX_NAMES: usize = 16;
 
 /// Bound on the values kept per variant; a client chooses them, so they must not fill the memory.
 const MAX_VALUES_BYTES: usize = 8 * 1024;
+
+/// Stands before the name of a cookie by which variants are told apart. No field is called so: `=`
+/// cannot stand in the name of one (RFC 9110 §5.6.2).
+pub const ONE_COOKIE: &str = "cookie=";
 
 /// What a response varies on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +46,7 @@ impl VaryKey {
     pub fn of<'a>(
         vary: impl Iterator<Item = &'a [u8]>,
         request: &dyn RequestFields,
-    ) -> Result<Option<VaryKey>, NoStore> {
+    ) -> Result<Option<VaryKey>, Reason> {
         let mut names: Vec<String> = Vec::new();
         for name in vary
             .flat_map(|v| v.split(|&b| b == b','))
@@ -51,12 +56,12 @@ impl VaryKey {
                 continue;
             }
             if name == b"*" {
-                return Err(NoStore::VaryStar);
+                return Err(Reason::VaryStar);
             }
             let name = String::from_utf8_lossy(name).to_ascii_lowercase();
             if !names.contains(&name) {
                 if names.len() == MAX_NAMES {
-                    return Err(NoStore::VaryTooLong);
+                    return Err(Reason::VaryTooLong);
                 }
                 names.push(name);
             }
@@ -69,7 +74,7 @@ impl VaryKey {
         let mut values = Vec::new();
         spec.values(request, &mut values);
         if values.len() + spec.names.iter().map(String::len).sum::<usize>() > MAX_VALUES_BYTES {
-            return Err(NoStore::VaryTooLong);
+            return Err(Reason::VaryTooLong);
         }
         Ok(Some(VaryKey {
             spec: Arc::new(spec),
@@ -164,6 +169,7 @@ impl VarySpec {
             let present = match name.as_str() {
                 "accept-encoding" => accept_encoding(request, out),
                 "cookie" => cookie(request, out),
+                one if one.starts_with(ONE_COOKIE) => exact(one, request, out),
                 other => plain(other, request, out),
             };
             let len = u32::try_from(out.len() - start - 5).unwrap_or(u32::MAX);
@@ -182,6 +188,17 @@ impl<F: RequestFields + ?Sized> RequestFields for Borrowed<'_, F> {
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
         self.0.each_value(name, visit);
     }
+}
+
+/// The values one behind the other, each with its length: they are compared as they were sent.
+fn exact(name: &str, request: &dyn RequestFields, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    request.each_value(name, &mut |value| {
+        let len = u32::try_from(value.len()).unwrap_or(u32::MAX);
+        out.extend_from_slice(&len.to_be_bytes());
+        out.extend_from_slice(value);
+    });
+    out.len() > start
 }
 
 /// The values of all lines, joined by `,`, without the white space around list members.
@@ -333,7 +350,7 @@ mod tests {
     fn requests_that_differ_only_in_form_select_the_same_variant() {
         /// Name, `Vary`, two requests, and whether they select the same variant.
         type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [&'a str], bool);
-        let cases: [Case<'_>; 17] = [
+        let cases: [Case<'_>; 19] = [
             ("same", "Accept", &["Accept: a"], &["accept: a"], true),
             (
                 "other value",
@@ -420,6 +437,20 @@ mod tests {
                 &["Cookie: s=1", "Cookie: lang=de"],
                 true,
             ),
+            (
+                "one cookie is compared as it is",
+                "cookie=a",
+                &["cookie=a: 1,2"],
+                &["cookie=a: 1, 2"],
+                false,
+            ),
+            (
+                "twice is not once",
+                "cookie=a",
+                &["cookie=a: 1", "cookie=a: 2"],
+                &["cookie=a: 1"],
+                false,
+            ),
             ("no cookies is none", "Cookie", &["Cookie: ; "], &[], true),
             ("session", "Cookie", &["Cookie: s=1"], &[], false),
             (
@@ -445,8 +476,8 @@ mod tests {
         let long = format!("Accept: {}", "x".repeat(9000));
         assert_eq!(of("", &[]), Ok(false));
         assert_eq!(of("Accept", &[]), Ok(true));
-        assert_eq!(of("Accept, *", &[]), Err(NoStore::VaryStar));
-        assert_eq!(of(&many.join(","), &[]), Err(NoStore::VaryTooLong));
-        assert_eq!(of("Accept", &[&long]), Err(NoStore::VaryTooLong));
+        assert_eq!(of("Accept, *", &[]), Err(Reason::VaryStar));
+        assert_eq!(of(&many.join(","), &[]), Err(Reason::VaryTooLong));
+        assert_eq!(of("Accept", &[&long]), Err(Reason::VaryTooLong));
     }
 }

@@ -243,10 +243,27 @@ fn has_no_name(base: &str, number: u32) -> bool {
 /// (folders above, groups, access lists): asked as that account. True where
 /// nobody can tell.
 pub fn may_enter(account: &Account, folder: &Path) -> bool {
+    may(account, "-x", folder)
+}
+
+/// Whether an account may read a file; see [`may_enter`].
+pub fn may_read(account: &Account, file: &Path) -> bool {
+    may(account, "-r", file)
+}
+
+/// The account of this name.
+///
+/// # Errors
+/// There is none.
+pub fn named(name: &str) -> Result<Account, String> {
+    find(name, None)
+}
+
+fn may(account: &Account, right: &str, path: &Path) -> bool {
     let status = Command::new(SETPRIV)
         .args(account.setpriv_arguments())
-        .args(["--", "test", "-x"])
-        .arg(folder)
+        .args(["--", "test", right])
+        .arg(path)
         .status();
     // `test` says no with 1; anything else is not its answer.
     !status.is_ok_and(|status| status.code() == Some(1))

@@ -10,10 +10,12 @@ use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::warm::MAX_PAGE_BYTES;
 use control::{
-    Caller, Handler, PurgeReport, PurgeRequest, Refusal, Version, WarmReport, WarmRequest,
+    Caller, Entry, EntryRequest, ExplainRequest, Explanation, Found, Handler, PurgeReport,
+    PurgeRequest, Refusal, SearchRequest, Version, WarmReport, WarmRequest,
 };
 use server::content::purging::{self, Asked, Scope};
 use server::exchange::numbers;
+use server::explain;
 use server::log::purge_log::{Door, Source};
 use server::warming;
 use server::worker::Shared;
@@ -192,6 +194,21 @@ impl Handler for Answering {
     async fn warm(&self, request: WarmRequest) -> Result<WarmReport, Refusal> {
         let configuration = self.shared()?.configuration();
         Ok(warming::warm(configuration, &request.url).await)
+    }
+
+    async fn explain(&self, request: ExplainRequest) -> Result<Explanation, Refusal> {
+        let configuration = self.shared()?.configuration();
+        explain::explain(configuration, &request).await
+    }
+
+    async fn search(&self, request: SearchRequest) -> Result<Found, Refusal> {
+        let configuration = self.shared()?.configuration();
+        explain::search(configuration, &request).await
+    }
+
+    fn entry(&self, request: EntryRequest) -> Result<Entry, Refusal> {
+        let configuration = self.shared()?.configuration();
+        explain::entry(&configuration, &request)
     }
 
     async fn page(&self, request: WarmRequest) -> Result<Bytes, Refusal> {

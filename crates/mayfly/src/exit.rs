@@ -5,6 +5,8 @@
 //! | 0 | done, or stopped as asked |
 //! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start or a signal that failed |
 //! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
+//! | 3 | `doctor` has warnings |
+//! | 4 | `doctor` has errors |
 
 use std::process::ExitCode;
 
@@ -16,6 +18,10 @@ pub enum Exit {
     Usage,
     /// A command found no server to speak with.
     NoServer,
+    /// `doctor` found what will hurt.
+    Warnings,
+    /// `doctor` found what hurts.
+    Errors,
 }
 
 impl From<Exit> for ExitCode {
@@ -24,6 +30,8 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Refused => 1,
             Exit::Usage | Exit::NoServer => 2,
+            Exit::Warnings => 3,
+            Exit::Errors => 4,
         })
     }
 }

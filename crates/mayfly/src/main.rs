@@ -12,7 +12,9 @@
 
 mod account;
 mod activation;
+mod advise_command;
 mod backend;
+mod bench_command;
 mod certificates;
 mod channel;
 mod check;
@@ -20,8 +22,10 @@ mod cli;
 mod config;
 mod control_socket;
 mod daemon;
+mod doctor_command;
 mod event_loop;
 mod exit;
+mod explain_command;
 mod journal;
 mod large_store;
 mod limits;
@@ -45,6 +49,7 @@ mod system_error;
 mod top_command;
 mod top_screen;
 mod warm_command;
+mod wordpress_plugin;
 mod worker_handle;
 mod worker_process;
 
@@ -88,9 +93,13 @@ fn run(command: Command) -> Exit {
         Command::Worker => worker_process::run(),
         Command::Check(args) => check::check(&args),
         Command::Serve(args) => serve_folder(&args),
+        Command::Explain(args) => explain_command::run(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
         Command::Top(args) => top_command::run(&args),
+        Command::Advise(args) => advise_command::run(&args),
+        Command::Bench(args) => bench_command::run(&args),
+        Command::Doctor(args) => doctor_command::run(&args),
         Command::Text(text) => {
             // A pipe that was closed wants no more.
             let _ = io::stdout().write_all(text.as_bytes());

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::account;
 use crate::cli::{ServeArgs, Workers};
@@ -12,10 +13,11 @@ use crate::config::{Invocation, MADE_CONF};
 use crate::local_authority::{self, LocalCertificate};
 use crate::paths;
 use crate::serve::{
-    self, Bounds, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl, Watched, closed_folders,
-    detect, write_config, write_upstream_config,
+    self, Bounds, DEFAULT_TTL, Files, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl,
+    Watched, closed_folders, detect, write_config, write_upstream_config,
 };
 use crate::system_error::reason;
+use crate::wordpress_plugin::{MustUse, State};
 
 /// What to serve, and what to say about it.
 pub struct Serve {
@@ -35,6 +37,9 @@ pub struct Serve {
 const LISTEN: &str = "127.0.0.1:8080";
 /// Where it listens when the upstream is there.
 const LISTEN_BESIDE: &str = "127.0.0.1:8081";
+/// How long WordPress's plug-in vouches for a page. Forms of visitors hold tokens that count for twelve hours at
+/// least.
+const VOUCHED_TTL: Duration = Duration::from_secs(8 * 3600);
 /// The port of `--tls`.
 const LOCAL_PORT: &str = "8443";
 
@@ -78,9 +83,17 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let https = https(args)?;
     let listen = listens(args, https.as_ref());
     let local = local_certificate(args, &listen)?;
+    let must_use = must_use(&found, &document_root);
+    let has_plugin = match (&must_use, args.wordpress_plugin) {
+        (Some(plugin), true) => !matches!(plugin.state(), State::Foreign(_)),
+        (Some(plugin), false) => matches!(plugin.state(), State::Current | State::Other),
+        (None, true) => return Err(no_folder_for_plugin(&shown, &found)),
+        (None, false) => false,
+    };
     let options = ServeOptions {
         listen: listen.clone(),
-        ttl: args.ttl,
+        ttl: args.ttl.unwrap_or(DEFAULT_TTL),
+        vouched_ttl: (has_plugin && args.ttl.is_none()).then_some(VOUCHED_TTL),
         workers: match args.workers {
             Workers::Auto => None,
             Workers::Count(count) => Some(count),
@@ -127,7 +140,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         )),
     }
     let text = write_config(&found, &dir, &options).map_err(|error| error.to_string())?;
-    let is_cached = found.kind != Kind::Static && !args.ttl.is_zero();
+    let is_cached = found.kind != Kind::Static && !options.ttl.is_zero();
     let lacks_index = ["index.php", "index.html"]
         .iter()
         .all(|name| found.front_controller.is_none() && !document_root.join(name).exists());
@@ -137,6 +150,9 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
             "there is no index.php or index.html, so / answers 403.".to_owned(),
         );
     }
+    if let Some(plugin) = &must_use {
+        notes.push(plugin_note(args, plugin, &options)?);
+    }
     Ok(Serve {
         text,
         what: what_and_where(&found, &document_root),
@@ -145,6 +161,83 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         listen,
         is_cached,
         notes,
+    })
+}
+
+/// Where WordPress's must-use plug-ins are; `None` where that cannot be told.
+fn must_use(found: &Found, document_root: &Path) -> Option<MustUse> {
+    if found.kind != Kind::WordPress {
+        return None;
+    }
+    let settings = Folder(document_root.to_owned())
+        .text("wp-config.php")
+        .unwrap_or_default();
+    let (content, constants): (_, &[&str]) = match found.wp_content_parent {
+        // Debian's settings say that it is there.
+        Some(parent) => (Path::new(parent).join("wp-content"), &["WPMU_PLUGIN_DIR"]),
+        None => (
+            document_root.join("wp-content"),
+            &["WPMU_PLUGIN_DIR", "WP_CONTENT_DIR"],
+        ),
+    };
+    let is_elsewhere = constants.iter().any(|constant| settings.contains(constant));
+    (content.is_dir() && !is_elsewhere).then(|| MustUse::new(content.join("mu-plugins")))
+}
+
+fn no_folder_for_plugin(shown: &str, found: &Found) -> String {
+    match found.kind {
+        Kind::WordPress => {
+            "--wordpress-plugin: where this WordPress has its must-use plug-ins cannot be told (there is no wp-content, \
+             or wp-config.php names another folder); php/wordpress/build.sh --must-use FOLDER puts the plug-in there"
+                .to_owned()
+        }
+        kind => format!("--wordpress-plugin: {shown} is not WordPress but {}", kind.name()),
+    }
+}
+
+/// What is said of the plug-in. It is installed if that was asked for.
+fn plugin_note(
+    args: &ServeArgs,
+    plugin: &MustUse,
+    options: &ServeOptions,
+) -> Result<String, String> {
+    let (loader, inner) = (plugin.loader(), plugin.inner());
+    if args.wordpress_plugin && !args.print_config {
+        plugin.install()?;
+        if let Some(user) = &options.user {
+            let php = account::named(user)?;
+            if let Some(file) = [&loader, &inner.join("classes.php")]
+                .into_iter()
+                .find(|file| !account::may_read(&php, file))
+            {
+                return Err(format!(
+                    "--wordpress-plugin: {user}, who runs PHP, may not read {}; open the folders above it: chmod o+x",
+                    file.display()
+                ));
+            }
+        }
+    }
+    let kept = match options.vouched_ttl {
+        Some(ttl) => format!("pages are kept for {} hours", ttl.as_secs() / 3600),
+        None => "pages are kept for --ttl".to_owned(),
+    };
+    let take_out = format!(
+        "WordPress publishes scheduled posts when it makes a page: have cron call wp-cron.php each minute. To take \
+         the plug-in out, remove {} and {}, and start anew.",
+        loader.display(),
+        inner.display()
+    );
+    Ok(match plugin.state() {
+        State::Current => format!("with Mayfly's plug-in in WordPress, {kept}, and a change is seen at once. {take_out}"),
+        State::Other => format!(
+            "with Mayfly's plug-in in WordPress, {kept}; it is of another version than this server, and \
+             --wordpress-plugin brings it up to date. {take_out}"
+        ),
+        State::Absent | State::Foreign(_) => {
+            "with --wordpress-plugin, pages are kept for hours, and a change is seen at once. It puts a file and a \
+             folder into wp-content/mu-plugins."
+                .to_owned()
+        }
     })
 }
 
@@ -310,6 +403,9 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
             upstream.text
         ));
     }
+    if args.wordpress_plugin {
+        return Err("--wordpress-plugin is for folders".to_owned());
+    }
     let https = https(args)?;
     let mut listen = listens(args, https.as_ref());
     let local = local_certificate(args, &listen)?;
@@ -323,7 +419,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     }
     let options = ServeOptions {
         listen: listen.clone(),
-        ttl: args.ttl,
+        ttl: args.ttl.unwrap_or(DEFAULT_TTL),
         behind: args.behind.clone(),
         https: https.clone(),
         local_certificate: local.map(|local| local.certificate),
@@ -336,7 +432,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         maker: "the upstream",
         urls: urls(args, &listen, https.as_ref()),
         listen,
-        is_cached: !args.ttl.is_zero(),
+        is_cached: !options.ttl.is_zero(),
         notes,
     })
 }
@@ -441,7 +537,8 @@ mod tests {
             acme_state: None,
             staging: false,
             tls: false,
-            ttl: std::time::Duration::from_secs(1),
+            ttl: None,
+            wordpress_plugin: false,
             workers: Workers::Auto,
             php: None,
             behind: Vec::new(),

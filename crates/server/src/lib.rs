@@ -4,6 +4,7 @@
 //! ```text
 //! compose        tables of functions that lower floors call
 //! worker         threads, listeners, the configuration in force; background
+//! explain        what would become of a request, and what is stored, for people
 //! warming        pages that the server asks itself for
 //! service        answers a transport: makes the request, runs the pipeline, writes the log
 //! pipeline       the stages of a request, in their order
@@ -25,6 +26,7 @@ pub mod compose;
 
 pub mod content;
 pub mod exchange;
+pub mod explain;
 pub mod live;
 pub mod log;
 pub mod pipeline;

@@ -13,15 +13,16 @@
 
 use std::time::Duration;
 
-use site::{LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
+use site::{Content, LocationId, LogLevel, Mirror, RewriteOp, Server, Settings};
 
 use crate::access::limits::Limited;
 use crate::access::{body_length, control, limits, real_ip};
 use crate::base::clock;
 use crate::base::ready_or_pending::ReadyOrPending;
-use crate::content::{self, ContentStep, PendingContent, files, mirror};
+use crate::content::{self, ContentStep, PendingContent, files, mirror, own_visit};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::handled::Handled;
+use crate::exchange::own_visit::NotAsked;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
 use crate::log::error_log;
@@ -97,7 +98,7 @@ pub fn serve<'a>(
         None => Ok(Stage::ServerRewrite),
         Some(status) => Err(Handled::Status(status).into()),
     };
-    let mut way = Way::new(configuration);
+    let mut way = Way::<false>::new(configuration);
     match way.advance(request, client, first) {
         Outcome::Nothing => ReadyOrPending::Ready(Answer::Nothing),
         Outcome::Reply(reply) => match respond::complete(request, reply) {
@@ -123,7 +124,7 @@ pub fn serve<'a>(
 pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     let configuration = request.configuration.clone();
     let mut nobody = ClientSide::none();
-    let mut way = Way::new(&configuration);
+    let mut way = Way::<false>::new(&configuration);
     match way.advance(request, &mut nobody, Ok(Stage::ServerRewrite)) {
         Outcome::Nothing => None,
         Outcome::Reply(reply) => Some(reply),
@@ -131,14 +132,29 @@ pub async fn serve_internal(request: &mut Request) -> Option<Box<Reply>> {
     }
 }
 
-/// One request's way.
-struct Way<'a> {
+/// Takes a request that the server makes itself through all stages but the content, unless that is
+/// a file: nobody is asked. Gives the reply of the stage that answers; none where the content was
+/// not made, which is noted ([`NotAsked::Dry`]), or where nothing is to be said.
+pub async fn serve_dry(request: &mut Request) -> Option<Box<Reply>> {
+    let configuration = request.configuration.clone();
+    let mut nobody = ClientSide::none();
+    let mut way = Way::<true>::new(&configuration);
+    match way.advance(request, &mut nobody, Ok(Stage::ServerRewrite)) {
+        Outcome::Nothing => None,
+        Outcome::Reply(reply) => Some(reply),
+        Outcome::Pending(wait) => Box::pin(way.end(request, &mut nobody, wait)).await,
+    }
+}
+
+/// One request's way. On a `DRY` one no content is made but files: a constant, so that others pay
+/// nothing for it.
+struct Way<'a, const DRY: bool> {
     configuration: &'a ActiveConfiguration,
     rewrite_cycles: usize,
 }
 
-impl<'a> Way<'a> {
-    fn new(configuration: &'a ActiveConfiguration) -> Way<'a> {
+impl<'a, const DRY: bool> Way<'a, DRY> {
+    fn new(configuration: &'a ActiveConfiguration) -> Way<'a, DRY> {
         Way {
             configuration,
             rewrite_cycles: 0,
@@ -340,6 +356,10 @@ impl<'a> Way<'a> {
 
     #[inline]
     fn content(&self, request: &mut Request) -> Step<'a> {
+        if DRY && !matches!(self.settings(request).content, Content::Files) {
+            own_visit::note(request, NotAsked::Dry);
+            return Err(own_visit::NOT_ASKED.into());
+        }
         match content::begin(request, self.configuration) {
             ContentStep::Handled(handled) => Err(handled.into()),
             ContentStep::Pending(wait) => Err(End::Wait(Wait::Content(wait))),

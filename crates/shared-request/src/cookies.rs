@@ -31,6 +31,19 @@ pub(crate) fn put_counted(
     Ok(())
 }
 
+/// Appends the cookies that are in the key, and passes over all others.
+pub(crate) fn put_key_cookies(head: RequestView<'_>, rules: &Rules, out: &mut Vec<u8>) {
+    let start = out.len();
+    let fields = head.field_all(b"cookie");
+    let cookies = fields.flat_map(|value| value.split(|&byte| byte == b';'));
+    for cookie in cookies.filter(|cookie| matches!(kind(cookie, rules), Kind::InKey)) {
+        if out.len() > start {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(cookie.trim_ascii());
+    }
+}
+
 enum Kind {
     Personal,
     InKey,

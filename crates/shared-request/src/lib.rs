@@ -18,6 +18,10 @@
 //! in `Vary`, which the store compares on its own. A field that is invented tomorrow is
 //! therefore not sent.
 //!
+//! Where the application itself says who may share a page that it made with a visitor's cookies
+//! (LiteSpeed's protocol), the same is done with the cookies whole: [`put_visitors_key`] and
+//! [`Sent::AllCookies`]. Nothing else of the visitor's request gets in.
+//!
 //! Names of cookies and arguments are compared as PHP will see them ([`php`]). No I/O, no
 //! clock.
 
@@ -110,24 +114,6 @@ pub enum Bypass {
     Upgrade,
 }
 
-impl Bypass {
-    /// One word, for logs and for `$cache_reason`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Bypass::Accept => "accept",
-            Bypass::Argument => "argument",
-            Bypass::Cookie => "cookie",
-            Bypass::Credentials => "credentials",
-            Bypass::Override => "override",
-            Bypass::Partial => "partial",
-            Bypass::Path => "path",
-            Bypass::TooLong => "too-long",
-            Bypass::Upgrade => "upgrade",
-        }
-    }
-}
-
 /// Stands between the parts of a key: it can be in no field and in no target.
 const SEPARATOR: u8 = 0;
 
@@ -148,6 +134,35 @@ pub fn put_key(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) -> Res
     Ok(class)
 }
 
+/// As [`put_key`], for a request that cookies would make personal: those that are in no key are
+/// passed over. No key of [`put_key`] looks like it. What is stored under it is for whom the
+/// application says, which has seen the cookies.
+///
+/// # Errors
+/// Why the request is personal for another reason; what was appended is to be thrown away.
+pub fn put_visitors_key(
+    received: &Received<'_>,
+    rules: &Rules,
+    key: &mut Vec<u8>,
+) -> Result<Class, Bypass> {
+    let class = fields::examine(received.head)?;
+    paths::examine(received.target, rules)?;
+    let rewritten = received.rewritten.map(|(_, args)| args);
+    arguments::examine(received.target, rewritten, rules)?;
+    put_start(received, rules, class.letter().to_ascii_uppercase(), key);
+    let start = key.len();
+    cookies::put_key_cookies(received.head, rules, key);
+    match key.len() - start > MAX_KEY_COOKIE_BYTES {
+        true => Err(Bypass::TooLong),
+        false => Ok(class),
+    }
+}
+
+/// Appends the cookies that the application is sent with [`Sent::AllCookies`].
+pub fn put_all_cookies(received: &Received<'_>, rules: &Rules, out: &mut Vec<u8>) -> bool {
+    cookies::put_others(received.head, &rules.removed_cookies, out)
+}
+
 /// Appends the key of a request whose visitor is of this class.
 fn put_key_of(
     received: &Received<'_>,
@@ -155,8 +170,19 @@ fn put_key_of(
     class: Class,
     key: &mut Vec<u8>,
 ) -> Result<(), Bypass> {
+    put_start(received, rules, class.letter(), key);
+    let start = key.len();
+    cookies::put_counted(received.head, rules, key)?;
+    match key.len() - start > MAX_KEY_COOKIE_BYTES {
+        true => Err(Bypass::TooLong),
+        false => Ok(()),
+    }
+}
+
+/// Appends what stands before the cookies.
+fn put_start(received: &Received<'_>, rules: &Rules, letter: u8, key: &mut Vec<u8>) {
     put_url(received, rules, key);
-    key.push(class.letter());
+    key.push(letter);
     put_number(usize::from(received.server_port), key);
     if let Some((path, args)) = received.rewritten {
         key.push(b' ');
@@ -165,12 +191,6 @@ fn put_key_of(
         arguments::put_counted(args, &rules.removed_arguments, key);
     }
     key.push(SEPARATOR);
-    let start = key.len();
-    cookies::put_counted(received.head, rules, key)?;
-    match key.len() - start > MAX_KEY_COOKIE_BYTES {
-        true => Err(Bypass::TooLong),
-        false => Ok(()),
-    }
 }
 
 /// Appends what the keys of all answers for one URL begin with: for any visitor's class and
@@ -183,12 +203,21 @@ fn put_url(received: &Received<'_>, rules: &Rules, key: &mut Vec<u8>) {
     key.push(SEPARATOR);
 }
 
+/// The cookies that the application is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Those that are in the key.
+    KeyCookies,
+    /// All but those that no page depends on: see [`put_visitors_key`].
+    AllCookies,
+}
+
 /// Appends the head of the request that the application is sent. `varied` are the fields
 /// that responses for this key have named in `Vary`; those that may be sent are.
 pub fn write_head<'v>(
     received: &Received<'_>,
     rules: &Rules,
-    class: Class,
+    (class, sent): (Class, Sent),
     varied: impl Iterator<Item = &'v str>,
     head: &mut Vec<u8>,
 ) {
@@ -220,9 +249,12 @@ pub fn write_head<'v>(
     let start = head.len();
     head.extend_from_slice(b"Cookie: ");
     let value = head.len();
-    // It was examined for the key; a personal cookie would have ended the matter there.
-    let examined = cookies::put_counted(received.head, rules, head);
-    match examined.is_ok() && head.len() > value {
+    let is_examined = match sent {
+        // It was examined for the key; a personal cookie would have ended the matter there.
+        Sent::KeyCookies => cookies::put_counted(received.head, rules, head).is_ok(),
+        Sent::AllCookies => put_all_cookies(received, rules, head),
+    };
+    match is_examined && head.len() > value {
         true => head.extend_from_slice(b"\r\n"),
         false => head.truncate(start),
     }
@@ -266,4 +298,63 @@ fn put_number(number: usize, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use http1::{HeadLimits, parse_head};
+
+    use super::*;
+
+    /// The keys of a request with this Cookie field, and what is sent of it with all cookies.
+    fn visitor(cookies: &str) -> (Option<Vec<u8>>, Vec<u8>, String) {
+        let set = |names: &[&str]| NameSet::new(names.iter().map(|name| name.as_bytes()));
+        let rules = Rules {
+            personal_cookies: set(&["login_*"]),
+            key_cookies: set(&["lang"]),
+            removed_cookies: set(&["_ga*"]),
+            ..Rules::default()
+        };
+        let text = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Own: 1\r\nCookie: {cookies}\r\n\r\n");
+        let head = parse_head(text, &HeadLimits::default()).unwrap();
+        let received = Received {
+            head: head.view(),
+            scheme: "http",
+            host: b"a",
+            port: None,
+            server_port: 80,
+            target: b"/",
+            rewritten: None,
+        };
+        let (mut shared, mut own, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+        let shared = put_key(&received, &rules, &mut shared).ok().map(|_| shared);
+        let class = put_visitors_key(&received, &rules, &mut own).unwrap();
+        let none = std::iter::empty();
+        write_head(
+            &received,
+            &rules,
+            (class, Sent::AllCookies),
+            none,
+            &mut sent,
+        );
+        (shared, own, String::from_utf8(sent).unwrap())
+    }
+
+    #[test]
+    fn no_visitor_with_cookies_has_the_key_of_those_without() {
+        let (everybody, _, _) = visitor("_ga=1");
+        let (none, of_one, sent) = visitor("login_x=1; _ga=2; other=3");
+        assert_eq!(none, None);
+        assert_ne!(everybody, Some(of_one.clone()));
+        assert!(
+            sent.contains("\r\nCookie: login_x=1; other=3\r\n"),
+            "{sent}"
+        );
+        assert!(!sent.contains("X-Own"), "{sent}");
+        let (_, of_another, _) = visitor("login_x=2");
+        assert_eq!(of_one, of_another);
+        let (_, german, _) = visitor("login_x=2; lang=de");
+        assert_ne!(of_one, german);
+        assert_ne!(visitor("lang=de").0, Some(german));
+    }
 }

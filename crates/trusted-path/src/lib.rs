@@ -153,6 +153,80 @@ pub fn make_folder(path: &Path, owner: u32) -> io::Result<()> {
     Ok(rustix::fs::fchown(&folder, Some(user(owner)), None)?)
 }
 
+/// Makes a folder, one level, that everybody may enter and only this account may write. One that is there already
+/// stays as it is.
+///
+/// # Errors
+/// What the system says, or that something else has its name.
+pub fn make_open_folder(path: &Path) -> io::Result<()> {
+    let entry = name_itself(path)?;
+    let made = rustix::fs::mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o700));
+    if let Err(error) = made
+        && error != rustix::io::Errno::EXIST
+    {
+        return Err(error.into());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match rustix::fs::openat(&entry.folder, &entry.name, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        // A link to a folder: what is done in it looks at the link again.
+        Err(_) if made.is_err() && path.is_dir() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    // In a folder of somebody else's it may have been exchanged since.
+    let is_own = rustix::fs::fstat(&folder)?.st_uid == rustix::process::geteuid().as_raw();
+    if made.is_ok() && is_own {
+        // Whatever the umask says.
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o755))?;
+    }
+    Ok(())
+}
+
+/// Makes a file be `bytes`, for whoever opens it at once or not at all: the new file takes the old one's name. A link
+/// of that name is replaced, not followed.
+///
+/// # Errors
+/// What the system says, or that a link on the way there is not root's.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let FolderEntry { folder, name, .. } = name_itself(path)?;
+    let mut new = std::ffi::OsString::from(".");
+    new.push(&name);
+    new.push(format!(".{}", std::process::id()));
+    // Left by a process of the same number that was killed.
+    let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&folder, &new, flags, Mode::from_raw_mode(0o600))?;
+    let mut file = File::from(file);
+    let written = file
+        .write_all(bytes)
+        // By the descriptor: the name may be somebody else's to change.
+        .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?))
+        .and_then(|()| Ok(rustix::fs::renameat(&folder, &new, &folder, &name)?));
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
+    }
+    written
+}
+
+/// The folder that holds the path's last name: walked by root, as the system finds it for others.
+fn name_itself(path: &Path) -> io::Result<FolderEntry> {
+    if is_root() {
+        return FolderEntry::of_name_itself(path);
+    }
+    let name = path.file_name().ok_or(rustix::io::Errno::ISDIR)?;
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(FolderEntry {
+        folder: rustix::fs::open(parent.unwrap_or(Path::new(".")), flags, Mode::empty())?,
+        name: name.to_owned(),
+        is_trusted: false,
+        keeps_roots: false,
+        is_descriptor: false,
+    })
+}
+
 /// Sets the mode of the unix socket at `path`, which this process has just bound.
 ///
 /// # Errors

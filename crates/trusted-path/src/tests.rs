@@ -202,3 +202,43 @@ fn a_file_in_ones_own_folder_is_always_a_new_one() {
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o711);
 }
+
+#[test]
+fn a_file_is_replaced_whole_and_a_link_in_its_place_is_not_followed() {
+    let Some(scene) = Scene::new() else { return };
+    let path = scene.path("theirs/page");
+    for text in ["first", "second"] {
+        replace(&path, text.as_bytes(), 0o644).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+    let file = std::fs::metadata(&path).unwrap();
+    assert_eq!((file.uid(), file.permissions().mode() & 0o777), (0, 0o644));
+    std::fs::remove_file(&path).unwrap();
+    scene.their_link("secret", "theirs/page");
+    replace(&path, b"third", 0o644).unwrap();
+    assert_eq!(scene.secret(), "kept");
+    assert!(path.symlink_metadata().unwrap().is_file());
+    // Nor is one on the way.
+    scene.their_link("", "theirs/up");
+    assert!(replace(&scene.path("theirs/up/secret"), b"lost", 0o644).is_err());
+    assert_eq!(scene.secret(), "kept");
+    // A name that cannot be replaced leaves nothing behind.
+    std::fs::create_dir(scene.path("theirs/folder")).unwrap();
+    assert!(replace(&scene.path("theirs/folder"), b"", 0o644).is_err());
+    let mut names = std::fs::read_dir(scene.path("theirs")).unwrap();
+    assert!(!names.any(|name| name.unwrap().file_name().to_string_lossy().starts_with('.')));
+}
+
+#[test]
+fn a_folder_for_all_is_made_once_and_only_its_own_mode_is_changed() {
+    let Some(scene) = Scene::new() else { return };
+    let mode = |path: &PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let path = scene.path("theirs/folder");
+    make_open_folder(&path).unwrap();
+    assert_eq!(mode(&path), 0o755);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+    make_open_folder(&path).unwrap();
+    assert_eq!(mode(&path), 0o700, "one that is there stays as it is");
+    std::fs::write(scene.path("theirs/file"), "").unwrap();
+    assert!(make_open_folder(&scene.path("theirs/file")).is_err());
+}

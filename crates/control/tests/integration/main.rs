@@ -7,8 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::{
-    Caller, ClientError, Handler, PurgeReport, PurgeRequest, Refusal, TargetKind, TargetReport,
-    Version, WarmReport, WarmRequest, WarmResult,
+    Caller, ClientError, Entry, EntryRequest, ExplainRequest, Explanation, Found, Handler,
+    PurgeReport, PurgeRequest, Refusal, SearchRequest, TargetKind, TargetReport, Version,
+    WarmReport, WarmRequest, WarmResult,
 };
 use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -80,6 +81,32 @@ impl Handler for Recorder {
             reason: None,
             milliseconds: 0.5,
         })
+    }
+
+    async fn explain(&self, request: ExplainRequest) -> Result<Explanation, Refusal> {
+        Err(Refusal::field("url", format!("no site {}", request.url)))
+    }
+
+    async fn search(&self, request: SearchRequest) -> Result<Found, Refusal> {
+        let entry = Entry {
+            address: request.text.unwrap_or_default(),
+            ..Entry::default()
+        };
+        Ok(Found {
+            entries: vec![entry],
+            next: request.after,
+            looked_at: 1,
+        })
+    }
+
+    fn entry(&self, request: EntryRequest) -> Result<Entry, Refusal> {
+        match request.id.as_str() {
+            "1" => Ok(Entry {
+                id: request.id,
+                ..Entry::default()
+            }),
+            _ => Err(Refusal::new(404, "gone")),
+        }
     }
 
     async fn page(&self, request: WarmRequest) -> Result<Bytes, Refusal> {
@@ -257,6 +284,43 @@ async fn callers_that_say_nothing_do_not_keep_others_out() {
     );
     assert!(version.await.unwrap().is_ok());
     drop(silent);
+}
+
+#[tokio::test]
+async fn what_is_stored_is_searched_and_opened_and_requests_are_explained() {
+    let running = start();
+    let search = SearchRequest {
+        text: Some("/news/".to_owned()),
+        after: Some("0.1.2".to_owned()),
+        ..SearchRequest::default()
+    };
+    let found = control::client::search(&running.path, &search).await;
+    let found = found.unwrap();
+    assert_eq!(found.entries[0].address, "/news/");
+    assert_eq!(found.next.as_deref(), Some("0.1.2"));
+    let open = |id: &str| EntryRequest { id: id.to_owned() };
+    let entry = control::client::entry(&running.path, &open("1")).await;
+    assert_eq!(entry.unwrap().id, "1");
+    let gone = control::client::entry(&running.path, &open("2")).await;
+    assert_eq!(gone.unwrap_err().to_string(), "gone");
+    let request = ExplainRequest {
+        url: "http://a/".to_owned(),
+        ..ExplainRequest::default()
+    };
+    let told = control::client::explain(&running.path, &request).await;
+    assert_eq!(told.unwrap_err().to_string(), "url: no site http://a/");
+    for path in ["explain", "search", "entry"] {
+        let get = format!("GET /1/{path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        let answer = raw(&running, get.as_bytes()).await;
+        assert!(answer.contains("405"), "{answer}");
+        let body = "{\"unknown\":1}";
+        let post = format!(
+            "POST /1/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = raw(&running, post.as_bytes()).await;
+        assert!(answer.contains("unknown field"), "{answer}");
+    }
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use crate::fields::RequestFields;
 use crate::flight::{Flight, Next, Seen, debug_by_key};
-use crate::no_store::NoStore;
 use crate::purge::clock::Standing;
+use crate::reason::Reason;
 use crate::store::Zone;
 use crate::stored::{StoredHead, StoredResponse};
 use crate::time::Millis;
@@ -26,7 +26,7 @@ pub enum Followed {
     /// All of it is there.
     Complete(Arc<StoredResponse>),
     /// The response cannot be shared: [`detached`](crate::Zone::detached).
-    NotShareable(NoStore),
+    NotShareable(Reason),
     /// The response is for other request fields: join again.
     VaryMismatch,
     /// The leader failed: serve stale, or answer with this status as it does.
@@ -132,6 +132,12 @@ impl Reader {
                 Next::Wait => changed.await,
             }
         }
+    }
+
+    /// Why the response is not stored; known at its end, and none where it is.
+    #[must_use]
+    pub fn why_not_stored(&self) -> Option<Reason> {
+        self.flight.why_not_stored()
     }
 
     /// The next bytes if they are there already.

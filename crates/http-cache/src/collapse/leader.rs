@@ -7,8 +7,8 @@ use super::follower::Reader;
 use crate::body::Body;
 use crate::fields::Field;
 use crate::flight::{Flight, Growth, State, debug_by_key};
-use crate::no_store::NoStore;
 use crate::purge::{LabelNames, Stamp, Tags};
+use crate::reason::Reason;
 use crate::storability::Storable;
 use crate::store::Zone;
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
@@ -42,7 +42,7 @@ pub struct Progress {
 pub struct Filling {
     duty: Duty,
     head: Arc<StoredHead>,
-    share_only: Option<NoStore>,
+    share_only: Option<Reason>,
     group: Option<u64>,
     tags: Tags,
     late_fields: Vec<Field>,
@@ -172,9 +172,9 @@ impl Leader {
         tags: Option<&Tags>,
         storable: &Storable,
         now: Millis,
-    ) -> Result<Arc<StoredResponse>, NoStore> {
+    ) -> Result<Arc<StoredResponse>, Reason> {
         let Some(stale) = self.stale.take() else {
-            return Err(NoStore::Status);
+            return Err(Reason::Status);
         };
         let mut head = stale.head.freshened(fields, storable, now);
         let lacks_tags = match tags {
@@ -200,7 +200,7 @@ impl Leader {
             tags: Some(tags),
         };
         let stored = zone.insert_named(&flight.key.as_ref(), response, &names, now);
-        if matches!(stored, Err(NoStore::Purged)) {
+        if matches!(stored, Err(Reason::Purged)) {
             // Whoever has come since the purge joins the next fetch.
             self.duty.end(State::leave_out);
         }
@@ -212,7 +212,7 @@ impl Leader {
 
     /// The response may not be shared: releases all followers together and remembers it
     /// (for no time: leaves what is remembered as it is).
-    pub fn not_shareable(mut self, why: NoStore, remember_for: Duration, now: Millis) {
+    pub fn not_shareable(mut self, why: Reason, remember_for: Duration, now: Millis) {
         let key = self.duty.flight.key.as_ref();
         // Remembered before the flight leaves the table: whoever joins next sees one or the other.
         if !remember_for.is_zero() {
@@ -332,7 +332,7 @@ impl Filling {
     }
 
     /// Whoever reads gets the response to its end, but it will not be stored.
-    pub fn share_only(&mut self, why: NoStore) {
+    pub fn share_only(&mut self, why: Reason) {
         self.share_only = Some(why);
     }
 
@@ -342,7 +342,7 @@ impl Filling {
     /// # Errors
     /// Why it was not stored: too large, no room, purged, minimum uses, what
     /// [`Filling::share_only`] was told; truncated when the length is not the declared one.
-    pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, NoStore> {
+    pub fn complete(mut self, now: Millis) -> Result<Arc<StoredResponse>, Reason> {
         let (len, chunks) = self.duty.flight.received();
         if self
             .head
@@ -350,7 +350,7 @@ impl Filling {
             .is_some_and(|declared| declared != len)
         {
             self.duty.end(State::fail);
-            return Err(NoStore::Truncated);
+            return Err(Reason::Truncated);
         }
         let stored = match self.share_only {
             Some(why) => Err(why),
@@ -361,12 +361,12 @@ impl Filling {
                 let told = Arc::clone(response);
                 self.duty.end(|state| state.complete(told));
             }
-            Err(_) => self.duty.end(State::finish),
+            Err(why) => self.duty.end(|state| state.finish(*why)),
         }
         stored
     }
 
-    fn store(&self, chunks: &[Bytes], now: Millis) -> Result<Arc<StoredResponse>, NoStore> {
+    fn store(&self, chunks: &[Bytes], now: Millis) -> Result<Arc<StoredResponse>, Reason> {
         let Duty { zone, flight, .. } = &self.duty;
         // The packed copy is counted by the store from now on, the received bytes no more.
         zone.release(flight.give_back());

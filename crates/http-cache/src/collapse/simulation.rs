@@ -252,7 +252,7 @@ async fn fetch(
         1 => return leader.failed(),
         2 => {
             let remember = Duration::from_millis(world.below(3) as u64 * 100);
-            return leader.not_shareable(NoStore::Private, remember, world.now.get());
+            return leader.not_shareable(Reason::Private, remember, world.now.get());
         }
         _ => {}
     }

@@ -176,17 +176,17 @@ fn a_response_that_may_not_be_shared_frees_all_followers_and_is_remembered() {
     let client = Client::new(&zone, &[]);
     let leader = client.lead();
     let mut followers: Vec<Follower> = (0..100).map(|_| client.follow()).collect();
-    leader.not_shareable(NoStore::SetCookie, Duration::from_secs(2), T0);
+    leader.not_shareable(Reason::SetCookie, Duration::from_secs(2), T0);
     for follower in &mut followers {
         let freed = client.wait(follower);
         assert!(matches!(
             freed,
-            Some(Followed::NotShareable(NoStore::SetCookie))
+            Some(Followed::NotShareable(Reason::SetCookie))
         ));
     }
     assert!(matches!(
         client.join(),
-        Join::Alone(Alone::NotShareable(NoStore::SetCookie))
+        Join::Alone(Alone::NotShareable(Reason::SetCookie))
     ));
     let later = Client {
         now: T0.plus(Duration::from_secs(2)),
@@ -231,8 +231,8 @@ fn a_filling_that_is_shared_only_reaches_its_readers_and_is_not_stored() {
     let mut filling = publish(client.lead(), SECOND, &[], Some(5));
     let mut reader = client.stream(&mut client.follow());
     filling.push(part("whole"), T0);
-    filling.share_only(NoStore::ExcessData);
-    assert_eq!(filling.complete(T0).err(), Some(NoStore::ExcessData));
+    filling.share_only(Reason::ExcessData);
+    assert_eq!(filling.complete(T0).err(), Some(Reason::ExcessData));
     assert_eq!(read(&mut reader), ("whole".into(), Some(Ok(()))));
     client.lead();
     assert_eq!(zone.stats().stored, 0);
@@ -246,7 +246,7 @@ fn a_body_of_another_length_than_declared_is_truncated() {
         let mut filling = publish(client.lead(), SECOND, &[], Some(declared));
         let mut reader = filling.reader();
         filling.push(part("four"), T0);
-        assert_eq!(filling.complete(T0).map(drop), Err(NoStore::Truncated));
+        assert_eq!(filling.complete(T0).map(drop), Err(Reason::Truncated));
         assert_eq!(read(&mut reader).1, Some(Err(Truncated)));
     }
 }
@@ -380,7 +380,7 @@ fn nobody_joins_a_fetch_begun_before_a_purge() {
         let mut before = client.stream(&mut client.follow());
         zone.purge(PurgeTarget::Key(client.key.as_ref()), mode, T0);
         let new = client.lead();
-        assert_eq!(old.complete(T0).map(drop), Err(NoStore::Purged));
+        assert_eq!(old.complete(T0).map(drop), Err(Reason::Purged));
         assert_eq!(
             read(&mut before).1,
             Some(Ok(())),
@@ -399,7 +399,7 @@ fn what_is_shared_below_minimum_uses_is_not_stored() {
     let client = Client::new(&zone, &[]);
     let leader = client.lead();
     let mut follower = client.follow();
-    let share_only = Some(NoStore::MinUses);
+    let share_only = Some(Reason::MinUses);
     let decided = Storable {
         share_only,
         ..storable(SECOND, &[])
@@ -413,7 +413,7 @@ fn what_is_shared_below_minimum_uses_is_not_stored() {
     };
     let mut filling = leader.publish_head(&head, &decided, T0);
     filling.push(part("shared"), T0);
-    assert_eq!(filling.complete(T0).map(drop), Err(NoStore::MinUses));
+    assert_eq!(filling.complete(T0).map(drop), Err(Reason::MinUses));
     let mut reader = client.stream(&mut follower);
     assert_eq!(read(&mut reader), ("shared".into(), Some(Ok(()))));
     client.lead();
@@ -444,7 +444,7 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
     );
     assert!(matches!(
         client.join(),
-        Join::Alone(Alone::NotShareable(NoStore::TooLarge))
+        Join::Alone(Alone::NotShareable(Reason::TooLarge))
     ));
     for _ in 0..3 {
         assert!(matches!(now(slow.next_chunk()), Some(Ok(Some(_)))));
@@ -452,7 +452,7 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
     assert!(now(filling.room()).is_some());
     let late = client.wait(&mut waiting);
     assert!(
-        matches!(late, Some(Followed::NotShareable(NoStore::TooLarge))),
+        matches!(late, Some(Followed::NotShareable(Reason::TooLarge))),
         "its beginning is gone"
     );
     assert_eq!(filling.push(chunk.clone(), T0), Pushed::TooLarge);
@@ -463,7 +463,7 @@ fn a_response_that_outgrows_the_bound_passes_through_in_a_window() {
     assert_eq!(rest, 2 << 20);
     drop(slow);
     assert_eq!(filling.push(chunk, T0), Pushed::Unwanted);
-    assert_eq!(filling.complete(T0).map(drop), Err(NoStore::TooLarge));
+    assert_eq!(filling.complete(T0).map(drop), Err(Reason::TooLarge));
     assert_eq!(zone.stats().used_bytes, before);
 }
 
@@ -517,10 +517,10 @@ fn a_refusal_between_lookup_and_collapse_is_heeded() {
     let client = Client::new(&zone, &[]);
     let leader = client.lead();
     let found = client.not_fresh();
-    leader.not_shareable(NoStore::Private, Duration::from_secs(5), T0);
+    leader.not_shareable(Reason::Private, Duration::from_secs(5), T0);
     assert!(matches!(
         client.collapse(&found),
-        Join::Alone(Alone::NotShareable(NoStore::Private))
+        Join::Alone(Alone::NotShareable(Reason::Private))
     ));
 }
 

@@ -3,7 +3,7 @@ use crate::policy::IgnoreFields;
 use crate::testing::{T0, decide_200, fields};
 
 /// Response lines, and the lifetime in milliseconds or the reason why there is none.
-type Case<'a> = (&'a str, &'a [&'a str], Result<u64, NoStore>);
+type Case<'a> = (&'a str, &'a [&'a str], Result<u64, Reason>);
 
 fn check(policy: &Policy, cases: &[Case<'_>]) {
     for (name, lines, expected) in cases {
@@ -58,12 +58,12 @@ fn first_voice_that_speaks_gives_the_lifetime() {
             (
                 "accel zero forbids",
                 &["X-Accel-Expires: 0"],
-                Err(NoStore::ZeroLifetime),
+                Err(Reason::ZeroLifetime),
             ),
             (
                 "accel zero beats max-age",
                 &["Cache-Control: max-age=60", "X-Accel-Expires: 0"],
-                Err(NoStore::ZeroLifetime),
+                Err(Reason::ZeroLifetime),
             ),
             (
                 "accel off is invalid",
@@ -103,7 +103,7 @@ fn first_voice_that_speaks_gives_the_lifetime() {
             (
                 "targeted can forbid",
                 &["CDN-Cache-Control: no-store", "Cache-Control: max-age=60"],
-                Err(NoStore::NoStoreDirective),
+                Err(Reason::NoStoreDirective),
             ),
             (
                 "broken targeted is void",
@@ -141,30 +141,35 @@ fn first_voice_that_speaks_gives_the_lifetime() {
                 ],
                 Ok(4_000),
             ),
-            ("expires in the past", &[past], Err(NoStore::ZeroLifetime)),
-            ("expires zero", &["Expires: 0"], Err(NoStore::ZeroLifetime)),
+            ("expires in the past", &[past], Err(Reason::ZeroLifetime)),
+            ("expires zero", &["Expires: 0"], Err(Reason::ZeroLifetime)),
+            (
+                "expires that is no date",
+                &["Expires: tomorrow"],
+                Err(Reason::UnknownLifetime),
+            ),
             (
                 "expires twice",
                 &[
                     "Expires: Sun, 06 Nov 1994 08:49:47 GMT",
                     "Expires: Sun, 06 Nov 1994 08:49:47 GMT",
                 ],
-                Err(NoStore::ZeroLifetime),
+                Err(Reason::ZeroLifetime),
             ),
             (
                 "private",
                 &["Cache-Control: private, max-age=3"],
-                Err(NoStore::Private),
+                Err(Reason::Private),
             ),
             (
                 "private with names",
                 &["Cache-Control: private=\"a, b\", max-age=3"],
-                Err(NoStore::Private),
+                Err(Reason::Private),
             ),
             (
                 "no-cache with max-age",
                 &["Cache-Control: no-cache", "Cache-Control: max-age=60"],
-                Err(NoStore::NoCache),
+                Err(Reason::NoCache),
             ),
             (
                 "no-store understood",
@@ -177,7 +182,7 @@ fn first_voice_that_speaks_gives_the_lifetime() {
 
 #[test]
 fn cache_control_that_cannot_be_understood_counts_as_stale() {
-    let stale = Err(NoStore::ZeroLifetime);
+    let stale = Err(Reason::UnknownLifetime);
     check(
         &Policy::default(),
         &[
@@ -223,12 +228,12 @@ fn cache_control_that_cannot_be_understood_counts_as_stale() {
             (
                 "space before equals is another directive",
                 &["Cache-Control: max-age =10"],
-                Err(NoStore::NoLifetime),
+                Err(Reason::NoLifetime),
             ),
             (
                 "unknown only",
                 &["Cache-Control: foo=bar"],
-                Err(NoStore::NoLifetime),
+                Err(Reason::NoLifetime),
             ),
         ],
     );
@@ -240,12 +245,12 @@ fn age_gathered_upstream_shortens_the_lifetime() {
         decide_200(&[], &fields(lines), &Policy::default())
             .map(|s| (s.lifetime - s.age_at_receipt).as_secs())
     };
-    let table: [(&str, &[&str], Result<u64, NoStore>); 8] = [
+    let table: [(&str, &[&str], Result<u64, Reason>); 8] = [
         ("age", &["Cache-Control: max-age=10", "Age: 4"], Ok(6)),
         (
             "age as old as allowed",
             &["Cache-Control: max-age=10", "Age: 10"],
-            Err(NoStore::ZeroLifetime),
+            Err(Reason::ZeroLifetime),
         ),
         (
             "first age counts",
@@ -313,7 +318,7 @@ fn ignored_fields_are_silent() {
                 "Cache-Control: no-store",
                 "Expires: 0",
             ],
-            Err(NoStore::NoLifetime),
+            Err(Reason::NoLifetime),
         )],
     );
 }
@@ -336,7 +341,7 @@ fn rules_apply_in_order_and_zero_forbids() {
     for (status, expected) in [
         (200, Ok(60)),
         (404, Ok(5)),
-        (500, Err(NoStore::ZeroLifetime)),
+        (500, Err(Reason::ZeroLifetime)),
     ] {
         let found = lifetime(status, &[], &policy, T0).map(|l| l.lifetime.as_secs());
         assert_eq!(found, expected, "{status}");
@@ -362,7 +367,7 @@ fn heuristic_is_a_bounded_share_of_the_time_since_modified() {
                 &["Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"],
                 Ok(50_000),
             ),
-            ("nothing to go by", &[], Err(NoStore::NoLifetime)),
+            ("nothing to go by", &[], Err(Reason::NoLifetime)),
         ],
     );
     check(
@@ -370,7 +375,7 @@ fn heuristic_is_a_bounded_share_of_the_time_since_modified() {
         &[(
             "off by default",
             &["Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"],
-            Err(NoStore::NoLifetime),
+            Err(Reason::NoLifetime),
         )],
     );
 }

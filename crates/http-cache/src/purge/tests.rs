@@ -5,7 +5,7 @@ use super::*;
 use crate::collapse::{Followed, Follower, Join, JoinRequest, Leader};
 use crate::testing::{NO_FIELDS, T0, fields, key, response, storable};
 use crate::{
-    CacheKey, Filling, Found, Millis, NoStore, NotFreshKind, ResponseHead, Zone, ZoneConfig,
+    CacheKey, Filling, Found, Millis, NotFreshKind, Reason, ResponseHead, Zone, ZoneConfig,
 };
 use std::future::Future;
 use std::pin::pin;
@@ -26,7 +26,7 @@ fn tags(texts: &[&str]) -> Tags {
 }
 
 /// Stores a page for an address, with tags, fresh for an hour.
-fn put(zone: &Zone, name: &CacheKey, address: &str, texts: &[&str]) -> Result<(), NoStore> {
+fn put(zone: &Zone, name: &CacheKey, address: &str, texts: &[&str]) -> Result<(), Reason> {
     let names = LabelNames {
         address: address.as_bytes(),
         tags: Some(&tags(texts)),
@@ -246,7 +246,7 @@ fn a_fetch_under_way_is_not_stored_when_its_tags_or_its_address_were_purged() {
             filling.tags().add(b"news:5");
             let stored = filling.complete(T0).map(drop);
             let expected = match is_hit {
-                true => Err(NoStore::Purged),
+                true => Err(Reason::Purged),
                 false => Ok(()),
             };
             assert_eq!(stored, expected, "{target:?} {mode:?}");
@@ -290,7 +290,7 @@ fn who_comes_after_a_purge_of_the_address_follows_no_older_fetch() {
     zone.purge(PurgeTarget::Address(b"host/"), PurgeMode::Hard, T0);
     before.follow();
     let new = publish(Visitor::of(&zone).lead());
-    assert_eq!(old.complete(T0).map(drop), Err(NoStore::Purged));
+    assert_eq!(old.complete(T0).map(drop), Err(Reason::Purged));
     new.complete(T0).expect("stored");
 }
 
@@ -314,7 +314,7 @@ fn a_fetch_that_passes_or_fails_lets_go_of_those_who_wait_for_its_tags() {
             filling.push(vec![0; 1000].into(), T0);
             std::mem::forget(filling);
         }),
-        Some(Followed::NotShareable(NoStore::TooLarge))
+        Some(Followed::NotShareable(Reason::TooLarge))
     ));
     zone.purge(PurgeTarget::Key(key("/").as_ref()), PurgeMode::Hard, T0);
     assert!(matches!(
@@ -349,7 +349,7 @@ fn a_validation_keeps_the_tags_and_a_purge_meanwhile_counts() {
                 assert!(matches!(wait(&mut follower), Some(Followed::Complete(_))));
             }
             true => {
-                assert_eq!(freshened, Err(NoStore::Purged));
+                assert_eq!(freshened, Err(Reason::Purged));
                 assert!(matches!(wait(&mut follower), Some(Followed::LeftOut)));
             }
         }

@@ -6,10 +6,10 @@ use super::zone::Zone;
 use crate::encoded::{EncodedForms, FormsHome};
 use crate::key::KeyRef;
 use crate::memory_file::Room;
-use crate::no_store::NoStore;
 use crate::private::Member;
 use crate::purge::LabelNames;
 use crate::purge::labels::NoRoom;
+use crate::reason::Reason;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -25,7 +25,7 @@ impl Zone {
         key: &KeyRef<'_>,
         response: StoredResponse,
         now: Millis,
-    ) -> Result<Arc<StoredResponse>, NoStore> {
+    ) -> Result<Arc<StoredResponse>, Reason> {
         self.insert_named(key, response, &LabelNames::default(), now)
     }
 
@@ -40,12 +40,12 @@ impl Zone {
         mut response: StoredResponse,
         names: &LabelNames<'_>,
         now: Millis,
-    ) -> Result<Arc<StoredResponse>, NoStore> {
+    ) -> Result<Arc<StoredResponse>, Reason> {
         if response.body.len() > self.config.max_response_bytes {
-            return Err(NoStore::TooLarge);
+            return Err(Reason::TooLarge);
         }
         let labels = self.labels.enter(names, response.stamp.0, self);
-        let labels = labels.map_err(|NoRoom| NoStore::NoRoom)?;
+        let labels = labels.map_err(|NoRoom| Reason::NoRoom)?;
         response.labels = labels.clone();
         let stamp = response.stamp.0;
         let stored = self.insert_labelled(key, response, now);
@@ -61,10 +61,10 @@ impl Zone {
         key: &KeyRef<'_>,
         response: StoredResponse,
         now: Millis,
-    ) -> Result<Arc<StoredResponse>, NoStore> {
+    ) -> Result<Arc<StoredResponse>, Reason> {
         let cost = shard::cost_bytes(key.bytes().len(), &response);
         if !self.reserve(cost) {
-            return Err(NoStore::NoRoom);
+            return Err(Reason::NoRoom);
         }
         let home: Weak<dyn FormsHome> = self.me.clone();
         response.set_home(home, key.hash());
@@ -84,7 +84,7 @@ impl Zone {
             if self.is_outdated(key, &response) {
                 drop(shard);
                 self.release(cost);
-                return Err(NoStore::Purged);
+                return Err(Reason::Purged);
             }
             if let (Some(group), Some(limits)) = (response.group, self.config.group_limits) {
                 displaced_members = self.groups.enter(group, member, limits);

@@ -16,9 +16,9 @@ use super::shard::Selected;
 use super::zone::{ShardCell, Zone};
 use crate::fields::RequestFields;
 use crate::key::KeyRef;
-use crate::no_store::NoStore;
 use crate::outcome::Forward;
 use crate::purge::clock::Standing;
+use crate::reason::Reason;
 use crate::stale::StaleInfo;
 use crate::stored::StoredResponse;
 use crate::time::Millis;
@@ -58,7 +58,7 @@ pub enum NotFreshKind {
     Miss,
     /// Nothing stored, and the last response could not be shared: do not wait for anybody, use
     /// [`Zone::detached`].
-    NotShareable(NoStore),
+    NotShareable(Reason),
 }
 
 impl NotFresh {
@@ -206,6 +206,12 @@ impl Zone {
         }
     }
 
+    /// Has the key as many variants as are kept, so that the next one makes another leave?
+    #[must_use]
+    pub fn is_full_of_variants(&self, key: &KeyRef<'_>) -> bool {
+        self.cell(key.hash()).shard.read().count(key) >= self.config.max_variants.max(1)
+    }
+
     /// What the key's stored responses vary on.
     #[must_use]
     pub fn vary_spec(&self, key: &KeyRef<'_>) -> Option<Arc<VarySpec>> {
@@ -237,14 +243,14 @@ mod tests {
         assert!(newer(&found).is_none());
 
         let until = T0.plus(Duration::from_secs(5));
-        zone.remember_not_shareable(&a.as_ref(), NoStore::Private, until);
+        zone.remember_not_shareable(&a.as_ref(), Reason::Private, until);
         let refused = match newer(&found) {
             Some(Found::NotFresh(newer)) => newer.kind,
             other => panic!("looked again, and refused: {other:?}"),
         };
         assert!(matches!(
             refused,
-            NotFreshKind::NotShareable(NoStore::Private)
+            NotFreshKind::NotShareable(Reason::Private)
         ));
 
         // The whole shard counts: another key's response makes for another look.

@@ -13,12 +13,14 @@
 //!   shard    one index of stored responses, and the order in which they are let go
 //!   notes    what is remembered of keys that nothing is stored for
 //! lookup     what is stored for a request
+//! inspection what is stored, for people
 //! insertion  storing, and what is kept beside a stored response
 //! removal    purges and sweeps
 //! wanted     the most wanted of what purges have hit
 //! ```
 
 mod insertion;
+mod inspection;
 mod lookup;
 mod notes;
 mod removal;
@@ -28,8 +30,10 @@ mod tests;
 mod wanted;
 mod zone;
 
+pub use inspection::{Inspected, StoredId, Walk};
 pub(crate) use lookup::Worth;
 pub use lookup::{Found, NotFresh, NotFreshKind};
+pub use notes::{Refusal, Sharing};
 pub use removal::Swept;
 pub use wanted::{MostWanted, Wanted, WantedWalk};
 pub use zone::{Stats, Zone, ZoneConfig};

@@ -12,6 +12,7 @@
 //!   newest ◄── prev ── slot ── next ──► oldest        hand: from oldest towards newest
 //! ```
 
+use super::inspection::{Inspected, StoredId};
 use super::wanted::Uses;
 use crate::encoded::EncodedForms;
 use crate::fields::RequestFields;
@@ -385,11 +386,7 @@ impl Shard {
 
     /// Removes the response stored with this id.
     pub(super) fn remove_id(&mut self, hash: u64, id: u64) -> Option<Gone> {
-        let at = self
-            .index
-            .iter_hash(hash)
-            .map(|found| found.at)
-            .find(|&at| self.slot(at).id == id)?;
+        let at = self.position_of_id(hash, id)?;
         self.remove(at)
     }
 
@@ -466,6 +463,31 @@ impl Shard {
         let uses = slot.uses.faded(slot.unused_for(now));
         let last_used = Millis(slot.last_used.load(Relaxed));
         Some((found.key(), &found.response, uses, last_used))
+    }
+
+    /// The response of a slot with all that is known of it here.
+    pub(super) fn inspected(&self, at: u32, now: Millis) -> Option<Inspected> {
+        let found = self.indexed(at)?;
+        let slot = self.slot(at);
+        Some(Inspected {
+            id: StoredId {
+                hash: slot.hash,
+                serial: slot.id,
+            },
+            key: found.key().into(),
+            response: Arc::clone(&found.response),
+            size_bytes: slot.size_bytes + slot.forms_bytes,
+            forms_bytes: slot.forms_bytes,
+            last_used: Millis(slot.last_used.load(Relaxed)),
+            seconds_used: slot.uses.seconds(slot.unused_for(now)),
+            is_gone: false,
+        })
+    }
+
+    /// Where the response that was stored with this id is.
+    pub(super) fn position_of_id(&self, hash: u64, id: u64) -> Option<u32> {
+        let mut found = self.index.iter_hash(hash).map(|found| found.at);
+        found.find(|&at| self.slot(at).id == id)
     }
 
     /// Number of slots, empty ones included.

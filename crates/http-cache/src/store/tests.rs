@@ -1,8 +1,8 @@
 use super::*;
 use crate::testing::{NO_FIELDS, Random, T0, fields, key, response, storable};
 use crate::{
-    CacheKey, Field, GroupLimits, Millis, NoStore, PurgeMode, PurgeTarget, ResponseHead,
-    StoredHead, StoredResponse,
+    CacheKey, Field, GroupLimits, Millis, PurgeMode, PurgeTarget, Reason, ResponseHead, StoredHead,
+    StoredResponse,
 };
 use bytes::Bytes;
 use std::collections::{HashMap, VecDeque};
@@ -24,7 +24,7 @@ fn zone(budget: u64) -> Arc<Zone> {
     })
 }
 
-fn put(zone: &Zone, name: &str, secs: u32, len: usize) -> Result<Arc<StoredResponse>, NoStore> {
+fn put(zone: &Zone, name: &str, secs: u32, len: usize) -> Result<Arc<StoredResponse>, Reason> {
     zone.insert(
         &key(name).as_ref(),
         response(secs, len, T0, zone.stamp()),
@@ -130,11 +130,8 @@ fn what_does_not_fit_is_refused_by_name() {
         shards: 2,
         ..ZoneConfig::default()
     });
-    assert_eq!(
-        put(&zone, "a", 1, 200_001).map(drop),
-        Err(NoStore::TooLarge)
-    );
-    assert_eq!(put(&zone, "a", 1, 150_000).map(drop), Err(NoStore::NoRoom));
+    assert_eq!(put(&zone, "a", 1, 200_001).map(drop), Err(Reason::TooLarge));
+    assert_eq!(put(&zone, "a", 1, 150_000).map(drop), Err(Reason::NoRoom));
     assert_eq!(put(&zone, "a", 1, 50_000).map(drop), Ok(()));
 }
 
@@ -273,11 +270,11 @@ fn uses_are_counted_and_forgotten() {
 #[test]
 fn a_key_that_cannot_be_shared_is_remembered_for_a_while() {
     let zone = zone(1 << 20);
-    zone.remember_not_shareable(&key("a").as_ref(), NoStore::Private, after(5.0));
+    zone.remember_not_shareable(&key("a").as_ref(), Reason::Private, after(5.0));
     assert_eq!(look(&zone, "a", after(4.9)), "not shareable");
     assert_eq!(look(&zone, "b", T0), "miss");
     assert_eq!(look(&zone, "a", after(5.0)), "miss");
-    zone.remember_not_shareable(&key("a").as_ref(), NoStore::Private, after(5.0));
+    zone.remember_not_shareable(&key("a").as_ref(), Reason::Private, after(5.0));
     put(&zone, "a", 1, 10).expect("stored");
     assert_eq!(look(&zone, "a", after(2.0)), "stale");
 }
@@ -375,7 +372,7 @@ fn a_fetch_begun_before_a_purge_is_not_stored() {
             let stored = zone
                 .insert(&key.as_ref(), response(60, 10, T0, began), T0)
                 .map(drop);
-            let expected = if hit { Err(NoStore::Purged) } else { Ok(()) };
+            let expected = if hit { Err(Reason::Purged) } else { Ok(()) };
             assert_eq!(stored, expected, "{target:?}");
             assert_eq!(
                 zone.insert(&key.as_ref(), response(60, 10, T0, zone.stamp()), T0)
@@ -402,7 +399,7 @@ fn a_storm_of_purges_never_lets_an_outdated_fetch_in() {
             purge(&key(&format!("/other/{i}")));
         }
         let stored = zone.insert(&target.as_ref(), response(60, 10, T0, began), T0);
-        assert_eq!(stored.map(drop), Err(NoStore::Purged));
+        assert_eq!(stored.map(drop), Err(Reason::Purged));
     }
 }
 

@@ -58,6 +58,11 @@ impl Uses {
         self.0.store(self.faded(ago_ms), Relaxed);
     }
 
+    /// The same in seconds.
+    pub fn seconds(&self, ago_ms: u64) -> u32 {
+        self.faded(ago_ms).div_ceil(USE)
+    }
+
     /// What is left of the count so long after the last use.
     pub fn faded(&self, ago_ms: u64) -> u32 {
         let count = u64::from(self.0.load(Relaxed));
@@ -296,7 +301,7 @@ mod tests {
     use crate::purge::{LabelNames, PurgeMode, Tags};
     use crate::store::ZoneConfig;
     use crate::testing::{NO_FIELDS, T0, fields, key, response, storable};
-    use crate::{NoStore, ResponseHead, StoredHead};
+    use crate::{Reason, ResponseHead, StoredHead};
     use bytes::Bytes;
     use std::time::Duration;
 
@@ -308,7 +313,7 @@ mod tests {
         })
     }
 
-    fn put_response(zone: &Zone, name: &str, response: StoredResponse) -> Result<(), NoStore> {
+    fn put_response(zone: &Zone, name: &str, response: StoredResponse) -> Result<(), Reason> {
         let mut tags = Tags::default();
         tags.add(b"every");
         let names = LabelNames {

@@ -1,16 +1,16 @@
 //! A zone: how it is configured, its shards and counters, and its budget, which it keeps by evicting
 //! responses. Looking up, storing and removing are in the files beside this one.
 
-use super::notes::Notes;
+use super::notes::{Notes, Refusal, Sharing};
 use super::shard::{Gone, Shard};
 use crate::flight::Flights;
 use crate::key::KeyRef;
 use crate::memory_file::FileBytes;
-use crate::no_store::NoStore;
 use crate::private::{GroupLimits, Groups};
 use crate::purge::Stamp;
 use crate::purge::clock::Purges;
 use crate::purge::labels::{Budget, LabelTable};
+use crate::reason::Reason;
 use crate::time::Millis;
 use parking_lot::{Mutex, RwLock};
 use std::fmt;
@@ -210,6 +210,19 @@ impl Zone {
             .may_invalidate(key.hash(), now, now.plus(pause))
     }
 
+    /// Remembers who may share the responses for a key that stands for a page and a kind of
+    /// visitors; `None`: forgets it. Nothing is stored or found by it.
+    pub fn note_sharing(&self, key: &KeyRef<'_>, sharing: Option<Sharing>, until: Millis) {
+        let notes = &self.cell(key.hash()).notes;
+        notes.lock().note_sharing(key.hash(), sharing, until);
+    }
+
+    /// Who may share them, if that is remembered.
+    #[must_use]
+    pub fn sharing(&self, key: &KeyRef<'_>, now: Millis) -> Option<Sharing> {
+        self.cell(key.hash()).notes.lock().sharing(key.hash(), now)
+    }
+
     /// The purge clock: take it before a fetch begins whose response goes to [`Zone::insert`].
     #[must_use]
     pub fn stamp(&self) -> Stamp {
@@ -217,14 +230,20 @@ impl Zone {
     }
 
     /// Remembers that a key's responses cannot be shared.
-    pub fn remember_not_shareable(&self, key: &KeyRef<'_>, why: NoStore, until: Millis) {
+    pub fn remember_not_shareable(&self, key: &KeyRef<'_>, why: Reason, until: Millis) {
         let cell = self.cell(key.hash());
         cell.notes.lock().refuse(key.hash(), why, until);
         cell.generation.fetch_add(1, Release);
     }
 
+    /// Notes that a response for the key was not stored, for whoever asks why. Decides nothing.
+    pub fn note_refusal(&self, key: &KeyRef<'_>, refusal: Refusal) {
+        let mut notes = self.cell(key.hash()).notes.lock();
+        notes.note_refusal(key.hash(), refusal);
+    }
+
     /// Why the key's responses cannot be shared, if that is remembered.
-    pub(crate) fn refused(&self, key: &KeyRef<'_>, now: Millis) -> Option<NoStore> {
+    pub(crate) fn refused(&self, key: &KeyRef<'_>, now: Millis) -> Option<Reason> {
         self.cell(key.hash()).notes.lock().refused(key.hash(), now)
     }
 

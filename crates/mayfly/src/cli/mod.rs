@@ -10,8 +10,11 @@ use std::ffi::OsString;
 
 pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
+pub use words::{
+    AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs,
+    TopArgs, WarmArgs, Workers,
+};
 use words::{Answer, Word};
-pub use words::{CheckArgs, PurgeArgs, ServeArgs, ServerArgs, TopArgs, WarmArgs, Workers};
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -20,9 +23,13 @@ pub enum Command {
     Flags(Flags, Action),
     Serve(Box<ServeArgs>),
     Check(CheckArgs),
+    Explain(Box<ExplainArgs>),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
     Top(Box<TopArgs>),
+    Advise(AdviseArgs),
+    Bench(Box<BenchArgs>),
+    Doctor(DoctorArgs),
     /// A text for stdout: `help`, `serve --help`, ...
     Text(String),
     /// The detached half of `daemon on` (see `daemon`).
@@ -74,9 +81,13 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
     Ok(match words::parse(arguments).map_err(Refusal::Words)? {
         Answer::Word(Word::Serve(args)) => Command::Serve(args),
         Answer::Word(Word::Check(args)) => Command::Check(args),
+        Answer::Word(Word::Explain(args)) => Command::Explain(args),
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
         Answer::Word(Word::Top(args)) => Command::Top(args),
+        Answer::Word(Word::Advise(args)) => Command::Advise(args),
+        Answer::Word(Word::Bench(args)) => Command::Bench(args),
+        Answer::Word(Word::Doctor(args)) => Command::Doctor(args),
         Answer::Word(Word::Version) => Command::Text(version::version_text()),
         Answer::Text(text) => Command::Text(text),
     })
@@ -123,9 +134,12 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, purge, warm, top, help, version.",
+                "Words: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
             ),
-            ("sevre", "Words: serve, check, purge, warm, help, version."),
+            (
+                "sevre",
+                "Words: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
+            ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),
             ("serve a -p 80", "--listen ADDR:PORT"),

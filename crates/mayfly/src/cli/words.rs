@@ -1,4 +1,5 @@
-//! Words beside nginx's flags: `serve`, `check`, `purge`, `warm`, `top`, `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
+//! `doctor`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use clap::{Args, Parser, Subcommand};
     disable_version_flag = true,
     after_help = "nginx's flags (-c -p -g -e -t -T -q -v -V -s) work as they do there: mayfly -h shows them.\n\
                   Exit codes: 0 done; 1 refused (bad configuration, failed start); 2 wrong use of a word, or no server \
-                  to speak with."
+                  to speak with; of doctor, 3 warnings, 4 errors."
 )]
 struct Line {
     #[command(subcommand)]
@@ -28,12 +29,20 @@ pub enum Word {
     Serve(Box<ServeArgs>),
     /// Check a configuration; --explain says what becomes of each directive
     Check(CheckArgs),
+    /// Say what a running server would do with a request, and why; or what it has stored
+    Explain(Box<ExplainArgs>),
     /// Remove stored responses of a running server
     Purge(Box<PurgeArgs>),
     /// Have pages of a running server stored before visitors ask for them
     Warm(Box<WarmArgs>),
     /// Show the numbers of a running server while they change
     Top(Box<TopArgs>),
+    /// Read access logs and say which lifetime of stored pages spares how much
+    Advise(AdviseArgs),
+    /// Put load on a server of this machine, and measure it as visitors feel it
+    Bench(Box<BenchArgs>),
+    /// Find what is wrong with this machine, PHP and the configuration; changes nothing
+    Doctor(DoctorArgs),
     /// Show the version
     Version,
 }
@@ -93,16 +102,24 @@ pub struct ServeArgs {
     /// --domain keeps keys and certificates. Addresses that the network reaches are refused.
     #[arg(long, conflicts_with = "domain")]
     pub tls: bool,
-    /// How long a page is fresh in memory at most; 0 keeps none
+    /// How long a page is fresh in memory at most [default: 1s]; 0 keeps none
     ///
     /// Nobody sees a page older than this, with four exceptions. A page that is being renewed is
     /// shown for up to 10 s more, so that visitors need not wait. While PHP fails, or more than
     /// 10 visitors wait for it, the last copy is shown for up to an hour. Crawlers get copies of up
     /// to a minute. A MediaWiki that names this server in $wgCdnServers tells when a page changes,
     /// and its pages are kept for as long as it says. Wrong addresses of known applications are
-    /// answered from memory for 5 minutes, or until somebody writes.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
-    pub ttl: Duration,
+    /// answered from memory for 5 minutes, or until somebody writes. Without this option, pages that
+    /// the plug-in for WordPress vouches for are kept for 8 hours (--wordpress-plugin).
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub ttl: Option<Duration>,
+    /// Put Mayfly's plug-in into WordPress: pages are kept for hours, and a change is seen at once
+    ///
+    /// It is a must-use plug-in: mayfly.php and the folder mayfly in wp-content/mu-plugins, which
+    /// are brought up to date when this is said again. Without them WordPress is as it was. Where
+    /// something else has these names, nothing is written. Nothing is, either, with --print-config.
+    #[arg(long)]
+    pub wordpress_plugin: bool,
     /// PHP workers: how many pages PHP makes at the same time
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = workers)]
     pub workers: Workers,
@@ -178,6 +195,45 @@ pub struct PurgeArgs {
     pub new_token: Option<String>,
 }
 
+/// Nobody is asked, and nothing is counted, unless --ask is given. The request is that of a visitor who
+/// has never been here, with the fields that -H gives.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct ExplainArgs {
+    /// The URL that is asked for
+    #[arg(value_name = "URL", group = "what", conflicts_with_all = ["search", "tag", "entry"])]
+    pub url: Option<String>,
+    /// A field of the request, such as `Cookie: lang=de`; may be given more than once
+    #[arg(short = 'H', long = "header", value_name = "FIELD", conflicts_with_all = ["search", "tag", "entry"])]
+    pub fields: Vec<String>,
+    /// Its method [default: GET]
+    #[arg(short = 'X', long, value_name = "METHOD", conflicts_with_all = ["search", "tag", "entry"])]
+    pub method: Option<String>,
+    /// Make the request, so that the application says what it answers
+    #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
+    pub ask: bool,
+    /// List what is stored with this text in its host, path or arguments
+    #[arg(long, value_name = "TEXT", group = "what", conflicts_with = "entry")]
+    pub search: Option<String>,
+    /// List what is stored and carries this tag
+    #[arg(long, value_name = "TAG", group = "what", conflicts_with = "entry")]
+    pub tag: Option<String>,
+    /// How many are listed at most [default: 100]
+    #[arg(long, value_name = "N", conflicts_with = "url")]
+    pub limit: Option<usize>,
+    /// Go on with a list where the last one ended
+    #[arg(long, value_name = "PLACE", conflicts_with = "url")]
+    pub after: Option<String>,
+    /// Show one stored response of a list
+    #[arg(long, value_name = "ID", group = "what")]
+    pub entry: Option<String>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 /// Which running server is meant.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ServerArgs {
@@ -229,6 +285,108 @@ pub struct TopArgs {
     pub server: ServerArgs,
 }
 
+/// What each lifetime from 100 ms to a day would have made of the requests in these logs, by simulation.
+/// Known formats: combined, with more behind it, and those of Mayfly and nginx with a cache status and
+/// times. Nothing is sent anywhere.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct AdviseArgs {
+    /// Access logs, also compressed with gzip, in any order; - for standard input
+    #[arg(value_name = "LOG", required = true)]
+    pub logs: Vec<PathBuf>,
+    /// The text of the log_format that they were written in, such as
+    /// '$remote_addr [$time_local] "$request" $status $http_cookie'
+    #[arg(long, value_name = "TEXT")]
+    pub format: Option<String>,
+    /// Pages are found by host and target alone, as without cache_shared: not by the class of visitors,
+    /// and those of crawlers live no longer
+    #[arg(long)]
+    pub plain_keys: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// With --rate, requests are due at fixed times whether or not the server keeps up, and latency counts from
+/// then: this is what visitors feel. Without it, each connection asks again when it has its answer: this is
+/// what the server can do.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub struct BenchArgs {
+    /// URLs over HTTP/1.1; with several, 3@URL asks for it three times as often as for one without a weight
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<String>,
+    /// Requests in a second
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Connections [default: 16; with --rate and --replay the most that may be open, 512]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    pub connections: Option<u32>,
+    /// How long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub duration: Duration,
+    /// The time in which the rate, or the number of connections, grows from nothing
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]
+    pub ramp: Duration,
+    /// How long a request may take
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub timeout: Duration,
+    /// A field of every request, such as \"Accept-Language: de\"; may be given more than once
+    #[arg(short = 'H', long, value_name = "FIELD")]
+    pub header: Vec<String>,
+    /// Visitors send back the cookies that they are given; each connection is a visitor
+    #[arg(long)]
+    pub cookies: bool,
+    /// A visitor leaves after so many requests, and another comes with a new connection
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub requests_per_visitor: Option<u32>,
+    /// Ask for what an access log has asked for, GET and HEAD alone, at its times; may be given more than once
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["rate", "ramp"])]
+    pub replay: Vec<PathBuf>,
+    /// The text of the log_format that it was written in
+    #[arg(long, value_name = "TEXT", requires = "replay")]
+    pub format: Option<String>,
+    /// So many times as fast as the log
+    #[arg(long, value_name = "FACTOR", default_value = "1", requires = "replay", value_parser = rate)]
+    pub speed: f64,
+    /// Another URL that gets the same load, each for --duration, in turns
+    #[arg(long, value_name = "URL")]
+    pub compare: Option<String>,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Ask servers that are not this machine
+    #[arg(long)]
+    pub yes_this_is_mine: bool,
+}
+
+/// Says of each fault what it is, why it matters and what mends it. Exit codes: 0 nothing, or notes alone;
+/// 3 warnings; 4 errors.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct DoctorArgs {
+    /// The configuration [default: that of mayfly -c, if there is one]
+    #[arg(short = 'c', value_name = "FILE")]
+    pub conf: Option<PathBuf>,
+    /// Where relative paths of the configuration begin
+    #[arg(short = 'p', value_name = "FOLDER")]
+    pub prefix_folder: Option<PathBuf>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where /proc, /sys, /etc and the document roots are
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub root: Option<PathBuf>,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let is_possible = |it: &f64| (0.001..=1_000_000.0).contains(it);
+    number
+        .filter(is_possible)
+        .ok_or_else(|| "expected a number up to 1000000".to_owned())
+}
+
 fn time(text: &str) -> Result<Duration, String> {
     nginx_conf::parse_duration(text)
         .map_err(|_| "expected a time such as 1s, 200ms or 1m".to_owned())
@@ -243,7 +401,10 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 7] = ["serve", "check", "purge", "warm", "top", "help", "version"];
+const WORDS: [&str; 11] = [
+    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "help",
+    "version",
+];
 
 /// Whether an argument is one of the words, or an option in the place of one.
 pub fn is_word(word: &str) -> bool {
@@ -364,7 +525,8 @@ mod tests {
         };
         assert_eq!(args.dir, PathBuf::from("site"));
         assert!(args.listen.is_empty() && args.domain.is_empty());
-        assert_eq!(args.ttl, Duration::from_secs(1));
+        assert_eq!(args.ttl, None);
+        assert!(!args.wordpress_plugin);
         assert_eq!(args.workers, Workers::Auto);
         assert!(!args.print_config);
     }
@@ -376,7 +538,7 @@ mod tests {
             panic!("refused")
         };
         assert_eq!(args.listen, ["127.0.0.1:1", "[::1]:2"]);
-        assert_eq!(args.ttl, Duration::from_millis(200));
+        assert_eq!(args.ttl, Some(Duration::from_millis(200)));
         assert_eq!(args.workers, Workers::Count(4));
         assert_eq!(args.php, Some("/x".into()));
         assert!(args.print_config);
@@ -399,6 +561,25 @@ mod tests {
     }
 
     #[test]
+    fn explain_takes_a_request_or_a_search() {
+        let line = "explain http://a/ -H Cookie:a=b -H X:y -X HEAD --ask --json -c f";
+        let Ok(Answer::Word(Word::Explain(args))) = run(line) else {
+            panic!("refused")
+        };
+        assert_eq!(args.url.as_deref(), Some("http://a/"));
+        assert_eq!(args.fields, ["Cookie:a=b", "X:y"]);
+        assert_eq!(args.method.as_deref(), Some("HEAD"));
+        assert!(args.ask && args.json);
+        assert_eq!(args.server.conf, Some("f".into()));
+        let Ok(Answer::Word(Word::Explain(args))) = run("explain --search /a --tag t --limit 5")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.search.as_deref(), Some("/a"));
+        assert_eq!((args.tag.as_deref(), args.limit), (Some("t"), Some(5)));
+    }
+
+    #[test]
     fn warm_takes_sources_of_all_kinds() {
         let line = "warm https://a/ pages.txt - --sitemap https://a/?sitemap --jobs 4 --json -c f";
         let Ok(Answer::Word(Word::Warm(args))) = run(line) else {
@@ -411,6 +592,48 @@ mod tests {
     }
 
     #[test]
+    fn advise_takes_logs_and_their_format() {
+        let Ok(Answer::Word(Word::Advise(args))) =
+            run("advise a b.gz --format $msec --plain-keys --json")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.logs, [PathBuf::from("a"), PathBuf::from("b.gz")]);
+        assert_eq!(args.format.as_deref(), Some("$msec"));
+        assert!(args.plain_keys && args.json);
+    }
+
+    #[test]
+    fn bench_is_bounded_and_stays_on_this_machine_by_default() {
+        let Ok(Answer::Word(Word::Bench(args))) = run("bench http://a/ 3@http://a/b") else {
+            panic!("refused")
+        };
+        assert_eq!(args.urls, ["http://a/", "3@http://a/b"]);
+        assert_eq!(args.duration, Duration::from_secs(10));
+        assert!(!args.yes_this_is_mine && args.rate.is_none());
+        let Ok(Answer::Word(Word::Bench(args))) =
+            run("bench http://a/ --rate 5.5 --ramp 2s --cookies -H A:b --compare http://b/")
+        else {
+            panic!("refused")
+        };
+        assert_eq!((args.rate, args.ramp), (Some(5.5), Duration::from_secs(2)));
+        assert!(args.cookies && args.header == ["A:b"] && args.compare.is_some());
+    }
+
+    #[test]
+    fn doctor_takes_a_configuration() {
+        let Ok(Answer::Word(Word::Doctor(args))) = run("doctor -c a -p b --json --root c") else {
+            panic!("refused")
+        };
+        assert_eq!(
+            (args.conf, args.prefix_folder),
+            (Some("a".into()), Some("b".into()))
+        );
+        assert!(args.json && args.root == Some("c".into()));
+        assert!(matches!(run("doctor"), Ok(Answer::Word(Word::Doctor(_)))));
+    }
+
+    #[test]
     fn words_used_wrongly_say_what_was_expected() {
         let cases = [
             ("serve", "<DIR|URL>"),
@@ -418,6 +641,9 @@ mod tests {
             ("serve a --workers 0", "expected a number from 1"),
             ("serve a --bogus", "--bogus"),
             ("check", "<FILE>"),
+            ("explain", "URL|--search"),
+            ("explain --ask --tag a", "cannot be used with"),
+            ("explain http://a/ --tag a", "cannot be used with"),
             ("purge", "<URL|--tag"),
             ("purge --soft", "<URL|--tag"),
             ("purge --new-token a --all", "cannot be used with"),
@@ -426,6 +652,11 @@ mod tests {
             ("warm a --jobs 0", "--jobs"),
             ("warm a --jobs 9", "--jobs"),
             ("top --once --json", "cannot be used with"),
+            ("advise", "<LOG>"),
+            ("bench", "<URL>"),
+            ("bench http://a --rate 0", "expected a number"),
+            ("bench http://a --rate 5 --replay l", "cannot be used with"),
+            ("bench http://a --connections 0", "--connections"),
         ];
         for (line, part) in cases {
             match run(line) {
@@ -443,9 +674,13 @@ mod tests {
             "help serve",
             "serve --help",
             "check --help",
+            "explain --help",
             "purge --help",
             "warm --help",
             "top --help",
+            "advise --help",
+            "bench --help",
+            "doctor --help",
         ] {
             assert!(matches!(run(line), Ok(Answer::Text(_))), "{line}");
         }

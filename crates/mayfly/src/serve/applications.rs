@@ -149,6 +149,36 @@ const GENERIC_PATHS: &[&str] = &[
     "checkout",
 ];
 
+/// What `mayfly advise` takes for personal, and what it leaves out of keys, in logs that do not say of
+/// which application they are.
+pub struct KnownNames {
+    pub personal_cookies: Vec<&'static str>,
+    /// Parts of paths: `wp-admin`.
+    pub personal_parts: Vec<String>,
+    pub ignored_cookies: &'static [&'static str],
+    pub ignored_arguments: &'static [&'static str],
+}
+
+/// What is known of all applications together. An ordinary session cookie is not among it: many
+/// applications give one to everybody.
+pub fn known_names() -> KnownNames {
+    let known = [&WORDPRESS, &MEDIAWIKI, &DOKUWIKI, &DRUPAL];
+    let cookies = known.iter().flat_map(|rules| rules.cookies.personal);
+    let paths = WORDPRESS.paths.iter().chain(GENERIC_PATHS);
+    // Whole parts, without what only a pattern can say.
+    let parts = paths.map(|path| path.replace("\\.", "."));
+    let is_part = |part: &String| !part.contains(['\\', '/', '(', '*', '[']);
+    KnownNames {
+        personal_cookies: cookies
+            .copied()
+            .filter(|name| *name != "PHPSESSID")
+            .collect(),
+        personal_parts: parts.filter(is_part).collect(),
+        ignored_cookies: &HARMLESS_COOKIES,
+        ignored_arguments: &ANALYTICS_ARGUMENTS,
+    }
+}
+
 const UPLOADS: (&str, &str) = (
     "Nobody runs what visitors upload or what is kept for a while.",
     "/(?:uploads?|userfiles|attachments|te?mp|cache)/.*\\.(?:php\\d*|phtml?|pht|phar|phps)(?:/|$)",

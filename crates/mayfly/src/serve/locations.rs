@@ -1,9 +1,11 @@
 //! The locations of a site: what is refused, which scripts run, and which files are handed
 //! out. [`locations()`] says in which order they decide.
 
+use std::time::Duration;
+
 use super::applications::{PHP, Rules, Scripts};
 use super::closed_folders::{ClosedFolder, Closure};
-use super::conf_text::{Conf, literal_pattern, over_lines, quoted};
+use super::conf_text::{Conf, literal_pattern, over_lines, quoted, time};
 use super::detect::Found;
 use super::kind::Kind;
 use super::nested_applications;
@@ -13,7 +15,13 @@ use super::refused::{LIFETIMES, REFUSED_NAMES, browser_types, handed_out, refuse
 /// The order decides. A path is refused for what it leads through (a dot, a private
 /// folder, a script that is not to be run), then run for the script that it names, then
 /// looked at as a file: no later location can take back an earlier one's refusal.
-pub(super) fn locations(conf: &mut Conf, found: &Found, rules: Option<&Rules>, is_caching: bool) {
+pub(super) fn locations(
+    conf: &mut Conf,
+    found: &Found,
+    rules: Option<&Rules>,
+    is_caching: bool,
+    vouched_ttl: Option<Duration>,
+) {
     let (in_wp_content, closed): (Vec<&ClosedFolder>, Vec<&ClosedFolder>) =
         found.closed_folders.iter().partition(|folder| {
             found.wp_content_parent.is_some() && folder.path.starts_with(b"/wp-content/")
@@ -40,6 +48,14 @@ pub(super) fn locations(conf: &mut Conf, found: &Found, rules: Option<&Rules>, i
             is_caching,
         );
     });
+    if let Some(ttl) = vouched_ttl {
+        conf.note("WordPress's own pages, of which its plug-in knows when they change.");
+        conf.open("location = /index.php");
+        conf.line(&format!("cache_max_valid {};", time(ttl)));
+        conf.line("fastcgi_pass php:site;");
+        conf.close();
+        conf.gap();
+    }
     if let Some(scripts) = scripts {
         php(conf, found.kind, scripts, is_caching);
     }

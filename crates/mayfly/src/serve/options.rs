@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long a page is kept of which nobody says when it changes.
+pub const DEFAULT_TTL: Duration = Duration::from_secs(1);
+
 /// What the command line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
@@ -10,6 +13,8 @@ pub struct ServeOptions {
     pub listen: Vec<String>,
     /// How long a page is kept; zero keeps none.
     pub ttl: Duration,
+    /// How long a page is kept that WordPress's plug-in vouches for, if that is another time.
+    pub vouched_ttl: Option<Duration>,
     /// PHP workers; `None` lets the machine decide.
     pub workers: Option<u32>,
     /// The php-fpm binary; `None` finds one.
@@ -51,7 +56,8 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             listen: vec!["127.0.0.1:8080".to_owned()],
-            ttl: Duration::from_secs(1),
+            ttl: DEFAULT_TTL,
+            vouched_ttl: None,
             workers: None,
             php: None,
             user: None,

@@ -51,6 +51,9 @@ const NOT_FORWARDED: [&str; 6] = [
     "HTTP_X_FORWARDED_SSL",
 ];
 
+/// Of `fastcgi_buffer_size`; WordPress's own fields need little.
+const TAG_BYTES: usize = 24 * 1024;
+
 pub(super) fn php_params(conf: &mut Conf, options: &ServeOptions) {
     conf.gap();
     for (name, mut value) in PARAMS {
@@ -70,6 +73,17 @@ pub(super) fn php_params(conf: &mut Conf, options: &ServeOptions) {
     }
     for name in NOT_FORWARDED {
         conf.line(&format!("fastcgi_param {name} '' if_not_empty;"));
+    }
+    if let Some(ttl) = options.vouched_ttl {
+        conf.note(
+            "Mayfly's plug-in in WordPress tells when a page changes. What it vouches for is kept",
+        );
+        conf.note("for so many seconds; its tags may take so much of a response's head.");
+        conf.line(&format!(
+            "fastcgi_param MAYFLY_KEEP_SECONDS {};",
+            ttl.as_secs()
+        ));
+        conf.line(&format!("fastcgi_param MAYFLY_HEAD_BYTES {TAG_BYTES};"));
     }
     conf.line("fastcgi_keep_conn on;");
     conf.line("fastcgi_read_timeout 300s;");

@@ -52,7 +52,7 @@ impl Files for Folder {
 ///
 /// # Errors
 /// What is there cannot be read, or is no file.
-pub(super) fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+pub fn begin_of_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {

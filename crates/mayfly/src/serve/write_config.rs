@@ -59,13 +59,18 @@ pub fn write_config(
     if rules.is_some() {
         php_params(&mut conf, options);
     }
+    if found.kind == Kind::Symfony {
+        conf.note("Parts of a page that live differently (render_esi), where a page asks for it.");
+        conf.line("esi on;");
+    }
     if let Some(rules) = caching {
         cache_rules(&mut conf, FASTCGI, rules, options);
         changes(&mut conf, found, options);
         nested_applications::personal(&mut conf, &found.nested);
     }
     conf.gap();
-    locations(&mut conf, found, rules.as_ref(), caching.is_some());
+    let vouched = caching.and(options.vouched_ttl);
+    locations(&mut conf, found, rules.as_ref(), caching.is_some(), vouched);
     conf.close();
     https::redirects(&mut conf, options)?;
     conf.close();
@@ -189,6 +194,7 @@ mod tests {
         let all_options = ServeOptions {
             listen: vec!["80".into(), "[::]:80".into()],
             ttl: Duration::from_millis(200),
+            vouched_ttl: None,
             workers: Some(4),
             php: Some("/opt/php 8/php-fpm".into()),
             user: Some("www-data".into()),
@@ -217,12 +223,17 @@ mod tests {
             }),
             ..ServeOptions::default()
         };
+        let plugin = ServeOptions {
+            vouched_ttl: Some(Duration::from_secs(8 * 3600)),
+            ..ServeOptions::default()
+        };
         let uncached = ServeOptions {
             ttl: Duration::ZERO,
             ..ServeOptions::default()
         };
         vec![
             plain("wordpress", Kind::WordPress),
+            ("wordpress_plugin", found(Kind::WordPress), plugin),
             ("wordpress_debian", debian, ServeOptions::default()),
             plain("mediawiki", Kind::MediaWiki),
             ("mediawiki_purging", purging, ServeOptions::default()),

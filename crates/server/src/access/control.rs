@@ -38,8 +38,8 @@ pub async fn check(request: &mut Request, client: &ClientSide) -> Option<Handled
             0 => by_address(request),
             1 => by_password(request),
             _ => match &settings.auth_request {
-                Some(auth) => by_subrequest(request, auth, client).await,
-                None => Verdict::NoOpinion,
+                Some(auth) if !request.is_dry() => by_subrequest(request, auth, client).await,
+                _ => Verdict::NoOpinion,
             },
         };
         match verdict {

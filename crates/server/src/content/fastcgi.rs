@@ -4,6 +4,7 @@
 use ::fastcgi::{Error, Params, ParamsEncoder};
 use site::{Builtin as B, Content, Exchange, FastCgi};
 
+use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::PathInfo;
 use crate::exchange::request::Request;
@@ -61,9 +62,18 @@ pub fn params(
     if request.settings().esi.is_on() {
         encoder.push(b"HTTP_SURROGATE_CAPABILITY", ESI_CAPABILITY);
     }
+    if exchange.litespeed {
+        let announcement = litespeed::announcement(request);
+        // As it stands behind a server in front, and as LiteSpeed's own server has it.
+        encoder.push(b"HTTP_X_LSCACHE", announcement);
+        encoder.push(b"X-LSCACHE", announcement);
+        if let Some(value) = purpose.vary_value {
+            encoder.push(b"HTTP_X_LSCACHE_VARY_VALUE", value.as_bytes());
+        }
+    }
     if exchange.pass_request_headers {
         for (name, value) in request.head.fields() {
-            if !purpose.leaves_out(request, name) {
+            if !purpose.leaves_out(request, exchange, name) {
                 encoder.push_http_field(name, value);
             }
         }

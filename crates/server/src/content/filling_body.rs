@@ -1,8 +1,9 @@
 //! The body of a response that is being stored, read along by one of those who asked for it.
 
-use http_cache::Reader;
+use http_cache::{Reader, Reason, Truncated};
 
 use crate::base::spool::SpoolLimits;
+use crate::exchange::request::Request;
 use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
 
 /// It is in memory already: so little is taken of it at once.
@@ -10,11 +11,24 @@ const AHEAD_BYTES: u64 = 64 * 1024;
 
 pub struct FillingBody(pub Reader);
 
-impl<X: Send> ArrivingBody<X> for FillingBody {
-    fn next<'a>(&'a mut self, _exchange: &'a mut X) -> NextBytes<'a> {
+impl ArrivingBody<Request> for FillingBody {
+    fn next<'a>(&'a mut self, request: &'a mut Request) -> NextBytes<'a> {
         Box::pin(async move {
-            let next = self.0.next_chunk().await;
-            next.map_err(|_| SendError::Truncated)
+            match self.0.next_chunk().await {
+                Ok(Some(bytes)) => Ok(Some(bytes)),
+                Ok(None) => {
+                    // Its end says whether it was stored.
+                    match self.0.why_not_stored() {
+                        Some(why) => request.cache.note_not_stored(why),
+                        None => request.cache.note_stored(),
+                    }
+                    Ok(None)
+                }
+                Err(Truncated) => {
+                    request.cache.note_not_stored(Reason::Truncated);
+                    Err(SendError::Truncated)
+                }
+            }
         })
     }
 

@@ -1,7 +1,7 @@
 //! Which upstreams are asked for pages that the server asks itself for: none for what would not be
 //! stored, or would be stored as another page than the one that is meant.
 
-use http_cache::{Found, Millis, NoStore, NotFreshKind};
+use http_cache::{Found, Millis, NotFreshKind, Reason};
 use site::Content;
 
 use super::through_cache::CacheMiss;
@@ -20,11 +20,12 @@ pub fn declines(request: &mut Request, miss: Option<&CacheMiss<'_>>) -> bool {
         return false;
     };
     let why = match (&visit.purpose, miss) {
-        (Purpose::Read, _) => None,
+        (Purpose::Read | Purpose::Ask, _) => None,
+        (Purpose::Explain, _) => Some(NotAsked::Dry),
         (purpose, Some(miss)) => why_not(request, purpose, miss),
         (Purpose::Refill(_), None) => Some(NotAsked::OtherPage),
         (Purpose::Warm, None) => Some(NotAsked::NotKept(
-            request.cache.reason.unwrap_or("no-cache"),
+            request.cache.reason.unwrap_or(Reason::Off),
         )),
     };
     match why {
@@ -51,13 +52,13 @@ fn why_not(request: &Request, purpose: &Purpose, miss: &CacheMiss<'_>) -> Option
         return Some(NotAsked::OtherPage);
     }
     if !plan.rules.refill && matches!(purpose, Purpose::Refill(_)) {
-        return Some(NotAsked::NotKept("refill-off"));
+        return Some(NotAsked::OtherPage);
     }
     if plan.never_store || plan.bypass.is_some() {
-        return Some(NotAsked::NotKept(plan.bypass.unwrap_or("bypass")));
+        return Some(NotAsked::NotKept(plan.bypass.unwrap_or(Reason::Bypass)));
     }
     match found.as_ref().map(|found| &found.kind) {
-        Some(NotFreshKind::NotShareable(why)) => Some(NotAsked::NotKept(why.word())),
+        Some(NotFreshKind::NotShareable(why)) => Some(NotAsked::NotKept(*why)),
         _ => None,
     }
 }
@@ -66,15 +67,13 @@ fn why_not(request: &Request, purpose: &Purpose, miss: &CacheMiss<'_>) -> Option
 pub enum Stored {
     Fresh,
     Stale,
-    /// Nothing; why, in one word.
-    No(&'static str),
+    /// Nothing, and why.
+    No(Reason),
 }
 
 /// Looks for what the request has had stored. Counts nowhere, and asks nobody.
 pub fn stored(request: &mut Request) -> Stored {
-    let why = request.cache.outcome.as_ref();
-    let why = why.and_then(|outcome| outcome.no_store).map(NoStore::word);
-    let why = why.or(request.cache.reason).unwrap_or("no-cache");
+    let why = request.cache.reason.unwrap_or(Reason::Off);
     let configuration = request.configuration.clone();
     let settings = request.settings_held();
     let Content::Pass(pass) = &settings.content else {
@@ -88,7 +87,7 @@ pub fn stored(request: &mut Request) -> Stored {
         Found::Fresh(_) => Stored::Fresh,
         Found::NotFresh(found) => match found.kind {
             NotFreshKind::Stale(..) => Stored::Stale,
-            NotFreshKind::NotShareable(why) => Stored::No(why.word()),
+            NotFreshKind::NotShareable(why) => Stored::No(why),
             NotFreshKind::Miss | NotFreshKind::VaryMiss => Stored::No(why),
         },
     }

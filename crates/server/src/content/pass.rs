@@ -19,6 +19,7 @@ mod passed_body;
 pub mod response;
 mod tunnel;
 
+use http_cache::Reason;
 use site::{LogLevel, Pass, Protocol};
 
 use crate::content::own_visit;
@@ -64,12 +65,8 @@ pub fn decide<'a>(
     configuration: &'a ActiveConfiguration,
     pass: &'a Pass,
 ) -> PassDecision<'a> {
-    match &pass.protocol {
-        Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
-        Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
-            return PassDecision::Handled(Handled::Status(405));
-        }
-        Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
+    if let Some(handled) = aim(request, pass) {
+        return PassDecision::Handled(handled);
     }
     let plan = policy::plan(request, configuration, pass);
     if pattern::has_failed(request) {
@@ -92,7 +89,7 @@ pub fn decide<'a>(
         }
         // Whoever wrote a sitemap is to purge nothing by it.
         CachePlan::Purge { .. } if request.is_own_visit() => {
-            own_visit::note(request, NotAsked::NotKept("purge"));
+            own_visit::note(request, NotAsked::NotKept(Reason::Purge));
             PassDecision::Handled(own_visit::NOT_ASKED)
         }
         CachePlan::Purge { zone, keys } => match by_request::begin(request, pass, zone, &keys) {
@@ -105,6 +102,19 @@ pub fn decide<'a>(
             PassDecision::Handled(Handled::Status(500))
         }
     }
+}
+
+/// Finds out where the request would go, or why it goes nowhere.
+#[inline]
+pub fn aim(request: &mut Request, pass: &Pass) -> Option<Handled> {
+    match &pass.protocol {
+        Protocol::Http(proxy) => proxy::evaluate_url(request, &pass.target, proxy),
+        Protocol::Memcached(_) if !matches!(request.method, Method::Get | Method::Head) => {
+            return Some(Handled::Status(405));
+        }
+        Protocol::Memcached(_) | Protocol::FastCgi(_) => {}
+    }
+    None
 }
 
 /// An upstream is asked, unless the server asks itself and has no use for the answer.

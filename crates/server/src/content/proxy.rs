@@ -13,6 +13,7 @@ use http_semantics::{Version, escape, same_name};
 use site::{Builtin as B, Exchange, LogLevel, PassTarget, Proxy, ProxyUri, ProxyVersion};
 
 use crate::base::decimal;
+use crate::content::litespeed;
 use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
@@ -190,8 +191,14 @@ pub fn render(
             put_field(b"If-None-Match", value, &mut head);
         }
     }
+    if exchange.litespeed {
+        put_field(b"X-LSCACHE", litespeed::announcement(request), &mut head);
+        if let Some(value) = purpose.vary_value {
+            put_field(b"X-LSCACHE-VARY-VALUE", value.as_bytes(), &mut head);
+        }
+    }
     if exchange.pass_request_headers {
-        put_client_fields(request, proxy, purpose, &mut head);
+        put_client_fields(request, proxy, (exchange, purpose), &mut head);
     }
     head.extend_from_slice(b"\r\n");
     let keep_alive = match proxy.version {
@@ -275,7 +282,7 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
 fn put_client_fields(
     request: &Request,
     proxy: &Proxy,
-    purpose: &FetchPurpose<'_>,
+    (exchange, purpose): (&Exchange, &FetchPurpose<'_>),
     head: &mut Vec<u8>,
 ) {
     for (name, value) in request.head.fields() {
@@ -283,7 +290,7 @@ fn put_client_fields(
             .fields
             .iter()
             .any(|field| same_name(&field.name, name));
-        if !is_set && !purpose.leaves_out(request, name) {
+        if !is_set && !purpose.leaves_out(request, exchange, name) {
             put_field(name, value, head);
         }
     }

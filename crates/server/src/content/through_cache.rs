@@ -21,6 +21,7 @@ mod for_browsers;
 mod from_memory;
 mod leading;
 pub mod miss;
+pub mod outlook;
 pub mod policy;
 pub mod purge;
 pub mod purge_keys;
@@ -35,6 +36,7 @@ mod storing;
 mod storing_policy;
 pub mod tags;
 mod variables;
+pub mod with_cookies;
 
 use http_cache::{Found, Millis, NotFresh, Served};
 
@@ -75,7 +77,7 @@ impl<'a> CacheMiss<'a> {
     }
 }
 
-fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
+pub fn is_beyond_range_offset(request: &Request, plan: &Plan<'_>) -> bool {
     let Some(limit) = plan.rules.max_range_offset else {
         return false;
     };

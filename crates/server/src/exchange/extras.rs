@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::exchange::captures::{Captures, Failures};
 use crate::exchange::own_visit::OwnVisit;
+use crate::exchange::sharing_note::SharingNote;
 use crate::live::limit_conn::Guard;
 
 /// Nothing until it is written to; reads like [`Extra`].
@@ -58,6 +59,8 @@ pub struct Extra {
     pub own_visit: Option<Box<OwnVisit>>,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
+    /// Where what the response says of sharing is to be noted.
+    pub sharing_note: Option<Box<SharingNote>>,
 }
 
 /// The two captures of `fastcgi_split_path_info`.
@@ -112,6 +115,7 @@ static NOTHING: Extra = Extra {
     class: upstream::Class::Visitor,
     own_visit: None,
     refresh: None,
+    sharing_note: None,
 };
 
 impl Deref for Extras {

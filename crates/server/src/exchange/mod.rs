@@ -24,6 +24,7 @@ pub mod request;
 pub mod request_buffers;
 pub mod request_fields;
 pub mod sent_fields;
+pub mod sharing_note;
 pub mod slicing;
 pub mod subrequest;
 pub mod value;

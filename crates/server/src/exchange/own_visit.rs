@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use http_cache::Wanted;
+use http_cache::{Reason, Wanted};
 
 /// Why the server asks itself, and why nobody else was asked, if so.
 pub struct OwnVisit {
@@ -21,6 +21,10 @@ pub enum Purpose {
     Refill(Arc<Wanted>),
     /// What it says, whether or not it can be stored.
     Read,
+    /// What becomes of it is to be told; nobody is asked.
+    Explain,
+    /// The same, and it is asked for as a visitor would.
+    Ask,
 }
 
 /// Why no upstream was asked.
@@ -28,13 +32,21 @@ pub enum Purpose {
 pub enum NotAsked {
     /// Visitors need the servers, or the page is being fetched already.
     Busy,
-    /// The answer would not be stored; why, in one word.
-    NotKept(&'static str),
-    /// It would be stored, but not in the place of what the purge has hit.
+    /// The answer would not be stored, and why.
+    NotKept(Reason),
+    /// No content is to be made.
+    Dry,
+    /// It would be stored, but not in the place of what the purge has hit; or purged pages are not
+    /// fetched again here.
     OtherPage,
 }
 
 impl OwnVisit {
+    /// Is nobody to be asked, whatever for?
+    pub fn is_dry(&self) -> bool {
+        matches!(self.purpose, Purpose::Explain)
+    }
+
     pub fn new(purpose: Purpose) -> OwnVisit {
         OwnVisit {
             purpose,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use http_cache::{DecidedBy, Reason};
 use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
@@ -20,6 +21,7 @@ use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::error_page::ErrorPage;
 use crate::exchange::extras::Extras;
 use crate::exchange::host_name::HostName;
+use crate::exchange::own_visit::Purpose;
 use crate::exchange::reply::Reply;
 use crate::exchange::request_buffers::RequestBuffers;
 use crate::exchange::slicing::Slicing;
@@ -145,10 +147,36 @@ pub struct CacheFacts {
     pub last_modified: Option<Bytes>,
     /// What the answer from memory spared an upstream, in microseconds.
     pub spared_micros: u64,
-    /// Why nothing was stored or looked up, in one word.
-    pub reason: Option<&'static str>,
+    /// Why the cache had no part in the response, or could not keep it.
+    pub reason: Option<Reason>,
     /// The visitor is to get the read-your-writes cookie for so many seconds.
     pub marks_writer: Option<std::time::Duration>,
+}
+
+impl CacheFacts {
+    /// The response is not kept. Where the request went past the cache, that is the reason: no
+    /// response would have been looked up.
+    pub fn note_not_stored(&mut self, why: Reason) {
+        let is_past = |why: Reason| why.decided_by() == DecidedBy::Request;
+        if !self.reason.is_some_and(is_past) {
+            self.reason = Some(why);
+        }
+    }
+
+    /// Its head lets the response be stored: what was known of the one before is over.
+    pub fn note_storing(&mut self) {
+        self.forget(DecidedBy::Response);
+    }
+
+    /// The response is stored.
+    pub fn note_stored(&mut self) {
+        self.forget(DecidedBy::Response);
+        self.forget(DecidedBy::Body);
+    }
+
+    fn forget(&mut self, decided_by: DecidedBy) {
+        self.reason.take_if(|why| why.decided_by() == decided_by);
+    }
 }
 
 impl Request {
@@ -271,6 +299,18 @@ impl Request {
     /// Does the server ask itself, in the name of no visitor?
     pub fn is_own_visit(&self) -> bool {
         self.extras.own_visit.is_some()
+    }
+
+    /// Does the server ask itself, so that the page is stored?
+    pub fn is_to_be_stored(&self) -> bool {
+        let visit = self.extras.own_visit.as_ref();
+        visit.is_some_and(|visit| !matches!(visit.purpose, Purpose::Ask))
+    }
+
+    /// Is nobody to be asked on its behalf?
+    pub fn is_dry(&self) -> bool {
+        let visit = self.extras.own_visit.as_ref();
+        visit.is_some_and(|visit| visit.is_dry())
     }
 
     /// Not the client's own: a subrequest, a refresh in the background and the like.

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use http_cache::{Outcome, Served};
+use http_cache::{Outcome, Reason, Served};
 use http_semantics::is_spelt;
 
 use crate::base::decimal;
@@ -23,7 +23,7 @@ pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
             to.number(b"Age: ", age);
         }
         if request.settings().headers.cache_status {
-            cache_status(outcome, to);
+            cache_status(outcome, request.cache.reason, to);
         }
     }
     if let Some(lifetime) = request.cache.marks_writer {
@@ -32,20 +32,20 @@ pub fn walk(request: &Request, head: &ReplyHead, to: &mut impl FieldSink) {
 }
 
 /// The `Cache-Status` field (RFC 9211); the plain hit without the formatter.
-fn cache_status(outcome: &Outcome, to: &mut impl FieldSink) {
+fn cache_status(outcome: &Outcome, reason: Option<Reason>, to: &mut impl FieldSink) {
     let plain_hit = Outcome {
         ttl_secs: outcome.ttl_secs,
         ..Outcome::hit(Duration::ZERO)
     };
     let ttl = outcome.ttl_secs.and_then(|ttl| u64::try_from(ttl).ok());
     match ttl {
-        Some(ttl) if *outcome == plain_hit => {
+        Some(ttl) if *outcome == plain_hit && reason.is_none() => {
             to.number(b"Cache-Status: mayfly; hit; ttl=", ttl);
         }
         _ => {
             // Most are no longer, and a text that grows is copied.
             let mut value = String::with_capacity(96);
-            let _ = write!(value, "{}", outcome.cache_status("mayfly"));
+            let _ = write!(value, "{}", outcome.cache_status("mayfly", reason));
             to.field(b"Cache-Status", value.as_bytes());
         }
     }

@@ -10,6 +10,11 @@ use site::{CacheZone, Content, Site};
 use crate::base::memory_limit::MemoryLimit;
 use crate::live::registry::Registry;
 
+/// What one visitor's private copies may take, with `cache_litespeed`: a page has several fragments.
+const OF_VISITOR: GroupLimits = GroupLimits {
+    max_responses: 64,
+    max_bytes: 1 << 20,
+};
 /// Smallest share of memory a zone gets without `memory=`.
 const LEAST_ZONE_BYTES: u64 = 8 << 20;
 /// Stored responses looked at in one sweep of a zone: well under a millisecond.
@@ -100,13 +105,17 @@ fn private_limits(site: &Site) -> Option<GroupLimits> {
         .flat_map(|server| &server.locations);
     settings
         .filter_map(|location| match &location.settings.content {
-            Content::Pass(pass) => pass.cache.as_ref()?.private.as_ref(),
+            Content::Pass(pass) => pass.cache.as_ref(),
             _ => None,
         })
-        .map(|private| GroupLimits {
-            max_responses: private.copies,
-            max_bytes: private.size_bytes,
+        .flat_map(|rules| {
+            let of_session = rules.private.as_ref().map(|private| GroupLimits {
+                max_responses: private.copies,
+                max_bytes: private.size_bytes,
+            });
+            [of_session, rules.speaks_litespeed().then_some(OF_VISITOR)]
         })
+        .flatten()
         .reduce(|one, other| GroupLimits {
             max_responses: one.max_responses.max(other.max_responses),
             max_bytes: one.max_bytes.max(other.max_bytes),

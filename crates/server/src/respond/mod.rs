@@ -19,7 +19,7 @@ mod recoded_body;
 mod ssi;
 mod window;
 
-use http_cache::Known;
+use http_cache::{Encoding, Known};
 use http_semantics::Version;
 use http_semantics::conditional::{self, Validators, Verdict};
 use site::{IfModifiedSince, ServerTokens};
@@ -35,6 +35,16 @@ use composition::Composition;
 use recoded_body::RecodedBody;
 
 pub use pages::{absolute, add_slash, local_redirect, redirect, status_page};
+
+/// What a form that is kept beside a stored body is called: its content coding, or what finds its
+/// parts.
+pub fn form_name(form: Encoding) -> &'static str {
+    match form {
+        parts::KEPT_SSI => "ssi",
+        parts::KEPT_ESI => "esi",
+        coding => recode::coding_name(coding),
+    }
+}
 
 /// How far a response has been completed.
 pub enum Completion {

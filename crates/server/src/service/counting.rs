@@ -61,7 +61,7 @@ fn note_miss(request: &Request, counts: &OfThread<'_, EndedRequests>) {
     pages.costly.add(&name, took, now);
     if let Some(reason) = request.cache.reason {
         name.extend_from_slice(b" (");
-        name.extend_from_slice(reason.as_bytes());
+        name.extend_from_slice(reason.word().as_bytes());
         name.push(b')');
         pages.not_stored.add(&name, 1, now);
     }

@@ -16,6 +16,7 @@ use crate::exchange::host_name::HostName;
 use crate::exchange::own_visit::{OwnVisit, Purpose};
 use crate::exchange::request::Request;
 use crate::route;
+use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, Offered, SessionId, TlsFacts};
 use crate::transport::service::BodyLength;
 
@@ -36,7 +37,16 @@ pub struct Asked {
     pub host: String,
     /// Path and arguments, as they are sent.
     pub target: String,
+    pub method: String,
     /// More fields.
+    pub fields: Vec<(String, Vec<u8>)>,
+}
+
+/// The same by its URL.
+pub struct AskedUrl<'a> {
+    pub url: &'a str,
+    pub method: &'a str,
+    /// More fields; a Host among them is the host that is asked for.
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
@@ -112,10 +122,19 @@ pub fn request(
     let mut request = Request::new(terms.configuration, connection, head, server, now);
     request.extras.class = upstream::Class::Refresh;
     request.extras.own_visit = Some(Box::new(OwnVisit::new(purpose)));
-    let no_body = |_: http_semantics::RequestView<'_>, _| Ok(BodyLength::None);
+    let is_dry = request.is_dry();
+    let body_of = |head: http_semantics::RequestView<'_>, _| {
+        let has_body = |name: &[u8]| head.field(name).is_some_and(|value| value != b"0");
+        match is_dry && (has_body(b"content-length") || has_body(b"transfer-encoding")) {
+            true => Ok(BodyLength::Unknown),
+            false => Ok(BodyLength::None),
+        }
+    };
     let last = &mut HostName::default();
-    match validate(asked.listener, &mut request, last, no_body) {
-        Ok(_) => {}
+    match validate(asked.listener, &mut request, last, body_of) {
+        Ok(BodyLength::None) => {}
+        // It is only told what would become of it.
+        Ok(_) => request.body = RequestBody::Unread,
         Err(refusal) => return Err(Unaskable::Refused(refusal.status)),
     }
     if request.settings().real_ip.believes_forwarded {
@@ -125,19 +144,80 @@ pub fn request(
     Ok(request)
 }
 
+/// The request for a URL.
+///
+/// # Errors
+/// Why there is none.
+pub fn of_url(
+    configuration: &ConfigurationHandle,
+    asked: &AskedUrl<'_>,
+    purpose: Purpose,
+) -> Result<Box<Request>, String> {
+    let Url {
+        scheme,
+        authority,
+        target,
+    } = Url::parse(asked.url)
+        .ok_or("expected an absolute URL such as https://example.org/news/5")?;
+    let host = http_semantics::parse_host(authority.as_bytes());
+    let host = host.ok_or("the host of this URL is not valid")?;
+    let (hosts, fields): (Vec<_>, Vec<_>) = asked
+        .fields
+        .iter()
+        .cloned()
+        .partition(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let (named, name) = match hosts.first() {
+        None => (authority.to_owned(), host.name),
+        Some((_, value)) => {
+            let named = String::from_utf8_lossy(value).into_owned();
+            let host = http_semantics::parse_host(value).ok_or("the Host field is not valid")?;
+            (named, host.name.into_owned().into())
+        }
+    };
+    let listeners = listeners(configuration, &name, scheme, host.port);
+    let Some(&listener) = listeners.first() else {
+        let name = String::from_utf8_lossy(&name);
+        return Err(format!("this server has no site {name}"));
+    };
+    let asked = Asked {
+        listener,
+        scheme,
+        host: named,
+        target,
+        method: asked.method.to_owned(),
+        fields,
+    };
+    request(configuration, &asked, purpose).map_err(|why| match why {
+        Unaskable::Invalid => "this URL is not valid".to_owned(),
+        Unaskable::Refused(status) => format!("a visitor without a history is answered {status}"),
+    })
+}
+
 fn head(asked: &Asked) -> Result<Vec<u8>, Unaskable> {
     let is_visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
     let is_value = |value: &[u8]| value.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    let is_name = |name: &str| {
+        let is_letter =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        !name.is_empty() && name.bytes().all(is_letter)
+    };
     let is_valid = asked.target.starts_with('/')
+        && is_name(&asked.method)
         && asked.target.len() <= MAX_TARGET_BYTES
         && is_visible(&asked.target)
         && is_visible(&asked.host)
-        && asked.fields.iter().all(|(_, value)| is_value(value));
+        && asked
+            .fields
+            .iter()
+            .all(|(name, value)| is_name(name) && is_value(value));
     if !is_valid {
         return Err(Unaskable::Invalid);
     }
-    let mut head =
-        format!("GET {} HTTP/1.1\r\nHost: {}\r\n", asked.target, asked.host).into_bytes();
+    let mut head = format!(
+        "{} {} HTTP/1.1\r\nHost: {}\r\n",
+        asked.method, asked.target, asked.host
+    )
+    .into_bytes();
     for (name, value) in &asked.fields {
         head.extend_from_slice(name.as_bytes());
         head.extend_from_slice(b": ");
@@ -176,4 +256,84 @@ fn connection(terms: &RequestTerms, listener: &Listener, host: &str) -> Connecti
         facts.tls = Some(Box::new(tls_facts));
     }
     facts
+}
+
+/// The parts of an absolute URL that a request is made of.
+#[derive(Debug, PartialEq, Eq)]
+struct Url<'a> {
+    scheme: &'static str,
+    authority: &'a str,
+    target: String,
+}
+
+impl<'a> Url<'a> {
+    fn parse(url: &'a str) -> Option<Url<'a>> {
+        let is = |scheme: &str| {
+            let start = url.get(..scheme.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        };
+        let scheme = ["https", "http"]
+            .into_iter()
+            .find(|scheme| is(&format!("{scheme}://")))?;
+        let rest = url.get(scheme.len() + 3..)?;
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, target) = rest.split_at(end);
+        // An empty path is `/` (RFC 9110 §4.2.3).
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        Some(Url {
+            scheme,
+            authority,
+            target: slash.to_owned() + &encoded(target),
+        })
+    }
+}
+
+/// Sitemaps and lists are written by people: what a browser would encode is encoded.
+fn encoded(target: &str) -> String {
+    let mut out = String::with_capacity(target.len());
+    for byte in target.bytes() {
+        match byte {
+            b'"' | b'<' | b'>' | b'`' => out.push_str(&format!("%{byte:02X}")),
+            _ if byte.is_ascii_graphic() => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart_and_encoded_as_browsers_do() {
+        let parsed = |url| Url::parse(url).map(|it| (it.scheme, it.authority, it.target));
+        for (url, expected) in [
+            (
+                "https://example.org/a?b=c#d",
+                Some(("https", "example.org", "/a?b=c")),
+            ),
+            (
+                "HTTP://Example.org:8080",
+                Some(("http", "Example.org:8080", "/")),
+            ),
+            (
+                "http://example.org?a=1",
+                Some(("http", "example.org", "/?a=1")),
+            ),
+            (
+                "http://a/caf\u{e9} <1>",
+                Some(("http", "a", "/caf%C3%A9%20%3C1%3E")),
+            ),
+            ("http://a/\r\nX: 1", Some(("http", "a", "/%0D%0AX:%201"))),
+            ("/news/5", None),
+            ("ftp://a/", None),
+            ("https:/a", None),
+        ] {
+            let expected =
+                expected.map(|(scheme, authority, target)| (scheme, authority, target.to_owned()));
+            assert_eq!(parsed(url), expected, "{url:?}");
+        }
+    }
 }

@@ -39,6 +39,7 @@ pub fn requests(configuration: &ConfigurationHandle, wanted: &Wanted) -> Vec<Ask
                         scheme,
                         host,
                         target: url.target.clone(),
+                        method: "GET".to_owned(),
                         fields: Vec::new(),
                     });
                 }

@@ -15,4 +15,9 @@ mod pages;
 pub(crate) mod refill;
 mod visit;
 
+/// The fields that a browser sends that has never been here.
+pub(crate) fn browser_fields() -> Vec<(String, Vec<u8>)> {
+    visit::fields(shared_request::Class::Desktop)
+}
+
 pub use pages::{read, warm};

@@ -1,7 +1,7 @@
 //! One page through all stages, and what became of it.
 
 use bytes::Bytes;
-use http_cache::Served;
+use http_cache::{Reason, Served};
 use shared_request::Class;
 
 use crate::content::own_visit::{self, Stored};
@@ -25,11 +25,8 @@ pub enum Visited {
     Fresh { status: u16 },
     /// It was fetched, and is stored now.
     Stored { status: u16 },
-    /// It is not stored; why, in one word. `None`: no upstream was asked.
-    NotStored {
-        status: Option<u16>,
-        why: &'static str,
-    },
+    /// It is not stored, and why. `None`: no upstream was asked.
+    NotStored { status: Option<u16>, why: Reason },
     /// Visitors come first, or somebody else is fetching it.
     Busy,
     /// The answer would not be stored in the place of what a purge has hit.
@@ -52,13 +49,13 @@ pub async fn visit(request: &mut Request) -> Visited {
     if let Some(not_asked) = not_asked(request) {
         return match not_asked {
             NotAsked::Busy => Visited::Busy,
-            NotAsked::OtherPage => Visited::OtherPage,
+            NotAsked::OtherPage | NotAsked::Dry => Visited::OtherPage,
             NotAsked::NotKept(why) => Visited::NotStored { status: None, why },
         };
     }
     let Some(reply) = reply else {
         let status = Some(request.status);
-        let why = "no-answer";
+        let why = Reason::NoAnswer;
         return Visited::NotStored { status, why };
     };
     let status = request.error_page.forced_status();
@@ -83,13 +80,13 @@ pub async fn visit(request: &mut Request) -> Visited {
         Stored::Stale if !was_asked(request) => Visited::Busy,
         Stored::Stale => Visited::NotStored {
             status: Some(status),
-            why: "failed",
+            why: Reason::Failed,
         },
         Stored::No(why) => Visited::NotStored {
             status: Some(status),
             why: match is_whole {
                 true => why,
-                false => "truncated",
+                false => Reason::Truncated,
             },
         },
     }

@@ -230,6 +230,25 @@ pub(super) const TABLE: &[Directive] = &[
             as the choice of a language. `*` stands for any text. A request with more than 1,024 bytes \
             of such cookies bypasses the cache.")
         .example("cache_key_cookies pll_language;"),
+    Directive::new("cache_litespeed", &[Context::Http, Context::Server, Context::Location])
+        .takes(1, 1, "on | off").inherited()
+        .default("off")
+        .short("speaks LiteSpeed's cache protocol with the application")
+        .long("\
+            With `on`, LiteSpeed's cache plug-ins for WordPress and other applications work without a change. \
+            The application is told `X-LSCACHE: on`, or `on,esi` where pages are put together from fragments. Write it \
+            for the whole server, so that it also holds where the application is administered. These fields \
+            of responses are read, and never sent to clients:\n\n\
+            - `X-LiteSpeed-Cache-Control` says who may share a page and for how long. It counts instead of \
+            `Cache-Control`, `Expires` and `X-Accel-Expires`. With `esi=on`, `<esi:include>` is run.\n\
+            - `X-LiteSpeed-Tag` has the tags of the page.\n\
+            - `X-LiteSpeed-Purge` and `X-LiteSpeed-Purge2` purge, unless `cache_purge_fields` is `off`.\n\
+            - `X-LiteSpeed-Vary` names cookies that tell copies apart, beside those whose names begin with `_lscache_vary`.\n\
+            - `LSC-Cookie` is a cookie that each visitor of a stored page gets.\n\n\
+            Requests are written anew, as with `cache_shared`, which this directive includes. `esi` is `on` where it is \
+            not set. Visitors without cookies share a page; those with cookies share others, or have copies of their \
+            own, as the application says. [LiteSpeed's plug-ins](litespeed.md) has the details.")
+        .example("cache_litespeed on;"),
     Directive::new("cache_max_valid", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "TIME | off").inherited()
         .default("off")
@@ -346,6 +365,16 @@ pub(super) const TABLE: &[Directive] = &[
             A POST, PUT, PATCH or DELETE removes what is stored for its own address, at most once in the \
             lifetime of the page or in ten seconds.")
         .example("cache_shared on;"),
+    Directive::new("cache_show_args", &[Context::Http])
+        .takes(1, usize::MAX, "NAME ... | off").repeats()
+        .default("off")
+        .short("shows values of arguments to who looks at what is stored")
+        .long("\
+            Who looks inside the cache through the control socket sees the addresses of stored pages. \
+            Values of arguments are masked there (`/search?q=*`), because they may be what a visitor \
+            has typed. The values of the arguments that are named here are shown. `*` in a name stands \
+            for any text.")
+        .example("cache_show_args page lang;"),
     Directive::new("cache_stale", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 2, "TIME [TIME] | off").inherited()
         .default("off")
@@ -417,7 +446,9 @@ pub(super) const TABLE: &[Directive] = &[
             page is finished. With `stderr`, lines of the FastCGI error stream count too. The application \
             gets a secret that changes with each request in the parameter `MAYFLY_TAG_MARK`, and writes \
             lines that begin with it, followed by tags between spaces, for example with \
-            `error_log($_SERVER['MAYFLY_TAG_MARK'] . ' news:5')`. Such lines are not logged.\n\n\
+            `error_log($_SERVER['MAYFLY_TAG_MARK'] . ' news:5')`. Such lines are not logged. \
+            PHP-FPM cuts a line at about 1,024 bytes, the secret included, and a tag that is cut is another tag: \
+            write several lines. The library in `php/library` does.\n\n\
             The fields are not sent to clients, except with `sent`. A response may have 65,536 tags of \
             up to 1,024 bytes, together 1 MB. A response with more is stored for one second only, and \
             the error log says so.")

@@ -38,13 +38,13 @@ pub(super) const TABLE: &[Directive] = &[
             editor who has changed something. The purge is done before the response goes on. These \
             fields count:\n\n\
             - `X-Cache-Purge-Tags`: tags, between spaces or commas.\n\
-            - `X-LiteSpeed-Purge`: as LiteSpeed defines it, for example `tag=news5,/list`, `stale,tag=a` \
+            - `X-LiteSpeed-Purge` and `X-LiteSpeed-Purge2`: as LiteSpeed defines it, for example `tag=news5,/list`, `stale,tag=a` \
             or `*` for all pages of the host.\n\
             - `Cache-Group-Invalidation` (RFC 9875): groups of the same origin, in a response to a \
             POST, PUT, PATCH or DELETE.\n\n\
             The fields are never sent to clients. Without the directive, responses of the server's own \
-            PHP pools (`php_pool`) may purge, and responses of other upstreams may not: whoever answers \
-            there could empty the cache.")
+            PHP pools (`php_pool`) may purge, and so may others where `cache_litespeed` is on. Responses of \
+            other upstreams may not: whoever answers there could empty the cache.")
         .example("cache_purge_fields on;"),
     Directive::new("cache_purge_log", &[Context::Http])
         .takes(1, 2, "PATH [text | json] | off")

@@ -157,6 +157,7 @@ impl Lowering<'_> {
             refill: self.flag(level, "cache_refill", false),
             max_valid: self.duration_or_off(level, "cache_max_valid"),
             stale: self.stale(level),
+            lines: self.rule_lines(level, protocol),
         };
         match purge {
             PurgeDirective::None => {}

@@ -16,6 +16,9 @@ use crate::model::*;
 /// The cookie of `cache_read_your_writes`. No page depends on it.
 const WRITER_COOKIE: &[u8] = b"mayfly_writer";
 
+/// The cookies by which an application tells LiteSpeed's cache groups of visitors apart.
+const LITESPEED_COOKIES: &[u8] = b"_lscache_vary*";
+
 /// How deep maps of maps are followed.
 const MAX_MAP_DEPTH: usize = 8;
 
@@ -38,7 +41,10 @@ impl Lowering<'_> {
         rules: &CacheRules,
         has_key: bool,
     ) -> Option<Box<SharedRules>> {
-        if !self.flag(level, "cache_shared", false) {
+        let litespeed = self.flag(level, "cache_litespeed", false);
+        if litespeed {
+            self.warn_of_shared_off(level);
+        } else if !self.flag(level, "cache_shared", false) {
             return None;
         }
         let (personal_arguments, personal_argument_patterns) =
@@ -57,9 +63,13 @@ impl Lowering<'_> {
             // Each session has its own copy, and the application needs the cookies.
             key_cookies = key_cookies.or(&private.cookies);
         }
+        let mut personal_cookies = name_set(&names(level, "cache_personal_cookies"));
+        if litespeed {
+            personal_cookies = personal_cookies.or(&NameSet::new([LITESPEED_COOKIES]));
+        }
         Some(Box::new(SharedRules {
             request: Arc::new(Rules {
-                personal_cookies: name_set(&names(level, "cache_personal_cookies")),
+                personal_cookies,
                 key_cookies,
                 removed_cookies: rules.ignored_cookies.or(&NameSet::new([WRITER_COOKIE])),
                 unknown_cookies,
@@ -71,7 +81,22 @@ impl Lowering<'_> {
             key: has_key.then(|| rules.key.clone()),
             crawler_lifetime: self.duration_or_off(level, "cache_crawler_valid"),
             not_found: self.duration_or_off(level, "cache_not_found"),
+            litespeed,
         }))
+    }
+
+    fn warn_of_shared_off(&mut self, level: &Level<'_>) {
+        if let Some(node) = level
+            .find("cache_shared")
+            .filter(|node| node.arg(0).text == "off")
+            && self.warned.insert(node.span())
+        {
+            self.report(
+                Diagnostic::warning(node.span(), "\"cache_shared off\" has no effect here")
+                    .label("cache_litespeed is on, which needs it")
+                    .hint("remove this line"),
+            );
+        }
     }
 
     /// `NAME TIME | off`, off by default.

@@ -4,6 +4,8 @@ use super::level::Level;
 use super::values::bytes;
 use crate::model::{TagField, TagRules, TagSeparator};
 
+const LITESPEED_TAGS: &str = "x-litespeed-tag";
+
 /// The fields that count without a directive, each as those who invented it write it.
 const KNOWN: [(&str, TagSeparator); 7] = [
     // Fastly: https://www.fastly.com/documentation/reference/http/http-headers/Surrogate-Key/
@@ -17,18 +19,20 @@ const KNOWN: [(&str, TagSeparator); 7] = [
     // Magento's VCL
     ("x-magento-tags", TagSeparator::Commas),
     // https://docs.litespeedtech.com/lscache/devguide/controls/
-    ("x-litespeed-tag", TagSeparator::Commas),
+    (LITESPEED_TAGS, TagSeparator::LiteSpeed),
     // RFC 9875
     ("cache-groups", TagSeparator::Groups),
 ];
 
-/// What `cache_tags` of a level says; none with `off`.
+/// What `cache_tags` of a level says; none with `off`. LiteSpeed's field always counts where its
+/// protocol is spoken.
 pub(super) fn tag_rules(level: &Level<'_>) -> Option<TagRules> {
     let Some(node) = level.find("cache_tags") else {
         return Some(rules(known(), level));
     };
+    let speaks_litespeed = speaks_litespeed(level);
     if node.args().iter().any(|word| word.text == "off") {
-        return None;
+        return speaks_litespeed.then(|| rules(vec![named(LITESPEED_TAGS)], level));
     }
     let has = |option: &str| node.args().iter().any(|word| word.text == option);
     let names = node
@@ -40,11 +44,21 @@ pub(super) fn tag_rules(level: &Level<'_>) -> Option<TagRules> {
     if fields.is_empty() {
         fields = known();
     }
+    if speaks_litespeed && !fields.iter().any(|field| &*field.name == LITESPEED_TAGS) {
+        fields.push(named(LITESPEED_TAGS));
+    }
     Some(TagRules {
         from_stderr: has("stderr"),
         are_sent: has("sent"),
         ..rules(fields, level)
     })
+}
+
+/// Does `cache_litespeed` of a level say so?
+pub(super) fn speaks_litespeed(level: &Level<'_>) -> bool {
+    level
+        .find("cache_litespeed")
+        .is_some_and(|node| node.arg(0).text == "on")
 }
 
 fn known() -> Vec<TagField> {

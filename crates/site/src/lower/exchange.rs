@@ -6,7 +6,7 @@
 use nginx_conf::{Diagnostic, Word};
 
 use super::Lowering;
-use super::cache_tags::tag_rules;
+use super::cache_tags::{speaks_litespeed, tag_rules};
 use super::level::Level;
 use super::template::has_variables;
 use super::values::{bytes, lower_bytes, seconds, to_usize};
@@ -66,9 +66,12 @@ impl Lowering<'_> {
             passes_date: passes("date"),
             passes_server: passes("server"),
             hidden_fields: hidden_fields(level, protocol),
-            purge_fields: level
-                .find("cache_purge_fields")
-                .map(|node| node.arg(0).text == "on"),
+            purge_fields: match level.find("cache_purge_fields") {
+                Some(node) => Some(node.arg(0).text == "on"),
+                // Purges are a part of the protocol.
+                None => speaks_litespeed(level).then_some(true),
+            },
+            litespeed: speaks_litespeed(level),
             ignored_fields: self.ignored_fields(level, protocol),
             file_copy: self.file_copy(level, protocol),
         }
@@ -206,10 +209,19 @@ impl Lowering<'_> {
 }
 
 /// By these a response asks for a purge.
-const PURGE_FIELDS: [&str; 3] = [
+const PURGE_FIELDS: [&str; 4] = [
     "x-cache-purge-tags",
     "x-litespeed-purge",
+    "x-litespeed-purge2",
     "cache-group-invalidation",
+];
+
+/// What else a response says to LiteSpeed's cache.
+const LITESPEED_FIELDS: [&str; 4] = [
+    "x-litespeed-cache-control",
+    "x-litespeed-tag",
+    "x-litespeed-vary",
+    "lsc-cookie",
 ];
 
 /// The fields that the protocol hides, with `*_hide_header`, without `*_pass_header`.
@@ -224,11 +236,19 @@ fn hidden_fields(level: &Level<'_>, protocol: &DirectivePrefix) -> FieldNames {
     }
     // What is said to the cache is not said to clients, whether or not it is listened to.
     hidden.extend(PURGE_FIELDS.iter().map(|name| bytes(name)));
+    if speaks_litespeed(level) {
+        hidden.extend(LITESPEED_FIELDS.iter().map(|name| bytes(name)));
+    }
     let is_cached = level
         .find(&protocol.name("_cache"))
         .is_some_and(|node| node.arg(0).text != "off");
     if is_cached && let Some(tags) = tag_rules(level).filter(|tags| !tags.are_sent) {
-        hidden.extend(tags.fields.iter().map(|field| bytes(&field.name)));
+        for field in &tags.fields {
+            let name = bytes(&field.name);
+            if !hidden.contains(&name) {
+                hidden.push(name);
+            }
+        }
     }
     hidden.retain(|name| !passed.contains(name));
     hidden.into_iter().collect()

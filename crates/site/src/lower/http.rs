@@ -4,6 +4,7 @@
 //! they are written.
 
 use super::Lowering;
+use super::cache::{name_set, names};
 use super::level::Level;
 use super::location::LocationMatcher;
 use super::location_tree::BlockKind;
@@ -27,6 +28,7 @@ impl Lowering<'_> {
             None,
         );
         let purge_log = self.purge_log(level);
+        let shown_arguments = name_set(&names(level, "cache_show_args"));
         self.acme_issuers(level);
         self.http2(level);
         self.http3(level);
@@ -60,6 +62,7 @@ impl Lowering<'_> {
             limit_conn_zones: std::mem::take(&mut self.limit_conn_zones),
             log_formats: std::mem::take(&mut self.log_formats),
             purge_log,
+            shown_arguments,
             uses_cache_last_modified: self.variables.uses_cache_last_modified,
             uses_upstream_fields: self.variables.uses_upstream_fields,
         }

@@ -41,6 +41,7 @@ mod process;
 mod proxy;
 mod resolver;
 mod rewrite;
+mod rule_lines;
 mod server_names;
 mod server_tls;
 mod settings;
@@ -103,12 +104,12 @@ impl LowerOptions {
 /// diagnostics come in the order of the text.
 pub fn lower(
     ast: &Ast,
-    _sources: &Sources,
+    sources: &Sources,
     options: &LowerOptions,
 ) -> (Option<Site>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let nodes = check(ast, &mut diagnostics);
-    let mut lowering = Lowering::new(options, diagnostics);
+    let mut lowering = Lowering::new(options, sources, diagnostics);
     let site = lowering.site(&nodes);
     let (is_refused, diagnostics) = lowering.finish();
     ((!is_refused).then_some(site), diagnostics)
@@ -117,6 +118,7 @@ pub fn lower(
 /// The state of a lowering: names known so far, values that levels share, diagnostics.
 pub(crate) struct Lowering<'a> {
     options: &'a LowerOptions,
+    sources: &'a Sources,
     diagnostics: Vec<Diagnostic>,
     /// Some diagnostic was an error, kept or not.
     is_refused: bool,
@@ -159,9 +161,10 @@ pub(crate) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(options: &'a LowerOptions, diagnostics: Vec<Diagnostic>) -> Self {
+    fn new(options: &'a LowerOptions, sources: &'a Sources, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             options,
+            sources,
             is_refused: diagnostics.iter().any(Diagnostic::is_error),
             diagnostics,
             variables: Variables::default(),

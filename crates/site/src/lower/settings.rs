@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Lowering;
+use super::cache_tags::speaks_litespeed;
 use super::level::Level;
 use super::location::LocationMatcher;
 use super::location_tree::BlockKind;
@@ -129,7 +130,11 @@ impl Lowering<'_> {
                     ("on", EsiMode::On),
                     ("always", EsiMode::Always),
                 ],
-                EsiMode::Off,
+                // Pages ask for it by `esi=on`.
+                match speaks_litespeed(level) {
+                    true => EsiMode::On,
+                    false => EsiMode::Off,
+                },
             ),
             types: self.media_types(level, "esi_types", &["text/html"]),
             max_depth: match u8::try_from(depth) {

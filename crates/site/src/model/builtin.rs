@@ -146,7 +146,7 @@ builtins! {
     UpstreamStatus "upstream_status" "status of each upstream response";
     Uri "uri" "path of the request, decoded and normalised; changed by `rewrite` and internal redirects";
     CacheStatus "cache_status" "what the cache did, in the form of the Cache-Status field (RFC 9211)";
-    CacheReason "cache_reason" "why the response was not stored or did not come from the cache, in one word";
+    CacheReason "cache_reason" "why the response was not stored or did not come from the cache, in one word of [cache-reasons.md](cache-reasons.md)";
     ZstdRatio "zstd_ratio" "compression ratio of the response, if it was compressed with zstd";
 }
 

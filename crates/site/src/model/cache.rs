@@ -75,6 +75,19 @@ pub struct CacheRules {
     pub refill: bool,
     /// `cache_tags`; `None`: responses have none.
     pub tags: Option<TagRules>,
+    /// What of the configuration decided all this, for people.
+    pub lines: Vec<RuleLine>,
+}
+
+/// A line of the configuration that has a say in what is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleLine {
+    /// Its directive.
+    pub directive: Box<str>,
+    /// The directive and its arguments.
+    pub text: Box<str>,
+    /// `FILE:LINE`
+    pub at: Box<str>,
 }
 
 /// `cache_tags`: where responses name the data that they were made of.
@@ -110,6 +123,9 @@ pub enum TagSeparator {
     Both,
     /// A list of strings that name groups of one origin (RFC 9875 §2).
     Groups,
+    /// Commas; in a response for one visitor, only those with `public:` in front are for all purges
+    /// (`X-LiteSpeed-Tag`).
+    LiteSpeed,
 }
 
 /// `cache_stale TIME [TIME]`: how long a response may be shown after its freshness lifetime.
@@ -120,6 +136,21 @@ pub struct StaleTimes {
 }
 
 impl CacheRules {
+    /// The lines of directives whose names end so: those of this protocol, or of all.
+    pub fn lines_of<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = &'a RuleLine> {
+        let is_named = move |line: &&RuleLine| {
+            let prefix = line.directive.strip_suffix(ending);
+            // `_cache` is the end of `fastcgi_no_cache` too.
+            prefix.is_some_and(|prefix| !prefix.contains('_'))
+        };
+        self.lines.iter().filter(is_named)
+    }
+
+    /// `cache_litespeed`
+    pub fn speaks_litespeed(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.litespeed)
+    }
+
     /// Does the cache ignore some arguments or cookies?
     pub fn overlooks_something(&self) -> bool {
         !self.ignored_arguments.is_empty() || !self.ignored_cookies.is_empty()
@@ -150,6 +181,8 @@ pub struct SharedRules {
     pub crawler_lifetime: Option<Duration>,
     /// `cache_not_found`: the lifetime of responses 404 and 410.
     pub not_found: Option<Duration>,
+    /// `cache_litespeed`: the application says by LiteSpeed's fields who may share a page.
+    pub litespeed: bool,
 }
 
 #[derive(Debug, Clone)]

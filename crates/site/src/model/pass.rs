@@ -254,6 +254,8 @@ pub struct Exchange {
     pub hidden_fields: FieldNames,
     /// `cache_purge_fields`: may a response purge? `None`: if it comes from an own PHP pool.
     pub purge_fields: Option<bool>,
+    /// `cache_litespeed`: the application is told of LiteSpeed's cache.
+    pub litespeed: bool,
     /// `*_pass_header` names `Date` (or `Server`): the upstream's is sent instead of ours.
     pub passes_date: bool,
     pub passes_server: bool,

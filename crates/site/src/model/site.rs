@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use shared_request::NameSet;
+
 use super::acme::Acme;
 use super::builtin::Builtin;
 use super::cache::CacheZone;
@@ -63,6 +65,8 @@ pub struct Http {
     pub limit_req_zones: Vec<LimitReqZone>,
     pub limit_conn_zones: Vec<LimitConnZone>,
     pub log_formats: Vec<LogFormat>,
+    /// `cache_show_args`: arguments whose values are shown to who looks at what is stored.
+    pub shown_arguments: NameSet,
     /// `cache_purge_log`
     pub purge_log: Option<PurgeLog>,
     /// Some value reads `$upstream_cache_last_modified`.

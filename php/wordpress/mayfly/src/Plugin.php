@@ -56,7 +56,7 @@ final class Plugin
     private function __construct(private readonly Server $server, private readonly ResponseHead $head)
     {
         $constant = static fn (string $name): mixed => \defined($name) ? \constant($name) : null;
-        $bytes = $constant('MAYFLY_HEAD_BYTES');
+        $bytes = $constant('MAYFLY_HEAD_BYTES') ?? self::param('MAYFLY_HEAD_BYTES');
         $this->headBytes = \is_int($bytes) && $bytes > 0 ? $bytes : TagOutput::HEAD_BYTES;
         $purger = ServerPurger::fromEnvironment(array_map($constant, [
             'MAYFLY_CONTROL_SOCKET' => 'MAYFLY_CONTROL_SOCKET',
@@ -165,6 +165,33 @@ final class Plugin
         if (!$this->tagOutput->send($this->pageTags->withinBytes($this->headBytes), $this->isComplete)) {
             trigger_error('Mayfly: a page has left without all of its tags.', \E_USER_WARNING);
         }
+        $this->vouch();
+    }
+
+    /**
+     * Says how long the page may be kept, where the server asks for it (`mayfly serve`) and nobody else has said
+     * anything: all that it shows is named.
+     */
+    private function vouch(): void
+    {
+        $seconds = self::param('MAYFLY_KEEP_SECONDS');
+        if ($seconds === null || !$this->isComplete || !$this->head->isOpen() || http_response_code() !== 200) {
+            return;
+        }
+        $said = preg_grep('/^(?:cache-control|expires|pragma|set-cookie|x-accel-expires):/i', headers_list());
+        if ($said === [] && !(\defined('DONOTCACHEPAGE') && \constant('DONOTCACHEPAGE'))) {
+            $this->head->add('X-Accel-Expires', (string) $seconds, true);
+        }
+    }
+
+    /**
+     * A number that the server gives as a FastCGI param. Fields of visitors have other names (`HTTP_...`).
+     */
+    private static function param(string $name): ?int
+    {
+        $value = $_SERVER[$name] ?? null;
+
+        return \is_string($value) && preg_match('/^[1-9][0-9]{0,8}$/D', $value) === 1 ? (int) $value : null;
     }
 
     private function purge(): void

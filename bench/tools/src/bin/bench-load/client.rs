@@ -4,10 +4,10 @@
 //! also when no connection was free for it or the run ended first.
 
 use crate::options::{KeyOrder, Options};
-use bench_tools::answer::Reader;
 use bench_tools::latency::Histogram;
 use bench_tools::socket;
 use bench_tools::targets::{Keys, Request};
+use load_test::answer::Reader;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};

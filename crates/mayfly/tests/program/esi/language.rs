@@ -58,7 +58,7 @@ async fn one_stored_page_is_another_for_each_visitor() {
 #[tokio::test]
 async fn mistakes_are_in_the_log_and_the_rest_is_shown() {
     for (text, shown, said) in [
-        ("a<esi:inline>b", "ab", "<esi:inline> is not known"),
+        ("a<esi:function>b", "ab", "<esi:function> is not known"),
         (
             "a<esi:include/>b",
             "ab",

@@ -3,8 +3,10 @@
 mod http_upstream;
 mod options;
 mod several_applications;
+mod symfony;
 mod tls;
 mod unreadable_folders;
+mod wordpress_plugin;
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};

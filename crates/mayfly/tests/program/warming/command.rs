@@ -129,9 +129,9 @@ async fn what_is_not_stored_is_said_with_the_reason() {
         ("https://site.test/missing", 1, "(404, ", true),
         ("https://site.test/broken", 1, "(500, ", true),
         // No upstream is asked for what is not kept, and nothing is purged.
-        ("https://site.test/uncached", 1, "(no-cache)", false),
+        ("https://site.test/uncached", 1, "(off)", false),
         ("https://site.test/purge", 1, "(purge)", false),
-        ("https://site.test/file", 1, "/file  (no-cache)", false),
+        ("https://site.test/file", 1, "/file  (off)", false),
         (
             "https://elsewhere.test/",
             1,

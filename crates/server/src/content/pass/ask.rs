@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http_cache::Millis;
+use http_cache::{Millis, Reason};
 use site::Pass;
 
 use super::UpstreamPlan;
@@ -40,9 +40,9 @@ pub async fn ask(
     key.extend_from_slice(miss.plan.key.as_ref().bytes());
     let began = clock::now();
     let handled = Box::pin(through_cache::miss::serve(request, pass, miss, client)).await;
-    if let Some(reason) = request.cache.reason {
+    if let Some(reason) = request.cache.reason.filter(|why| *why != Reason::Failed) {
         let took = clock::now().saturating_sub(began);
-        error_log::not_stored(request, reason, took);
+        error_log::not_stored(request, reason.word(), took);
     }
     match handled {
         Handled::Reply(reply) => of_cache(request, pass, reply),

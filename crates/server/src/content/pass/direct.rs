@@ -11,9 +11,11 @@ use super::fetch_purpose::FetchPurpose;
 use super::fetch_spec::{spec, take_body, wants_body};
 use super::file_copy;
 use super::response::{failed, into_handled};
+use crate::content::litespeed;
 use crate::content::own_visit;
 use crate::content::purging::by_response;
 use crate::content::purging::by_response::ByResponse;
+use crate::content::through_cache::with_cookies;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
@@ -58,7 +60,7 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
                 .flatten(),
         }
     };
-    let fetched = match fetched {
+    let mut fetched = match fetched {
         Some(Ok(fetched)) => fetched,
         Some(Err(FetchError::LeftOut)) if request.is_own_visit() => {
             own_visit::note(request, NotAsked::Busy);
@@ -74,6 +76,10 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
         && let Some(purge) = ByResponse::of(request, pass, spec.own_pool)
     {
         Box::pin(purge.carry_out(&fetched.fields)).await;
+    }
+    if exchange.litespeed {
+        with_cookies::note_of_direct(request, &fetched.fields);
+        litespeed::put_surrogate_control(&mut fetched.fields);
     }
     let file_copy = match spec.is_head {
         true => None,

@@ -2,8 +2,10 @@
 //! together accordingly.
 
 use http_cache::StoredResponse;
+use site::Exchange;
 
 use crate::base::deadline::SharedDeadline;
+use crate::content::litespeed;
 use crate::exchange::request::Request;
 
 /// What a fetch is for.
@@ -19,6 +21,8 @@ pub struct FetchPurpose<'a> {
     pub deadline: Option<&'a SharedDeadline>,
     /// Lines of the error stream that begin with this name tags.
     pub tag_mark: Option<&'a str>,
+    /// With `cache_litespeed`: what the application is told of the visitor's class.
+    pub vary_value: Option<&'static str>,
 }
 
 /// Fields of the client's request that would make the response one for this
@@ -41,7 +45,7 @@ pub const ESI_CAPABILITY: &[u8] = b"mayfly=\"ESI/1.0\"";
 
 impl FetchPurpose<'_> {
     /// Does a field of the client's that is called `name` stay away from the upstream?
-    pub fn leaves_out(&self, request: &Request, name: &[u8]) -> bool {
+    pub fn leaves_out(&self, request: &Request, exchange: &Exchange, name: &[u8]) -> bool {
         let is_one_of = |fields: &[&str]| {
             fields
                 .iter()
@@ -49,5 +53,6 @@ impl FetchPurpose<'_> {
         };
         (self.for_cache && is_one_of(&NOT_FOR_CACHE))
             || (request.settings().esi.is_on() && is_one_of(&NOT_FOR_ESI))
+            || (exchange.litespeed && litespeed::is_of_protocol(name))
     }
 }

@@ -5,6 +5,7 @@
 //! ```text
 //! X-Cache-Purge-Tags: news:5 list             tags, between spaces or commas
 //! X-LiteSpeed-Purge: stale,tag=news5,/list    https://docs.litespeedtech.com/lscache/devguide/
+//! X-LiteSpeed-Purge: private,*                the copies of this visitor (content/litespeed)
 //! Cache-Group-Invalidation: "news"            groups of the same origin, after an unsafe method (RFC 9875 §3)
 //! ```
 
@@ -19,6 +20,8 @@ use site::Pass;
 use super::address::AddressRules;
 use super::order::{Named, Order, Target};
 use super::{Asked, Scope, purge};
+use crate::content::litespeed;
+use crate::content::litespeed::VisitorId;
 use crate::content::through_cache::tags;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::Request;
@@ -29,6 +32,8 @@ const RETRY: Duration = Duration::from_millis(10);
 
 const TAGS: &str = "x-cache-purge-tags";
 const LITESPEED: &str = "x-litespeed-purge";
+/// The same once more: plug-ins have two things to say in one response.
+const LITESPEED_TOO: &str = "x-litespeed-purge2";
 const GROUPS: &str = "cache-group-invalidation";
 
 /// What is to be known of a request before its response may purge.
@@ -37,6 +42,8 @@ pub struct ByResponse {
     host: Vec<u8>,
     origin: Vec<u8>,
     is_unsafe: bool,
+    /// Who private copies are those of.
+    visitor: Vec<VisitorId>,
     who: String,
     is_own_visit: bool,
 }
@@ -47,7 +54,7 @@ pub fn is_asked(fields: &[(Bytes, Bytes)]) -> bool {
         let is = |field: &str| http_semantics::same_name(name, field.as_bytes());
         match name.len() {
             17 => is(LITESPEED),
-            18 => is(TAGS),
+            18 => is(TAGS) || is(LITESPEED_TOO),
             24 => is(GROUPS),
             _ => false,
         }
@@ -65,6 +72,10 @@ impl ByResponse {
             host: request.host.to_vec(),
             origin: tags::origin(request),
             is_unsafe: request.method.is_write(),
+            visitor: match pass.exchange.litespeed {
+                true => litespeed::visitor_ids(request),
+                false => Vec::new(),
+            },
             is_own_visit: request.is_own_visit(),
             who: request
                 .client_ip()
@@ -109,7 +120,7 @@ impl ByResponse {
                 let groups = tags::groups(value).into_iter().flatten();
                 let group = |group: Vec<u8>| Target::tag(&tags::group_tag(&self.origin, &group));
                 hard.extend(groups.map(group));
-            } else if is(LITESPEED) {
+            } else if is(LITESPEED) || is(LITESPEED_TOO) {
                 for part in value.split(|&byte| byte == b';') {
                     let (targets, is_stale) = self.of_litespeed(part);
                     match is_stale {
@@ -130,29 +141,44 @@ impl ByResponse {
         orders
     }
 
-    /// One part of `X-LiteSpeed-Purge`, and whether it says `stale`. What is private concerns no
-    /// page that is shared.
+    /// One part of `X-LiteSpeed-Purge`, and whether it says `stale`. What is private is this visitor's
+    /// alone.
     fn of_litespeed(&self, part: &[u8]) -> (Vec<Target>, bool) {
         let items = || part.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
         let has = |word: &str| items().any(|item| item.eq_ignore_ascii_case(word.as_bytes()));
         if has("private") {
-            return (Vec::new(), false);
+            let targets = items().flat_map(|item| self.of_private_item(item));
+            return (targets.collect(), has("stale"));
         }
         let targets = items().filter_map(|item| self.of_litespeed_item(item));
         (targets.collect(), has("stale"))
+    }
+
+    /// The visitor's private copies that an item names. A URL stands for all of them: they have no
+    /// labels for it.
+    fn of_private_item(&self, item: &[u8]) -> Vec<Target> {
+        let tag = item.strip_prefix(b"tag=").unwrap_or(item);
+        let tag = match tag {
+            b"" => return Vec::new(),
+            _ if is_word(item) => return Vec::new(),
+            [b'/', ..] => b"*",
+            tag => tag,
+        };
+        let text = format!("private:{}", String::from_utf8_lossy(tag));
+        let target = |id: &VisitorId| Target {
+            kind: TargetKind::Tag,
+            text: text.clone(),
+            named: Named::Tag(id.label(tag)),
+        };
+        self.visitor.iter().map(target).collect()
     }
 
     fn of_litespeed_item(&self, item: &[u8]) -> Option<Target> {
         let text = String::from_utf8_lossy(item).into_owned();
         match item {
             b"" => None,
-            _ if [&b"public"[..], b"stale"]
-                .iter()
-                .any(|word| item.eq_ignore_ascii_case(word)) =>
-            {
-                None
-            }
-            b"*" => Some(Target {
+            _ if is_word(item) => None,
+            b"*" | b"tag=*" => Some(Target {
                 kind: TargetKind::Host,
                 text: String::from_utf8_lossy(&self.host).into_owned(),
                 named: Named::Walks(vec![Pattern::Host(self.host.clone().into())]),
@@ -171,4 +197,11 @@ impl ByResponse {
             }
         }
     }
+}
+
+/// Does an item say how the others are meant?
+fn is_word(item: &[u8]) -> bool {
+    ["public", "private", "stale"]
+        .iter()
+        .any(|word| item.eq_ignore_ascii_case(word.as_bytes()))
 }

@@ -1,6 +1,6 @@
 //! A request that waits for the fetch of another.
 
-use http_cache::{Followed, Follower, Millis, Served, StaleReason};
+use http_cache::{Followed, Follower, Millis, Reason, Served, StaleReason};
 use tokio::time::{Instant, timeout_at};
 
 use super::from_memory::{from_memory, hit, note_not_stored, reading};
@@ -80,13 +80,21 @@ pub fn answer_follower(
         Ok(Followed::Failed(status)) => match stand_in.response(StaleReason::Error, now) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
             // What the leader could not get, its followers do not ask for again.
-            None if status == 503 => failed(FetchError::Overloaded),
-            None => Handled::Status(status),
+            None => {
+                note_not_stored(request, Reason::Failed);
+                match status {
+                    503 => failed(FetchError::Overloaded),
+                    status => Handled::Status(status),
+                }
+            }
         },
         Err(WaitTimeout::LockTimeout) => match stand_in.for_slow_upstream(now) {
             Some(stored) => from_memory(request, stored, Served::StaleError),
             // Fetch, but leave storing to the leader.
-            None => return Step::Direct,
+            None => {
+                note_not_stored(request, Reason::LockTimeout);
+                return Step::Direct;
+            }
         },
     })
 }

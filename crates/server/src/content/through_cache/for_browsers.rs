@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http_cache::{Filling, Tags};
 
 use super::store_plan::StorePlan;
+use super::with_cookies::CONTROL_WITH_COOKIES;
 use crate::upstreams::fetch::Fetched;
 
 /// The fields for browsers, while the response arrives.
@@ -24,7 +25,10 @@ impl ForBrowsers {
     /// `named`: the tags in the head; others may follow.
     pub fn of(store: &StorePlan, fetched: &Fetched, named: &Tags) -> ForBrowsers {
         let rules = store.rules.tags.as_ref();
-        let control = rules.and_then(|rules| rules.control.as_ref());
+        let control = match &store.expected.cookies {
+            Some(_) => Some(CONTROL_WITH_COOKIES),
+            None => rules.and_then(|rules| rules.control.as_deref()),
+        };
         let has = |name: &str| {
             let is_it = |(field, _): &(Bytes, Bytes)| field.eq_ignore_ascii_case(name.as_bytes());
             fetched.fields.iter().any(is_it)

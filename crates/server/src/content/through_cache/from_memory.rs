@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Forward, Millis, NoStore, Outcome, Reader, Served, StoredHead, StoredResponse};
+use http_cache::{Forward, Millis, Outcome, Reader, Reason, Served, StoredHead, StoredResponse};
 
 use crate::content::filling_body::FillingBody;
 use crate::exchange::handled::Handled;
@@ -42,6 +42,8 @@ pub fn reply_from_memory(
     if served != Served::Revalidated {
         request.cache.spared_micros = stored.head.made_in.micros();
     }
+    // What an internal redirect may have left behind.
+    request.cache.reason = None;
     note_age(request, &stored.head, now);
     Reply::of_stored(stored)
 }
@@ -67,9 +69,6 @@ pub fn reading(request: &mut Request, reader: Reader) -> Handled {
 }
 
 /// Notes why a response is for this client alone.
-pub fn note_not_stored(request: &mut Request, why: NoStore) {
-    request.cache.reason = Some(why.word());
-    if let Some(outcome) = &mut request.cache.outcome {
-        outcome.no_store = Some(why);
-    }
+pub fn note_not_stored(request: &mut Request, why: Reason) {
+    request.cache.note_not_stored(why);
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use http_cache::{Leader, Millis, NoStore, Served, StaleReason};
+use http_cache::{Leader, Millis, Reason, Served, StaleReason};
 use site::Pass;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -16,6 +16,7 @@ use super::stale::{StandIn, stale_reason};
 use super::step::Step;
 use super::store_plan::prepare;
 use super::storing::{LeaderOutcome, fetch_and_store};
+use super::with_cookies;
 use crate::base::clock;
 use crate::content::own_visit;
 use crate::content::pass::early_hints::EarlyHints;
@@ -87,19 +88,28 @@ fn answer_leader(
     let now = Millis(clock::now());
     Step::Answer(match outcome {
         LeaderOutcome::Reading(reader) => {
+            request.cache.note_storing();
             if let Some(outcome) = &mut request.cache.outcome {
                 // Of a body that still arrives nobody knows yet.
                 outcome.stored = reader.stored().is_some();
             }
             reading(request, reader)
         }
-        LeaderOutcome::Freshened(stored) => {
+        LeaderOutcome::Freshened(stored, why) => {
             request.cache.outcome = None;
-            from_memory(request, stored, Served::Revalidated)
+            let handled = from_memory(request, stored, Served::Revalidated);
+            request.cache.reason = why;
+            handled
         }
         LeaderOutcome::Private(fetched, why) => {
             note_not_stored(request, why);
-            if plan.shared.is_some() && is_for_another_request(request, plan, &fetched, why) {
+            if plan.shared.is_some()
+                && !plan
+                    .cookies
+                    .as_ref()
+                    .is_some_and(|with| with_cookies::stands(plan.zone, with, why))
+                && is_for_another_request(request, plan, &fetched, why)
+            {
                 // The worker that made it may be the only one.
                 fetched.body.give_up(upstream::Outcome::Success);
                 return Step::Direct;
@@ -109,7 +119,10 @@ fn answer_leader(
         LeaderOutcome::BadStatus(fetched) => {
             match stand_in.response(StaleReason::Status(fetched.status), now) {
                 Some(stored) => from_memory(request, stored, Served::StaleError),
-                None => into_handled(request, pass, *fetched, None),
+                None => {
+                    note_not_stored(request, Reason::Status);
+                    into_handled(request, pass, *fetched, None)
+                }
             }
         }
         LeaderOutcome::Failed(error) => match stand_in.response(stale_reason(error), now) {
@@ -118,7 +131,10 @@ fn answer_leader(
                 own_visit::note(request, NotAsked::Busy);
                 own_visit::NOT_ASKED
             }
-            None => failed(error),
+            None => {
+                note_not_stored(request, Reason::Failed);
+                failed(error)
+            }
         },
     })
 }
@@ -131,30 +147,11 @@ fn is_for_another_request(
     request: &Request,
     plan: &Plan<'_>,
     fetched: &Fetched,
-    why: NoStore,
+    why: Reason,
 ) -> bool {
-    let is_for_one = match why {
-        NoStore::Condition
-        | NoStore::Status
-        | NoStore::CookieOutsideKey
-        | NoStore::Authorization
-        | NoStore::SetCookie
-        | NoStore::NoStoreDirective
-        | NoStore::NoCache
-        | NoStore::Private
-        | NoStore::VaryStar
-        | NoStore::VaryTooLong
-        | NoStore::ZeroLifetime
-        | NoStore::NoLifetime => true,
-        NoStore::Method
-        | NoStore::Partial
-        | NoStore::MinUses
-        | NoStore::TooLarge
-        | NoStore::NoRoom
-        | NoStore::Truncated
-        | NoStore::ExcessData
-        | NoStore::Purged => false,
-    };
+    let is_for_one = why.is_of_page()
+        || why.is_of_one_request()
+        || matches!(why, Reason::SetCookie | Reason::VaryTooLong);
     let shared = plan.rules.shared.as_ref();
     is_for_one
         // A flood for addresses that are not there is not to cost twice.

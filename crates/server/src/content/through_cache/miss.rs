@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http_cache::{
-    Alone, Forward, Found, Join, Millis, NoStore, NotFresh, NotFreshKind, Outcome, Served,
+    Alone, Forward, Found, Join, Millis, NotFresh, NotFreshKind, Outcome, Reason, Served,
     StaleReason,
 };
 use site::Pass;
@@ -70,7 +70,8 @@ pub async fn serve(
 
 /// Goes past what is stored; the response may be stored all the same.
 fn bypass(request: &mut Request, plan: &Plan<'_>) -> Step {
-    request.cache.reason = plan.bypass;
+    // Without another reason, what is asked for begins too far back (`look_up`).
+    request.cache.reason = Some(plan.bypass.unwrap_or(Reason::Range));
     request.cache.outcome = Some(forwarded(Forward::Bypass));
     match plan.never_store || plan.bypass.is_none() {
         true => Step::Direct,
@@ -85,7 +86,7 @@ fn first_step(
     plan: &mut Plan<'_>,
     found: &NotFresh,
 ) -> Step {
-    if request.is_own_visit() {
+    if request.is_to_be_stored() {
         // It is asked for to be stored.
         plan.uses = plan.rules.min_uses;
     } else if plan.rules.min_uses > 1 {
@@ -95,7 +96,7 @@ fn first_step(
         if plan.uses < plan.rules.min_uses && is_unknown {
             // Not to be stored, so there is nothing for others in it.
             request.cache.outcome = Some(forwarded(Forward::UriMiss));
-            request.cache.reason = Some(NoStore::MinUses.word());
+            note_not_stored(request, Reason::MinUses);
             return Step::Direct;
         }
     }
@@ -120,6 +121,7 @@ fn step_after(
     plan: &mut Plan<'_>,
     found: &NotFresh,
 ) -> Step {
+    request.cache.reason = None;
     plan.varies_on = found.varies_on().cloned();
     if let NotFreshKind::NotShareable(why) = found.kind {
         request.cache.outcome = Some(forwarded(found.forward()));
@@ -132,6 +134,12 @@ fn step_after(
         return Step::Answer(handled);
     }
     request.cache.outcome = Some(forwarded(found.forward()));
+    if matches!(found.kind, NotFreshKind::VaryMiss)
+        && plan.zone.is_full_of_variants(&plan.key.as_ref())
+    {
+        // It is stored, and another has to leave for it: perhaps this one left for another.
+        note_not_stored(request, Reason::TooManyVariants);
+    }
     if !plan.rules.lock && found.stale().is_none() {
         return Step::alone(request, plan);
     }
@@ -148,7 +156,7 @@ fn step_after(
         },
         Join::Fresh(stored) => Step::Answer(hit(request, stored)),
         Join::Alone(Alone::NotShareable(why)) => {
-            request.cache.reason = Some(why.word());
+            note_not_stored(request, why);
             Step::unshared(request, plan)
         }
         Join::Alone(Alone::TooManyFlights) => Step::alone(request, plan),

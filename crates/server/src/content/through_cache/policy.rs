@@ -4,14 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_cache::{CacheKey, JoinRequest, Millis, Stamp, VarySpec, Zone};
-use shared_request::Class;
+use http_cache::{CacheKey, Forward, JoinRequest, Millis, Outcome, Reason, Stamp, VarySpec, Zone};
+use shared_request::{Bypass, Class};
 use site::{CacheRules, CacheZoneChoice, Pass, SharedRules};
 
 use super::cookies::session_of;
 use super::purge_keys::{Invalidation, PurgedKeys, invalidation, purged_keys};
 use super::request_fields::Fields;
 use super::shared;
+use super::with_cookies;
+use super::with_cookies::WithCookies;
 use crate::content::proxy;
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::request::{Method, Request, WRITER_COOKIE};
@@ -41,8 +43,8 @@ pub struct Plan<'a> {
     pub zone: &'a Arc<Zone>,
     pub rules: &'a Arc<CacheRules>,
     pub key: CacheKey,
-    /// Go past what is stored; a named reason.
-    pub bypass: Option<&'static str>,
+    /// Go past what is stored, and why.
+    pub bypass: Option<Reason>,
     /// Do not store, whatever the response says.
     pub never_store: bool,
     /// A copy for one session: the group it counts against.
@@ -51,6 +53,8 @@ pub struct Plan<'a> {
     pub uses: u32,
     /// With `cache_shared`: the visitor's class. The request is written anew.
     pub shared: Option<Class>,
+    /// With `cache_litespeed`, for a visitor with cookies: who may share the response.
+    pub cookies: Option<Arc<WithCookies>>,
     /// What responses for the key vary on, as the lookup found it.
     pub varies_on: Option<Arc<VarySpec>>,
     /// The purge clock after the request's lookup ([`super::CacheMiss::new`]). Older data than a
@@ -98,6 +102,7 @@ pub fn plan<'a>(
     pass: &'a Pass,
 ) -> CachePlan<'a> {
     let Some(rules) = &pass.cache else {
+        request.cache.reason = Some(Reason::Off);
         return CachePlan::Off;
     };
     if request.method.is_write()
@@ -107,7 +112,10 @@ pub fn plan<'a>(
     }
     let zone = match zone(request, configuration, rules) {
         Ok(Some(zone)) => zone,
-        Ok(None) => return CachePlan::Off,
+        Ok(None) => {
+            request.cache.reason = Some(Reason::Off);
+            return CachePlan::Off;
+        }
         Err(name) => return CachePlan::UnknownZone(name),
     };
     let overlooks_something = rules.overlooks_something();
@@ -130,14 +138,14 @@ pub fn asks_by_body(request: &Request, pass: &Pass) -> bool {
 /// A body that reaches the application may shape the answer and is not in the key (that of
 /// `cache_shared` has none, whether or not the body is sent); an upgrade makes a tunnel. Nor
 /// would others wait for a body that may never come.
-fn why_alone(request: &mut Request, pass: &Pass, rules: &CacheRules) -> Option<&'static str> {
+fn why_alone(request: &mut Request, pass: &Pass, rules: &CacheRules) -> Option<Reason> {
     let is_read = matches!(request.method, Method::Get | Method::Head);
     let is_body_outside_key = pass.exchange.pass_request_body || rules.shared.is_some();
     if is_read && is_body_outside_key && request.body.length() != Some(0) {
-        return Some("body");
+        return Some(Reason::Body);
     }
     match pass.proxy() {
-        Some(proxy) if proxy::passes_upgrade(request, proxy) => Some("upgrade"),
+        Some(proxy) if proxy::passes_upgrade(request, proxy) => Some(Reason::Upgrade),
         _ => None,
     }
 }
@@ -150,10 +158,11 @@ fn plan_with<'a>(
 ) -> CachePlan<'a> {
     if variable::is_any_true(request, &rules.purge) {
         let keys = purged_keys(request, rules);
+        request.cache.reason = Some(Reason::Purge);
         return CachePlan::Purge { zone, keys };
     }
     if !is_cacheable(request.method, rules) {
-        request.cache.reason = Some("method");
+        note_past_cache(request, Forward::Method, Reason::Method);
         if request.method.is_write() {
             return CachePlan::Invalidate(invalidation(request, rules, zone));
         }
@@ -163,7 +172,7 @@ fn plan_with<'a>(
         && !matches!(request.body, RequestBody::None | RequestBody::Memory(_))
     {
         // `$request_body` is empty, and the key of all such questions the same.
-        request.cache.reason = Some("body");
+        note_past_cache(request, Forward::Bypass, Reason::Body);
         return CachePlan::Off;
     }
     // Its memory is used again and again.
@@ -171,14 +180,25 @@ fn plan_with<'a>(
     key.clear();
     let mut class = None;
     let mut personal = None;
+    let mut cookies = None;
     match &rules.shared {
         None => variable::append(request, &rules.key, &mut key),
         Some(shared) => match put_shared_key(request, shared, &mut key) {
             Ok(of) => class = Some(of),
+            Err(why) if shared.litespeed && why == Reason::Cookie => {
+                match with_cookies::put_key(request, shared, zone, &mut key) {
+                    Ok((of, with)) => (class, cookies) = (Some(of), Some(with)),
+                    Err(why) => personal = Some(of_shared(why)),
+                }
+            }
             Err(why) => personal = Some(why),
         },
     }
-    let session = session_of(request, rules, &mut key);
+    let session = match &cookies {
+        // The key holds all cookies of a visitor who has copies.
+        Some(with) => with.group,
+        None => session_of(request, rules, &mut key),
+    };
     let writer = rules
         .read_your_writes
         .is_some_and(|lifetime| is_writer(request, lifetime));
@@ -188,9 +208,9 @@ fn plan_with<'a>(
     } else if personal.is_some() {
         personal
     } else if writer {
-        Some("own-write")
+        Some(Reason::OwnWrite)
     } else if variable::is_any_true(request, &rules.bypass) {
-        Some("bypass")
+        Some(Reason::Bypass)
     } else {
         None
     };
@@ -204,22 +224,43 @@ fn plan_with<'a>(
         session,
         uses: 1,
         shared: class,
+        cookies,
         varies_on: None,
         came_at: Stamp::default(),
     })
 }
 
-/// Appends the key of a request whose answer may be shared, or says in one word why it goes
-/// past the cache.
+/// Notes that the cache has no part in what becomes of the request.
+fn note_past_cache(request: &mut Request, forward: Forward, why: Reason) {
+    request.cache.outcome = Some(Outcome::forwarded(forward));
+    request.cache.reason = Some(why);
+}
+
+/// Why a request goes past the cache whose answer would be shared.
+fn of_shared(why: Bypass) -> Reason {
+    match why {
+        Bypass::Accept => Reason::Accept,
+        Bypass::Argument => Reason::Argument,
+        Bypass::Cookie => Reason::Cookie,
+        Bypass::Credentials => Reason::Credentials,
+        Bypass::Override => Reason::Override,
+        Bypass::Partial => Reason::Fragment,
+        Bypass::Path => Reason::Path,
+        Bypass::TooLong => Reason::TooLong,
+        Bypass::Upgrade => Reason::Upgrade,
+    }
+}
+
+/// Appends the key of a request whose answer may be shared, or says why it goes past the cache.
 fn put_shared_key(
     request: &mut Request,
     rules: &SharedRules,
     key: &mut Vec<u8>,
-) -> Result<Class, &'static str> {
+) -> Result<Class, Reason> {
     if !matches!(request.method, Method::Get | Method::Head) {
-        return Err("method");
+        return Err(Reason::Method);
     }
-    let class = shared::put_key(request, rules, key).map_err(|why| why.word())?;
+    let class = shared::put_key(request, rules, key).map_err(of_shared)?;
     if let Some(own) = &rules.key {
         key.push(0);
         variable::append(request, own, key);

@@ -1,6 +1,6 @@
 //! The fields of a request by which the cache tells variants apart (`Vary`).
 
-use http_cache::RequestFields;
+use http_cache::{ONE_COOKIE, RequestFields};
 use http_semantics::RequestHead;
 use shared_request::{NameSet, cookies, varied};
 
@@ -19,6 +19,9 @@ pub enum Fields<'a> {
 
 impl RequestFields for Fields<'_> {
     fn each_value(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        if let Some(cookie) = name.strip_prefix(ONE_COOKIE) {
+            return self.each_cookie(cookie, visit);
+        }
         match *self {
             Fields::Counted(head, ignored) if name == "cookie" && !ignored.is_empty() => {
                 let mut value = Vec::new();
@@ -42,6 +45,22 @@ impl RequestFields for Fields<'_> {
                 if is_sent && let Some(value) = head.field(name) {
                     visit(value);
                 }
+            }
+        }
+    }
+}
+
+impl Fields<'_> {
+    /// The cookies of this name, in any case and as PHP may read it, each with its name.
+    fn each_cookie(&self, wanted: &str, visit: &mut dyn FnMut(&[u8])) {
+        let (Fields::Received(head)
+        | Fields::Counted(head, _)
+        | Fields::Shared(head)
+        | Fields::Sent(head, _)) = *self;
+        let wanted = NameSet::new([wanted.as_bytes()]);
+        for (name, value) in cookies::pairs(head.view()) {
+            if cookies::is_named(&name.to_ascii_lowercase(), &wanted) {
+                visit(&[name, b"=", value].concat());
             }
         }
     }

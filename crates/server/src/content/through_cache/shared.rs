@@ -14,9 +14,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use http_semantics::Version;
 use http1::{HeadLimits, parse_head};
-use shared_request::{Bypass, Class, Received, cookies};
+use shared_request::{Bypass, Class, Received, Sent, cookies};
 use site::{CacheRules, SharedRules};
 
 use crate::exchange::request::{Method, Request};
@@ -48,6 +49,35 @@ pub fn put_key(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> Res
     put_way(request, key);
     Ok(class)
 }
+
+/// The same for a request with cookies that are in no key ([`shared_request::put_visitors_key`]).
+pub fn put_visitors_key(
+    request: &Request,
+    rules: &SharedRules,
+    key: &mut Vec<u8>,
+) -> Result<Class, Bypass> {
+    let class = shared_request::put_visitors_key(&received(request), &rules.request, key)?;
+    put_way(request, key);
+    Ok(class)
+}
+
+/// Appends to such a key who the visitor is: all cookies that the application is sent, and the
+/// client's address. Gives the hash of it, which is what is appended.
+pub fn put_visitor(request: &Request, rules: &SharedRules, key: &mut Vec<u8>) -> [u8; 32] {
+    let mut identity = Vec::with_capacity(512);
+    shared_request::put_all_cookies(&received(request), &rules.request, &mut identity);
+    identity.push(SEPARATOR);
+    if let Some(ip) = request.client_ip() {
+        identity.extend_from_slice(ip.to_string().as_bytes());
+    }
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, &identity).as_ref());
+    put_numbered(VISITOR, &hash, key);
+    hash
+}
+
+/// Stands before a visitor among numbered values: no value of a variable has this number.
+const VISITOR: usize = u32::MAX as usize - 1;
 
 /// Appends what the way through the configuration has left, which may have been chosen by
 /// anything of the request: the location, where the URL alone does not lead to it, and the
@@ -93,12 +123,12 @@ fn put_numbered(number: usize, value: &[u8], key: &mut Vec<u8>) {
 pub fn request_for(
     request: &Request,
     rules: &SharedRules,
-    class: Class,
+    sent: (Class, Sent),
     varied: &[String],
 ) -> Option<Box<Request>> {
     let mut head = Vec::with_capacity(512);
     let names = varied.iter().map(String::as_str);
-    shared_request::write_head(&received(request), &rules.request, class, names, &mut head);
+    shared_request::write_head(&received(request), &rules.request, sent, names, &mut head);
     let mut made = made_for_cache(request, head)?;
     made.args.clear();
     let removed = &rules.request.removed_arguments;

@@ -2,14 +2,19 @@
 //! `http_cache`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http_cache::{Millis, NoStore, RequestFacts, ResponseFacts, Storable};
+use http_cache::{Millis, Reason, RequestFacts, ResponseFacts, Storable};
+
+use site::CacheRules;
 
 use super::request_fields::Fields;
 use super::store_plan::StorePlan;
+use super::with_cookies;
 use crate::base::clock;
 use crate::content::pass::response::accel_redirect;
+use crate::exchange::request::Request;
 use crate::exchange::variable;
 use crate::exchange::view::View;
 use crate::upstreams::fetch::Fetched;
@@ -30,36 +35,41 @@ pub fn request_facts<'a>(
 
 /// The length of a body: for a slice what its range says, whether or not there
 /// is a Content-Length.
-pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, NoStore> {
+pub fn slice_length(store: &StorePlan, fetched: &Fetched) -> Result<Option<u64>, Reason> {
     let declared = fetched.content_length;
     let Some(slice) = store.slice.filter(|_| fetched.status == 206) else {
         return Ok(declared);
     };
     match slice.length(&fetched.fields) {
         Some(length) if declared.is_none_or(|declared| declared == length) => Ok(Some(length)),
-        _ => Err(NoStore::Partial),
+        _ => Err(Reason::Partial),
     }
 }
 
 /// Decides about a response whose head is there.
-pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, NoStore> {
+pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<Storable, Reason> {
     if accel_redirect(&fetched.fields, &store.pass.exchange).is_some() {
-        return Err(NoStore::Condition);
+        return Err(Reason::AccelRedirect);
     }
     if store.minds_private && is_for_one_visitor(&fetched.fields) {
-        return Err(NoStore::CookieOutsideKey);
+        return Err(Reason::CookieOutsideKey);
     }
-    let condition = match (&mut store.request, &store.pass.cache) {
-        (Some(request), Some(rules)) => {
-            let rules = rules.clone();
-            request.view = View::Cache(rules.clone());
-            variable::is_any_true(request, &rules.no_cache)
-        }
-        _ => false,
+    let condition = match &mut store.request {
+        Some(request) => no_store_condition(request, &store.rules),
+        None => false,
     };
-    let mut fields = match store.is_private {
-        true => Cow::Owned(sharing_within_a_session(&fetched.fields)),
-        false => Cow::Borrowed(&fetched.fields[..]),
+    let said = match store.rules.speaks_litespeed() {
+        true => with_cookies::as_standard(&store.expected, &fetched.fields)?,
+        false => None,
+    };
+    let mut policy = Cow::Borrowed(&store.policy);
+    if said.is_some() && policy.ignore.cache_control {
+        policy.to_mut().ignore.cache_control = false;
+    }
+    let mut fields = match said {
+        Some(fields) => Cow::Owned(fields),
+        None if store.is_private => Cow::Owned(sharing_within_a_session(&fetched.fields)),
+        None => Cow::Borrowed(&fetched.fields[..]),
     };
     store.name_what_was_sent(&mut fields);
     let facts = ResponseFacts {
@@ -70,10 +80,19 @@ pub fn decide(store: &mut StorePlan, fetched: &Fetched, now: Millis) -> Result<S
     http_cache::decide(
         &request_facts(store, &store.fields(), condition),
         &facts,
-        &store.policy,
+        &policy,
         // Fields are dated by the wall clock, here and elsewhere.
         clock::wall_millis(now),
     )
+}
+
+/// Does `*_no_cache` say that the response to a request is not to be stored?
+pub fn no_store_condition(request: &mut Request, rules: &Arc<CacheRules>) -> bool {
+    if rules.no_cache.is_empty() {
+        return false;
+    }
+    request.view = View::Cache(rules.clone());
+    variable::is_any_true(request, &rules.no_cache)
 }
 
 /// Does Cache-Control say that the response is for one visitor?

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{CacheKey, Leader, Millis, NoStore, Policy, StaleReason, Zone, may_serve_stale};
+use http_cache::{CacheKey, Leader, Millis, Policy, Reason, StaleReason, Zone, may_serve_stale};
+use shared_request::{Class, Sent};
 use site::{CacheRules, Pass, Protocol};
 
 use super::cookies::has_cookie_outside_key;
@@ -15,6 +16,10 @@ use super::request_fields::Fields;
 use super::shared;
 use super::storing_policy::{storing_policy, use_stale};
 use super::tags;
+use super::with_cookies;
+use super::with_cookies::Expected;
+use crate::content::litespeed;
+use crate::content::litespeed::VisitorId;
 use crate::content::pass::fetch_log::Visitor;
 use crate::content::pass::fetch_purpose::FetchPurpose;
 use crate::content::pass::fetch_spec::spec;
@@ -40,6 +45,8 @@ pub struct StorePlan {
     pub varied: Option<Vec<String>>,
     /// `private` and `no-store` count although `Cache-Control` is to be ignored.
     pub minds_private: bool,
+    /// With `cache_litespeed`.
+    pub expected: Expected,
     pub method: &'static [u8],
     pub uses: u32,
     pub pass: Arc<Pass>,
@@ -85,6 +92,16 @@ impl StorePlan {
         fields.to_mut().push((Bytes::from_static(b"vary"), names));
     }
 
+    /// Whose the tags are: the origin of the request, and the visitor whom the response is for alone.
+    pub fn tag_scope(&self) -> (&[u8], &[VisitorId]) {
+        let ids = self
+            .expected
+            .cookies
+            .as_ref()
+            .map_or(&[][..], |with| &with.ids[..]);
+        (&self.origin, ids)
+    }
+
     /// May the stale copy stand in for a fetch that failed like this? Then those who ask next
     /// need not wait to learn of it.
     pub fn stands_in(&self, leader: &Leader, why: StaleReason, now: Millis) -> bool {
@@ -104,35 +121,21 @@ impl StorePlan {
     /// shown for as long as somebody asks for it. Server errors say nothing of the
     /// page, nor does what concerns one request; a cookie is often set for first
     /// visits only.
-    pub fn outdates(&self, status: u16, why: NoStore) -> bool {
-        status < 500
-            && !self.is_bypass
-            && matches!(
-                why,
-                NoStore::Status
-                    | NoStore::NoStoreDirective
-                    | NoStore::NoCache
-                    | NoStore::Private
-                    | NoStore::VaryStar
-                    | NoStore::ZeroLifetime
-                    | NoStore::NoLifetime
-            )
+    pub fn outdates(&self, status: u16, why: Reason) -> bool {
+        status < 500 && !self.is_bypass && why.is_of_page()
     }
 
     /// How long a refusal counts for everybody's requests of the same key: not
     /// at all where the reason is this very request. Otherwise one visitor who
     /// is logged in would keep all others from a new copy.
-    pub fn remembered_for(&self, why: NoStore) -> Duration {
-        if self.is_bypass
-            || self.has_sent_preferences()
-            || matches!(
-                why,
-                NoStore::Condition | NoStore::CookieOutsideKey | NoStore::Authorization
-            )
-        {
-            return Duration::ZERO;
+    pub fn remembered_for(&self, why: Reason) -> Duration {
+        // Where cookies count, notes say it for each group of visitors.
+        let is_noted = self.expected.cookies.is_some();
+        let is_own = self.is_bypass || self.has_sent_preferences() || why.is_of_one_request();
+        match is_noted || is_own {
+            true => Duration::ZERO,
+            false => REMEMBER_NOT_SHAREABLE,
         }
-        REMEMBER_NOT_SHAREABLE
     }
 }
 
@@ -146,19 +149,25 @@ pub fn prepare(
 ) -> Result<(FetchSpec, StorePlan), u16> {
     let validating = leader
         .stale()
-        .filter(|_| plan.rules.revalidate)
+        // What the protocol says is not stored, so a 304 would say nothing of it.
+        .filter(|_| plan.rules.revalidate && !plan.rules.speaks_litespeed())
         .filter(|stored| matches!(stored.head.status, 200 | 206))
         .filter(|stored| stored.head.etag().is_some() || stored.head.last_modified().is_some());
     let tags = plan.rules.tags.as_ref();
     let tag_mark = tags
         .filter(|rules| rules.from_stderr)
         .map(|_| tags::new_mark());
+    let vary_value = match plan.shared {
+        Some(Class::Mobile) if pass.exchange.litespeed => Some(litespeed::MOBILE_VALUE),
+        _ => None,
+    };
     let purpose = FetchPurpose {
         for_cache: true,
         as_get: plan.rules.convert_head,
         validating: validating.map(|stored| &**stored),
         deadline: None,
         tag_mark: tag_mark.as_deref(),
+        vary_value,
     };
     let varied = plan.shared.map(|_| varied_fields(plan, leader));
     let visitor = Visitor::of(request);
@@ -194,6 +203,7 @@ pub fn prepare(
             head,
             varied,
             minds_private,
+            expected: expected(plan, leader, vary_value),
             method: if request.method == Method::Post {
                 b"POST"
             } else {
@@ -217,6 +227,22 @@ pub fn prepare(
     ))
 }
 
+/// What is to be known of the request for what the response says to LiteSpeed's cache.
+fn expected(plan: &Plan<'_>, leader: &Leader, vary_value: Option<&'static str>) -> Expected {
+    let Some(with) = &plan.cookies else {
+        return Expected {
+            vary_value,
+            ..Expected::default()
+        };
+    };
+    let spec = leader.varies_on().or_else(|| plan.varies_on.clone());
+    Expected {
+        cookies: Some(with.clone()),
+        learned: with_cookies::learned_cookies(spec.as_deref()),
+        vary_value,
+    }
+}
+
 /// The fields that responses for the plan's key have named in `Vary`, as far as they may be
 /// sent: by those that are stored, or by one that is arriving.
 fn varied_fields(plan: &Plan<'_>, leader: &Leader) -> Vec<String> {
@@ -237,7 +263,11 @@ fn request_for_cache(
 ) -> Result<Option<Box<Request>>, u16> {
     let made = match (&plan.rules.shared, plan.shared, varied) {
         (Some(rules), Some(class), Some(varied)) => {
-            shared::request_for(request, rules, class, varied)
+            let sent = match plan.cookies {
+                Some(_) => Sent::AllCookies,
+                None => Sent::KeyCookies,
+            };
+            shared::request_for(request, rules, (class, sent), varied)
         }
         _ if plan.rules.overlooks_something() => {
             shared::without_what_does_not_count(request, plan.rules)

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_cache::{
-    Filling, Leader, Millis, NoStore, PurgeMode, PurgeTarget, Pushed, Reader, ResponseFacts,
-    ResponseHead, StaleReason, Storable, StoredResponse, Tags,
+    Filling, Leader, Millis, PurgeMode, PurgeTarget, Pushed, Reader, Reason, Refusal,
+    ResponseFacts, ResponseHead, StaleReason, Storable, StoredResponse, Tags,
 };
 use site::LogLevel;
 use tokio::sync::oneshot;
@@ -21,7 +21,9 @@ use super::stale::stale_reason;
 use super::storability::{decide, request_facts, slice_length};
 use super::store_plan::StorePlan;
 use super::tags;
+use super::with_cookies;
 use crate::base::clock;
+use crate::content::litespeed;
 use crate::content::pass::fetch_spec::rate;
 use crate::content::pass::response::is_sent;
 use crate::content::purging::by_response;
@@ -40,9 +42,10 @@ const LOOK_AT_SLOWEST: Duration = Duration::from_millis(100);
 /// What became of a fetch, for the client whose request leads it.
 pub enum LeaderOutcome {
     Reading(Reader),
-    Freshened(Arc<StoredResponse>),
+    /// The upstream stands by the stale response; why it is not fresh again for others, if so.
+    Freshened(Arc<StoredResponse>, Option<Reason>),
     /// For this client alone.
-    Private(Box<Fetched>, NoStore),
+    Private(Box<Fetched>, Reason),
     /// The upstream answered with a status that stale copies stand in for.
     BadStatus(Box<Fetched>),
     Failed(FetchError),
@@ -86,6 +89,7 @@ pub async fn fetch_and_store(
                 // Until the flight ends nobody else begins a refresh.
                 tokio::time::sleep(REFRESH_PAUSE).await;
             }
+            note_refusal(&store, Reason::Failed, error.status());
             leader.failed_as(error.status());
             return report.send(LeaderOutcome::Failed(error));
         }
@@ -98,6 +102,10 @@ pub async fn fetch_and_store(
     }
     if let Some(request) = &mut store.request {
         fetched.body.set_rate(rate(request, &store.pass));
+    }
+    if store.pass.exchange.litespeed {
+        with_cookies::note(&store.zone, &store.expected, &fetched.fields);
+        litespeed::put_surrogate_control(&mut fetched.fields);
     }
     let now = Millis(clock::now());
     if fetched.status == 304 && store.is_validating {
@@ -120,8 +128,11 @@ pub async fn fetch_and_store(
         Ok(storable) => {
             let tags = named_tags(&store, &fetched.fields);
             let mut for_browsers = ForBrowsers::of(&store, &fetched, &tags);
-            if !tags.is_empty() {
+            if !tags.is_empty() || store.expected.cookies.is_some() {
                 for_browsers.put_control(&mut fetched.fields);
+            }
+            if store.rules.speaks_litespeed() {
+                litespeed::put_stored_fields(&mut fetched.fields);
             }
             let mut filling = publish(leader, &mut fetched, &store, &storable, now);
             *filling.tags() = tags;
@@ -165,13 +176,14 @@ fn publish(
 
 /// The response is for one client alone: others do not wait for it, and a stale response that
 /// it proves out of date goes.
-fn refuse(leader: Leader, status: u16, store: &StorePlan, why: NoStore, now: Millis) {
+fn refuse(leader: Leader, status: u16, store: &StorePlan, why: Reason, now: Millis) {
     let has_stale = leader.stale().is_some();
     let remembered = match has_stale && status >= 500 {
         // It says nothing of the page: the next request asks again.
         true => Duration::ZERO,
         false => store.remembered_for(why),
     };
+    note_refusal(store, why, status);
     leader.not_shareable(why, remembered, now);
     if has_stale && store.outdates(status, why) {
         let target = PurgeTarget::Key(store.key.as_ref());
@@ -199,9 +211,9 @@ fn freshen(
     };
     if fetched.body.has_excess_data() {
         // Nothing that it says is kept, its fields as little as a body would be.
-        log_not_stored(spec, NoStore::ExcessData);
-        leader.not_shareable(NoStore::ExcessData, Duration::ZERO, now);
-        return report.send(LeaderOutcome::Freshened(stale));
+        log_not_stored(spec, Reason::ExcessData);
+        leader.not_shareable(Reason::ExcessData, Duration::ZERO, now);
+        return report.send(LeaderOutcome::Freshened(stale, Some(Reason::ExcessData)));
     }
     // What the 304 does not repeat holds as it was stored (RFC 9111 §4.3.4).
     let mut merged: Cow<'_, [(Bytes, Bytes)]> = stale
@@ -237,13 +249,13 @@ fn freshen(
     fetched.body.give_up(upstream::Outcome::Success);
     match decided {
         Ok(storable) => match leader.freshen(&fresher, named.then_some(&tags), &storable, now) {
-            Ok(stored) => report.send(LeaderOutcome::Freshened(stored)),
-            Err(_) => report.send(LeaderOutcome::Freshened(stale)),
+            Ok(stored) => report.send(LeaderOutcome::Freshened(stored, None)),
+            Err(why) => report.send(LeaderOutcome::Freshened(stale, Some(why))),
         },
         Err(why) => {
             // Still what the upstream stands by, though not for keeping.
             leader.not_shareable(why, Duration::ZERO, now);
-            report.send(LeaderOutcome::Freshened(stale));
+            report.send(LeaderOutcome::Freshened(stale, Some(why)));
         }
     }
 }
@@ -264,15 +276,21 @@ async fn fill(
                 match filling.push(bytes, Millis(clock::now())) {
                     Pushed::Kept => {}
                     Pushed::TooLarge => wait_for_slowest(&filling, &mut deadline).await,
-                    Pushed::Unwanted => return filling.fail(),
+                    Pushed::Unwanted => {
+                        note_refusal(store, Reason::TooLarge, filling.head().status);
+                        return filling.fail();
+                    }
                 }
             }
             Ok(None) => break,
-            Err(fetch::Truncated) => return filling.fail(),
+            Err(fetch::Truncated) => {
+                note_refusal(store, Reason::Truncated, filling.head().status);
+                return filling.fail();
+            }
         }
     }
     if fetched.body.has_excess_data() {
-        filling.share_only(NoStore::ExcessData);
+        filling.share_only(Reason::ExcessData);
     }
     add_late_tags(&mut filling, &fetched, store);
     if !filling.tags().is_empty() {
@@ -281,7 +299,9 @@ async fn fill(
     if filling.tags().checked().is_err() {
         log_too_many_tags(spec);
     }
+    let status = filling.head().status;
     if let Err(why) = filling.complete(Millis(clock::now())) {
+        note_refusal(store, why, status);
         log_not_stored(spec, why);
     }
 }
@@ -301,8 +321,10 @@ async fn wait_for_slowest(filling: &Filling, deadline: &mut Duration) {
 fn named_tags(store: &StorePlan, fields: &[(Bytes, Bytes)]) -> Tags {
     let mut tags = Tags::default();
     if let Some(rules) = &store.rules.tags {
-        tags::add(&mut tags, fields, rules, &store.origin);
+        tags::add(&mut tags, fields, rules, store.tag_scope());
     }
+    let ids = store.tag_scope().1.iter();
+    ids.for_each(|id| tags.add(&id.label(b"*")));
     tags
 }
 
@@ -312,7 +334,7 @@ fn add_late_tags(filling: &mut Filling, fetched: &Fetched, store: &StorePlan) {
         return;
     };
     let trailers = fetched.body.received_trailers();
-    tags::add(filling.tags(), trailers, rules, &store.origin);
+    tags::add(filling.tags(), trailers, rules, store.tag_scope());
     let named = fetched.body.tags_in_stderr();
     named
         .into_iter()
@@ -330,8 +352,19 @@ fn log_too_many_tags(spec: &FetchSpec) {
     );
 }
 
-fn log_not_stored(spec: &FetchSpec, why: NoStore) {
-    if why == NoStore::MinUses {
+/// Notes why a response was not stored, for whoever asks. What is the answer to a request that went
+/// past the cache says nothing of others, and a count of uses is no property of the response.
+fn note_refusal(store: &StorePlan, why: Reason, status: u16) {
+    if store.is_bypass || why == Reason::MinUses {
+        return;
+    }
+    let at = Millis(clock::now());
+    let refusal = Refusal { why, status, at };
+    store.zone.note_refusal(&store.key.as_ref(), refusal);
+}
+
+fn log_not_stored(spec: &FetchSpec, why: Reason) {
+    if why == Reason::MinUses {
         return;
     }
     spec.context.log.write(

@@ -43,7 +43,9 @@ pub fn storing_policy(plan: &Plan<'_>, exchange: &site::Exchange) -> Policy {
         not_found: plan
             .shared
             .and(rules.shared.as_ref())
-            .and_then(|shared| shared.not_found),
+            .and_then(|shared| shared.not_found)
+            // Of such a page the application says who may share it.
+            .filter(|_| plan.cookies.is_none()),
         max_fresh: rules.max_valid.map(|most| most.max(at_least)),
         store_authorized: rules.stores_authorized,
         min_uses: rules.min_uses,

@@ -6,17 +6,25 @@ use http_cache::Tags;
 use site::{TagRules, TagSeparator};
 
 use crate::base::random;
+use crate::content::litespeed;
+use crate::content::litespeed::VisitorId;
 use crate::exchange::request::Request;
 
-/// Adds the tags that fields or trailers name. `origin` is the request's, for groups.
-pub fn add(tags: &mut Tags, fields: &[(Bytes, Bytes)], rules: &TagRules, origin: &[u8]) {
+/// Adds the tags that fields or trailers name. `origin` is the request's, for groups; `ids` are those of
+/// the visitor whom the response is for alone.
+pub fn add(
+    tags: &mut Tags,
+    fields: &[(Bytes, Bytes)],
+    rules: &TagRules,
+    (origin, ids): (&[u8], &[VisitorId]),
+) {
     for (name, value) in fields.iter().filter(|(name, _)| rules.names.has(name)) {
         let is_it = |field: &&site::TagField| name.eq_ignore_ascii_case(field.name.as_bytes());
         let Some(field) = rules.fields.iter().find(is_it) else {
             continue;
         };
         let separates = |byte: &u8| match field.separator {
-            TagSeparator::Commas => *byte == b',',
+            TagSeparator::Commas | TagSeparator::LiteSpeed => *byte == b',',
             TagSeparator::Spaces => matches!(byte, b' ' | b'\t'),
             TagSeparator::Both => matches!(byte, b' ' | b'\t' | b','),
             TagSeparator::Groups => false,
@@ -24,6 +32,9 @@ pub fn add(tags: &mut Tags, fields: &[(Bytes, Bytes)], rules: &TagRules, origin:
         match field.separator {
             TagSeparator::Groups => groups(value).into_iter().flatten().for_each(|group| {
                 tags.add(&group_tag(origin, &group));
+            }),
+            TagSeparator::LiteSpeed => value.split(separates).for_each(|tag| {
+                litespeed::each_label(tag.trim_ascii(), ids, &mut |label| tags.add(&label));
             }),
             _ => value
                 .split(separates)
@@ -130,7 +141,7 @@ mod tests {
     fn tags_of(name: &'static str, value: &'static str) -> Vec<String> {
         let mut tags = Tags::default();
         let fields = [(Bytes::from(name), Bytes::from(value))];
-        add(&mut tags, &fields, &rules(), b"https://o");
+        add(&mut tags, &fields, &rules(), (b"https://o", &[]));
         let text = |tag: &[u8]| String::from_utf8_lossy(tag).into_owned();
         tags.iter().map(text).collect()
     }

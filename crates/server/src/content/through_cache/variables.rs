@@ -10,7 +10,7 @@ use crate::exchange::variable_table::Variables;
 pub const VARIABLES: Variables = &[
     (
         B::CacheReason,
-        Of(|request, out| put(request.cache.reason.map(str::as_bytes), out)),
+        Of(|request, out| put(request.cache.reason.map(|it| it.word().as_bytes()), out)),
     ),
     (B::CacheStatus, Of(put_cache_status)),
     (
@@ -35,7 +35,12 @@ fn put_cache_status(request: &mut Request, out: &mut Vec<u8>) -> bool {
     let Some(outcome) = &request.cache.outcome else {
         return false;
     };
-    out.extend_from_slice(outcome.cache_status("mayfly").to_string().as_bytes());
+    out.extend_from_slice(
+        outcome
+            .cache_status("mayfly", request.cache.reason)
+            .to_string()
+            .as_bytes(),
+    );
     true
 }
 

@@ -152,8 +152,17 @@ impl Page {
                 match piece {
                     Piece::Text(text) => return Ok(Some(text)),
                     Piece::Fragment(fragment) => self.current = Some(fragment),
-                    Piece::Include(wanted) => self.current = wanted.open(request).await,
+                    Piece::Include(wanted) => {
+                        let is_answered = || wanted.is_answered();
+                        let ahead = self
+                            .source
+                            .read_ahead(request, &mut self.tokens, is_answered);
+                        ahead.await;
+                        self.current = wanted.open(request).await;
+                    }
                     Piece::Try(tried) => {
+                        let ahead = self.source.read_ahead(request, &mut self.tokens, || false);
+                        ahead.await;
                         let tries = self.state.tries + 1;
                         let left = &mut self.state.includes_left;
                         let pieces = tried.settle(request, left, tries).await;
@@ -171,6 +180,11 @@ impl Page {
 }
 
 impl Wanted {
+    /// Can it be opened without waiting?
+    fn is_answered(&self) -> bool {
+        self.asked.as_ref().map_or(true, Asked::is_answered)
+    }
+
     /// The fragment, or the one that stands in for it; `None` where the page goes on without.
     async fn open(self, page: &mut Request) -> Option<Fragment> {
         let is_optional = self.is_optional;

@@ -38,6 +38,14 @@ impl Asked {
         }
     }
 
+    /// Is the answer there?
+    pub fn is_answered(&self) -> bool {
+        match self {
+            Asked::Answered(_) => true,
+            Asked::Pending(task) => task.0.is_finished(),
+        }
+    }
+
     /// Waits for the answer; `None` where the server itself has failed to make one.
     pub async fn answer(self) -> Option<Answer> {
         match self {

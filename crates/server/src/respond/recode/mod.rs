@@ -24,7 +24,7 @@ use crate::exchange::request::{Method, Request};
 use crate::route::pattern;
 
 pub use recoder::Recoder;
-pub use stored::Wait;
+pub use stored::{Wait, coding_name};
 
 /// What happens to a body.
 pub enum Recoding {

@@ -84,6 +84,15 @@ fn encoding(coding: Coding, settings: &CodingSettings) -> Encoding {
     Encoding(coding << 10 | u16::from(level) << 5 | u16::from(window))
 }
 
+/// The content coding of a form that [`encoding`] names.
+pub fn coding_name(form: Encoding) -> &'static str {
+    match form.0 >> 10 {
+        0 => "br",
+        1 => "zstd",
+        _ => "gzip",
+    }
+}
+
 /// Makes `reply`, which was to send a stored body, send this form of it.
 pub fn send(reply: &mut Reply, coding: Coding, form: Body) {
     let before_bytes = match &reply.body {

@@ -127,8 +127,12 @@ impl Page {
                 match piece {
                     Piece::Text(text) if text.is_empty() => {}
                     Piece::Text(text) => return Ok(Some(text)),
-                    Piece::Included(included) => self.current = included.open().await?,
+                    Piece::Included(included) => {
+                        self.read_ahead(request, &included).await;
+                        self.current = included.open().await?;
+                    }
                     Piece::Set(name, included) => {
+                        self.read_ahead(request, &included).await;
                         let value = included.into_value().await?;
                         self.state.values.lock().variables.insert(name, value);
                     }
@@ -139,6 +143,14 @@ impl Page {
                 return Ok(None);
             }
         }
+    }
+
+    async fn read_ahead(&mut self, request: &mut Request, included: &Included) {
+        let is_answered = || included.asked.is_answered();
+        let ahead = self
+            .source
+            .read_ahead(request, &mut self.tokens, is_answered);
+        ahead.await;
     }
 
     fn next_token(&mut self) -> Option<Token> {

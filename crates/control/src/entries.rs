@@ -1,0 +1,113 @@
+//! The terms of a look at what is stored: a search, and one stored response.
+//!
+//! Values of cookies are in none of it. Values of arguments are masked, unless `cache_show_args`
+//! names the argument.
+
+use serde::{Deserialize, Serialize};
+
+/// The most stored responses that one answer names.
+pub const MAX_FOUND: usize = 1000;
+/// As many, unless the request says otherwise.
+pub const USUAL_FOUND: usize = 100;
+/// The longest text that is searched for.
+pub const MAX_SEARCH_BYTES: usize = 4096;
+
+/// What to search for; with both, what carries the tag and has the text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchRequest {
+    /// A part of the address: host, path and arguments as the answer shows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// A whole tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The name of a zone; none: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// How many at most; [`USUAL_FOUND`] unless given, and never more than [`MAX_FOUND`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// [`Found::next`] of the answer before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// What was found, in no order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    pub entries: Vec<Entry>,
+    /// Where the next request goes on; none: that is all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// How many stored responses were looked at.
+    pub looked_at: u64,
+}
+
+/// Which stored response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryRequest {
+    /// [`Entry::id`]
+    pub id: String,
+}
+
+/// A stored response.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// By which it is opened, for as long as it is stored.
+    pub id: String,
+    pub zone: String,
+    /// Host, path and arguments.
+    pub address: String,
+    /// The cache key, where nothing of a visitor's cookies or fields can be in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    pub status: u16,
+    /// Age in milliseconds (RFC 9111 §4.2.3).
+    pub age_milliseconds: u64,
+    /// Freshness lifetime in milliseconds, as it was decided when the response came.
+    pub lifetime_milliseconds: u64,
+    /// What is left of it; 0: stale.
+    pub fresh_milliseconds: u64,
+    /// What gave the lifetime: a field or a directive of one, or `rule`.
+    pub lifetime_source: String,
+    /// The same in words: the field, or the line of the configuration.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lifetime_by: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// What it varies on, with the values for which it was made, as far as they are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vary: Vec<(String, String)>,
+    /// The stored fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<(String, String)>,
+    /// Bytes of the body.
+    pub body_bytes: u64,
+    /// Bytes that it takes of the zone's memory, all forms included.
+    pub memory_bytes: u64,
+    /// Forms of the body that are kept beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<Form>,
+    /// When it was last asked for, in milliseconds before.
+    pub used_milliseconds_ago: u64,
+    /// In about how many of the last seconds it was asked for; old ones count less.
+    pub seconds_used: u32,
+    /// For one session alone (`cache_private`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_private: bool,
+    /// A purge has removed it; it is shown to nobody and waits to leave.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_purged: bool,
+}
+
+/// A form of a stored body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    /// Its content coding, or what it is for.
+    pub name: String,
+    /// None: the coding saves nothing, so none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}

@@ -1,0 +1,255 @@
+//! The terms of an explanation: what would become of a request, and why.
+
+use serde::{Deserialize, Serialize};
+
+use crate::entries::Entry;
+
+/// The most fields that a request to be explained may have.
+pub const MAX_FIELDS: usize = 64;
+
+/// The request that is to be explained.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainRequest {
+    /// An absolute URL of a site that the server serves.
+    pub url: String,
+    /// `None`: GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Names and values, beside those that a browser sends that has never been here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<(String, String)>,
+    /// The request is really made, so that the upstream says what it answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ask: bool,
+}
+
+/// What would become of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// As it was asked for.
+    pub url: String,
+    pub method: String,
+    /// The address that it comes in by.
+    pub listen: String,
+    /// The name of the server block; empty where it has none.
+    pub server: String,
+    /// As written after `location`; empty for the server's own level.
+    pub location: String,
+    pub plan: Plan,
+    /// The cache's part; none where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CachePart>,
+    pub outcome: Outcome,
+    /// Whether a response to this very request is stored.
+    pub is_stored: bool,
+    /// Why the cache has no part in the response, or could not keep the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ToldReason>,
+    /// What is stored for it, fresh or stale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Variants>,
+    /// What parts of a request do to the answer, one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// What would let the response be stored, or more visitors share it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
+    /// What was answered, where it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+}
+
+/// Who makes the response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub kind: PlanKind,
+    /// The upstream, the file, or the directive.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub to: String,
+    /// The status, where the server itself answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanKind {
+    /// A file, as it is.
+    File,
+    Fastcgi,
+    Http,
+    Memcached,
+    /// A directive such as `empty_gif`.
+    Handler,
+    /// `cache_purge_api`
+    PurgeApi,
+    /// A redirect, a refusal, or what `return` says.
+    Answer,
+    /// The connection is closed without an answer.
+    Nothing,
+}
+
+/// Where the cache looks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachePart {
+    /// Its zone.
+    pub zone: String,
+    /// The cache key; what no text has is escaped. Empty where none is made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// The address by which it can be purged.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub address: String,
+}
+
+/// What the cache would do, in nginx's words as far as it has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It has no part in the response.
+    Off,
+    Hit,
+    /// A stale response is there; whether it is shown depends on who else asks.
+    Stale,
+    /// Nothing is stored for the key.
+    Miss,
+    /// Responses for the key are stored, none for these fields.
+    VaryMiss,
+    Bypass,
+    Method,
+    Purge,
+}
+
+impl Outcome {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Off => "off",
+            Outcome::Hit => "hit",
+            Outcome::Stale => "stale",
+            Outcome::Miss => "miss",
+            Outcome::VaryMiss => "vary-miss",
+            Outcome::Bypass => "bypass",
+            Outcome::Method => "method",
+            Outcome::Purge => "purge",
+        }
+    }
+}
+
+/// A reason, and how it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldReason {
+    /// As `$cache_reason` has it.
+    pub word: String,
+    pub sentence: String,
+    pub known_by: KnownBy,
+    /// How long ago it was seen, in milliseconds, and with which status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milliseconds_ago: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The lines of the configuration that decide it: `FILE:LINE: TEXT`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<String>,
+}
+
+/// How a reason is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KnownBy {
+    /// By the request and the configuration: it holds for each request like this.
+    Request,
+    /// By what the cache holds at this moment.
+    Moment,
+    /// By the last response for the key, perhaps to another visitor's request.
+    LastResponse,
+    /// By the response to this very request, which was made.
+    Response,
+}
+
+/// The variants of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variants {
+    /// How many are stored.
+    pub stored: usize,
+    /// How many are kept at most.
+    pub most: usize,
+    /// The fields of requests by which they are told apart.
+    pub fields: Vec<String>,
+}
+
+/// A part of a request, and what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Such as `cookie lang`, `argument page` or `field Accept-Language`.
+    pub name: String,
+    pub effect: Effect,
+    /// It is no part of the request that is explained, but might be one of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_example: bool,
+}
+
+/// What a part of a request does to the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It is not in the cache key: requests with and without it share the stored response.
+    Shares,
+    /// It is in the cache key.
+    InKey,
+    /// It selects the variant (`Vary`).
+    SelectsVariant,
+    /// With it the request goes past the cache, or is answered in another way.
+    PastCache,
+    /// It chooses another server, another location or another answer.
+    ChoosesWay,
+}
+
+impl Effect {
+    /// For people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Effect::Shares => "not in the key: with and without it the copy is the same",
+            Effect::InKey => "in the key",
+            Effect::SelectsVariant => "selects the variant (Vary)",
+            Effect::PastCache => "decides whether the cache is used",
+            Effect::ChoosesWay => "chooses another way through the configuration",
+        }
+    }
+}
+
+/// What was answered to the request that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub status: u16,
+    /// As `$upstream_cache_status` has it; empty where the cache had no part.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cache_status: String,
+    /// Bytes of the body.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_may_be_a_url_alone_and_has_no_unknown_fields() {
+        let short: ExplainRequest = serde_json::from_str(r#"{"url":"http://a/"}"#).unwrap();
+        assert_eq!((short.method, short.ask), (None, false));
+        let long = ExplainRequest {
+            url: "http://a/".to_owned(),
+            method: Some("HEAD".to_owned()),
+            fields: vec![("Cookie".to_owned(), "a=b".to_owned())],
+            ask: true,
+        };
+        let json = serde_json::to_string(&long).unwrap();
+        assert_eq!(serde_json::from_str::<ExplainRequest>(&json).unwrap(), long);
+        assert!(serde_json::from_str::<ExplainRequest>(r#"{"url":"a","x":1}"#).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! Everything that a cache decides against itself, each with a name, a word and a sentence: why a
+//! request went past it, and why a response was not stored.
+//!
+//! The word is the same in `$cache_reason`, in the `detail` of `Cache-Status` (RFC 9211 §2.8), in
+//! logs and in what commands say. Where RFC 9211 §2.2 has one, it is that.
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident, $when:ident, $word:literal, $sentence:literal;)*) => {
+        /// Why the cache had no part in a response. Each has a word for logs and a sentence for
+        /// people.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason { $(#[doc = $sentence] $variant,)* }
+
+        impl Reason {
+            /// All reasons, for documentation and metrics.
+            pub const ALL: &[Reason] = &[$(Reason::$variant,)*];
+
+            /// The reason as one word for logs and metrics.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self { $(Reason::$variant => $word,)* }
+            }
+
+            /// The reason as a sentence.
+            #[must_use]
+            pub fn sentence(self) -> &'static str {
+                match self { $(Reason::$variant => $sentence,)* }
+            }
+
+            /// What decides it.
+            #[must_use]
+            pub fn decided_by(self) -> DecidedBy {
+                match self { $(Reason::$variant => DecidedBy::$when,)* }
+            }
+        }
+    };
+}
+
+/// What decides a [`Reason`], and so when it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// The request and the configuration: known before anybody is asked.
+    Request,
+    /// What the cache holds and who else asks, at this moment.
+    Moment,
+    /// The head of the response.
+    Response,
+    /// The body of the response, or what happened while it arrived.
+    Body,
+}
+
+reasons! {
+    Off, Request, "off", "No cache is configured for this request.";
+    Method, Request, "method", "Responses to this method are not stored.";
+    Body, Request, "body", "The request has a body, which is not in the cache key.";
+    Upgrade, Request, "upgrade", "The request asks for another protocol.";
+    Range, Request, "range", "The range that is asked for begins further back than the cache looks.";
+    Bypass, Request, "bypass", "A configured condition says not to look up.";
+    OwnWrite, Request, "own-write", "The visitor has written something a moment ago.";
+    Accept, Request, "accept", "The request does not accept HTML, so it comes from a program.";
+    Argument, Request, "argument", "An argument of the request is personal.";
+    Cookie, Request, "cookie", "A cookie of the request is personal, or unknown.";
+    Credentials, Request, "credentials", "A field of the request carries credentials or an identity.";
+    Override, Request, "override", "A field of the request names another method or another path.";
+    Fragment, Request, "fragment", "A script asks for a part of a page.";
+    Path, Request, "path", "The path is personal.";
+    TooLong, Request, "too-long", "What would have to be in the cache key is too long.";
+    Purge, Request, "purge", "The request purges.";
+    MinUses, Moment, "min-uses", "The key was not asked for often enough yet.";
+    LockTimeout, Moment, "lock-timeout", "Another request fetches the response and takes too long.";
+    TooManyVariants, Moment, "too-many-variants", "The key has more variants than are kept.";
+    Failed, Response, "failed", "The upstream gave no response that can be used.";
+    NoAnswer, Response, "no-answer", "There is no response.";
+    AccelRedirect, Response, "accel-redirect", "The response names another location, which answers in its place.";
+    Condition, Response, "condition", "A configured condition says not to store.";
+    Status, Response, "status", "Responses of this status cannot be stored.";
+    Partial, Response, "partial", "It is a part of a response only.";
+    CookieOutsideKey, Response, "cookie-outside-key", "The response is for one visitor, whose cookies are not in the cache key.";
+    Authorization, Response, "authorization", "The request carries credentials and the response does not allow sharing.";
+    SetCookie, Response, "set-cookie", "The response sets a cookie.";
+    NoStoreDirective, Response, "no-store", "The response says no-store.";
+    NoCache, Response, "no-cache", "The response says no-cache.";
+    Private, Response, "private", "The response says private.";
+    VaryStar, Response, "vary-star", "The response varies on more than the request's fields.";
+    VaryTooLong, Response, "vary-too-long", "The response varies on too many or too long fields.";
+    ZeroLifetime, Response, "zero-lifetime", "The response is stale on arrival.";
+    UnknownLifetime, Response, "unknown-lifetime", "The lifetime that the response gives cannot be read, so it counts as stale.";
+    NoLifetime, Response, "no-lifetime", "Neither the response nor a rule gives a lifetime.";
+    TooLarge, Body, "too-large", "The response is larger than may be stored.";
+    NoRoom, Body, "no-room", "The memory budget has no room for the response.";
+    Truncated, Body, "truncated", "The response ended before it was complete.";
+    ExcessData, Body, "excess-data", "The upstream sent more than the response says.";
+    Purged, Body, "purged", "The response was purged while it was fetched.";
+}
+
+impl Reason {
+    /// Does a response with this fate say of the page itself that it is not to be kept? Then a
+    /// stale copy of it is out of date. A reason that is the request's own says nothing of it, and a
+    /// cookie is often set for first visits only.
+    #[must_use]
+    pub fn is_of_page(self) -> bool {
+        matches!(
+            self,
+            Reason::Status
+                | Reason::NoStoreDirective
+                | Reason::NoCache
+                | Reason::Private
+                | Reason::VaryStar
+                | Reason::ZeroLifetime
+                | Reason::UnknownLifetime
+                | Reason::NoLifetime
+        )
+    }
+
+    /// Does it depend on who asks, so that it says nothing of the next request for the key?
+    #[must_use]
+    pub fn is_of_one_request(self) -> bool {
+        matches!(
+            self,
+            Reason::Condition
+                | Reason::AccelRedirect
+                | Reason::CookieOutsideKey
+                | Reason::Authorization
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_reason_has_a_word_of_its_own_and_a_sentence() {
+        let mut words = HashSet::new();
+        for reason in Reason::ALL {
+            let (word, sentence) = (reason.word(), reason.sentence());
+            assert!(words.insert(word), "{word}");
+            // A token (RFC 9110 §5.6.2), so that it needs no quotes in Cache-Status.
+            let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+            assert!(word.bytes().all(is_plain), "{word}");
+            assert!(sentence.ends_with('.'), "{word}");
+        }
+    }
+}

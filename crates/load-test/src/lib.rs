@@ -1,0 +1,35 @@
+//! Load from one client, measured as visitors would feel it.
+//!
+//! ```text
+//! Plan ─► schedule: when is a request due? ─► run: visitors ask, each over connections of its own
+//!                                              │ due, sent, done, answer
+//!                                              ▼
+//!                                           Recorder ─► Report ─► text, JSON, HTML
+//! ```
+//!
+//! In the open model requests are due at fixed times, whether or not the server keeps up, and latency
+//! counts from the moment when a request was due: what a stalled server did to those who came meanwhile
+//! is in the percentiles (no coordinated omission). In the closed model each visitor asks again when it
+//! has its answer, which says how much a server can do, and not what visitors wait.
+//!
+//! Every request that became due is counted once: as an answer, or as an error with its kind.
+
+pub mod answer;
+mod html;
+mod local;
+mod plan;
+mod record;
+mod replay;
+mod report;
+mod run;
+mod schedule;
+mod url;
+mod visitor;
+
+pub use local::is_this_machine;
+pub use plan::{Load, Plan, PlanError, Settings};
+pub use record::{Live, Recorder};
+pub use replay::{Replay, ReplayError};
+pub use report::{Comparison, Latency, Report};
+pub use run::{Stop, run};
+pub use url::{Target, UrlError};

@@ -1,0 +1,77 @@
+//! Is this machine set up for the server? Reads `/proc`, `/sys` and `/etc` below a root, compares with
+//! what the configuration asks for, and says what is wrong, why it matters, and what mends it.
+//!
+//! ```text
+//! Subject (what the configuration wants) ─┐
+//! Machine (files below a root)            ├─► kernel, memory, php ─► Finding
+//! ```
+//!
+//! Nothing is changed, nothing is started, and no file is read but those named here. A file that is not
+//! there or says something unexpected gives no finding: nobody is told of a fault that may be none.
+
+mod finding;
+mod kernel;
+mod machine;
+mod memory;
+mod php;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+pub use finding::{Finding, Severity};
+use machine::Machine;
+
+/// What the configuration wants of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Subject {
+    /// The program would be started by root.
+    pub is_root: bool,
+    /// A server runs with this configuration: its ports are taken by itself.
+    pub is_running: bool,
+    /// `worker_rlimit_nofile`
+    pub open_files: Option<u64>,
+    /// Where it listens.
+    pub ports: Vec<SocketAddr>,
+    /// The longest line of connections that wait to be accepted.
+    pub backlog: u64,
+    /// The zones of the cache.
+    pub zones: Vec<Zone>,
+    /// Folders of temporary files.
+    pub temporary_folders: Vec<PathBuf>,
+    pub pools: Vec<Pool>,
+    /// Some location passes requests to PHP, an own pool or another one.
+    pub has_php: bool,
+    pub document_roots: Vec<PathBuf>,
+}
+
+/// A zone of the cache.
+#[derive(Clone, Debug)]
+pub struct Zone {
+    pub name: String,
+    pub path: PathBuf,
+    pub memory_bytes: Option<u64>,
+}
+
+/// A pool of PHP workers.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    pub name: String,
+    /// `None`: as many as fit.
+    pub workers: Option<u64>,
+    pub max_requests: Option<u64>,
+    pub has_slow_log: bool,
+    /// `php_admin_value` and its like.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Everything that is wrong, the worst first.
+#[must_use]
+pub fn check(root: &Path, subject: &Subject) -> Vec<Finding> {
+    let machine = Machine::new(root);
+    let mut findings = Vec::new();
+    kernel::check(&machine, subject, &mut findings);
+    memory::check(&machine, subject, &mut findings);
+    php::check(&machine, subject, &mut findings);
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}

@@ -1,0 +1,33 @@
+//! `mayfly explain` and `$cache_reason`: what is said before is what then happens.
+
+mod command;
+mod inside;
+mod reasons;
+
+use control::{ExplainRequest, Explanation};
+use testkit::running::Running;
+
+/// What the server says of a request.
+async fn explain(server: &Running, request: &ExplainRequest) -> Explanation {
+    let socket = server.path("pid.control");
+    let told = control::client::explain(&socket, request).await;
+    told.unwrap_or_else(|error| panic!("{request:?}: {error}"))
+}
+
+/// A GET of a path.
+fn get(path: &str) -> ExplainRequest {
+    ExplainRequest {
+        url: format!("http://site.test{path}"),
+        ..ExplainRequest::default()
+    }
+}
+
+/// The same with fields, as they are sent.
+fn get_with(path: &str, fields: &str) -> ExplainRequest {
+    let lines = fields.lines().filter_map(|line| line.split_once(": "));
+    let fields = lines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    ExplainRequest {
+        fields: fields.collect(),
+        ..get(path)
+    }
+}

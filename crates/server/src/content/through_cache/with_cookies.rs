@@ -1,0 +1,246 @@
+//! Pages that are made with a visitor's cookies, and stored for whom the application says by LiteSpeed's protocol
+//! (`content/litespeed`).
+//!
+//! ```text
+//! request ─ no cookie that counts ──────► as with cache_shared: one page for everybody
+//!    └ cookies ─ nothing is noted ──────► sent as it came, not stored; what the response says is noted
+//!         ├ noted: public ──────────────► written anew with all cookies; shared by those for whom
+//!         │                               `_lscache_vary*` and the cookies of X-LiteSpeed-Vary are the same
+//!         └ noted: private ─────────────► written anew with all cookies; a copy for this visitor
+//! ```
+//!
+//! What is stored was made of the URL, the visitor's class and cookies, nothing else. A page without
+//! cookies is never shared with those who have some, nor the other way round. The key of a private copy
+//! holds all cookies and the client's address: to whom it is shown, the application would have sent
+//! the same. Purges find private copies by the visitor's long cookies ([`VisitorId`]).
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_cache::{CacheKey, KeyRef, Millis, ONE_COOKIE, Reason, Sharing, VarySpec, Zone};
+use http_semantics::same_name;
+use shared_request::{Bypass, Class, NameSet, cookies};
+use site::SharedRules;
+
+use super::shared;
+use crate::base::clock;
+use crate::content::litespeed::{
+    CONTROL, MOBILE_VALUE, Said, VARY_COOKIES, VisitorId, drop_cookies_for_all, items, visitor_ids,
+};
+use crate::exchange::request::Request;
+use crate::exchange::sharing_note::SharingNote;
+use crate::exchange::variable;
+
+type Field = (Bytes, Bytes);
+
+/// How long it is remembered who may share a page. The next response says it again.
+const NOTE_TIME: Duration = Duration::from_secs(24 * 3600);
+/// A visitor with more of them has no private copies: each is a label of each.
+const MOST_IDS: usize = 16;
+
+/// What browsers and caches behind are told of a page that was made with a visitor's cookies.
+pub const CONTROL_WITH_COOKIES: &str = "private, no-cache";
+
+/// A request that may be answered by what was made with a visitor's cookies.
+pub struct WithCookies {
+    /// As noted.
+    pub sharing: Sharing,
+    /// Under which it is noted.
+    pub note: CacheKey,
+    /// By which private copies are purged.
+    pub ids: Vec<VisitorId>,
+    /// For the bound of one visitor's copies.
+    pub group: Option<u64>,
+}
+
+/// What is known of a request when its response is there.
+#[derive(Clone, Default)]
+pub struct Expected {
+    /// It had cookies.
+    pub cookies: Option<Arc<WithCookies>>,
+    /// Cookies that other responses for the key have named.
+    pub learned: Vec<String>,
+    /// What the application was told of the visitor's class.
+    pub vary_value: Option<&'static str>,
+}
+
+/// Makes the key of a request with cookies, or says why it goes past the cache.
+pub fn put_key(
+    request: &mut Request,
+    rules: &SharedRules,
+    zone: &Arc<Zone>,
+    key: &mut Vec<u8>,
+) -> Result<(Class, Arc<WithCookies>), Bypass> {
+    key.clear();
+    let class = shared::put_visitors_key(request, rules, key)?;
+    if let Some(own) = &rules.key {
+        key.push(0);
+        variable::append(request, own, key);
+    }
+    let note = note_key(request, key);
+    let noted = zone.sharing(&note.as_ref(), Millis(request.now));
+    let ids = match noted {
+        Some(Sharing::OneVisitor) => visitor_ids(request),
+        Some(Sharing::Group) | None => Vec::new(),
+    };
+    let with = match noted {
+        Some(Sharing::Group) => WithCookies {
+            sharing: Sharing::Group,
+            note,
+            ids,
+            group: None,
+        },
+        Some(Sharing::OneVisitor) if is_known(&ids) => {
+            let digest = shared::put_visitor(request, rules, key);
+            WithCookies {
+                sharing: Sharing::OneVisitor,
+                note,
+                ids,
+                group: digest.first_chunk().copied().map(u64::from_be_bytes),
+            }
+        }
+        Some(Sharing::OneVisitor) | None => {
+            request.extras.sharing_note = Some(Box::new(SharingNote {
+                zone: zone.clone(),
+                key: note,
+            }));
+            return Err(Bypass::Cookie);
+        }
+    };
+    Ok((class, Arc::new(with)))
+}
+
+/// Where it is noted who may share a page: for a URL and a group of visitors.
+fn note_key(request: &Request, key: &[u8]) -> CacheKey {
+    let mut note = key.to_vec();
+    static OF_GROUPS: LazyLock<NameSet> = LazyLock::new(|| NameSet::new([VARY_COOKIES.as_bytes()]));
+    for (name, value) in cookies::pairs(request.head.view()) {
+        if cookies::is_named(name, &OF_GROUPS) {
+            for part in [&b"\0"[..], name, b"=", value] {
+                note.extend_from_slice(part);
+            }
+        }
+    }
+    CacheKey::new(note)
+}
+
+/// Is there something by which a private copy could be purged?
+fn is_known(ids: &[VisitorId]) -> bool {
+    (1..=MOST_IDS).contains(&ids.len())
+}
+
+/// Notes what a response says that was fetched for one client alone.
+pub fn note_of_direct(request: &mut Request, fields: &[Field]) {
+    let note = request.extras.given();
+    let Some(note) = note.and_then(|extra| extra.sharing_note.take()) else {
+        return;
+    };
+    let sharing = sharing_said(fields);
+    if sharing.is_some() {
+        put_note(&note.zone, &note.key.as_ref(), sharing);
+    }
+}
+
+/// Who may share a response. One that sets a cookie of the visitor's own is kept for nobody.
+fn sharing_said(fields: &[Field]) -> Option<Sharing> {
+    let mut others = fields.to_vec();
+    drop_cookies_for_all(&mut others);
+    let sets_own = others
+        .iter()
+        .any(|(name, _)| same_name(name, b"set-cookie"));
+    Said::of(fields).sharing().filter(|_| !sets_own)
+}
+
+fn put_note(zone: &Zone, key: &KeyRef<'_>, sharing: Option<Sharing>) {
+    let until = Millis(clock::now()).plus(NOTE_TIME);
+    zone.note_sharing(key, sharing, until);
+}
+
+/// Notes what a response says that was fetched for the cache.
+pub fn note(zone: &Zone, expected: &Expected, fields: &[Field]) {
+    if let Some(with) = &expected.cookies {
+        put_note(zone, &with.note.as_ref(), sharing_said(fields));
+    }
+}
+
+/// Is a response that may not be stored right for its visitor, though it was made of the request
+/// that the server has written? It is where the application would have it stored, but for others
+/// than was thought.
+pub fn stands(zone: &Zone, with: &WithCookies, why: Reason) -> bool {
+    let now = Millis(clock::now());
+    why == Reason::Private && zone.sharing(&with.note.as_ref(), now).is_some()
+}
+
+/// The fields of a response that speaks to LiteSpeed's cache, as the rules of HTTP would have them:
+/// to decide whether it may be stored. `None`: it does not speak to it.
+///
+/// # Errors
+/// It may not be stored.
+pub fn as_standard(was: &Expected, fields: &[Field]) -> Result<Option<Vec<Field>>, Reason> {
+    let said = Said::of(fields);
+    let Some(control) = said.control else {
+        return match was.cookies {
+            // Nobody says that it is like that for others.
+            Some(_) => Err(Reason::CookieOutsideKey),
+            None => Ok(None),
+        };
+    };
+    let expected = was.cookies.as_ref().map(|with| with.sharing);
+    let is_for_visitor = expected == Some(Sharing::OneVisitor);
+    if said.sharing().is_some() && said.is_private != is_for_visitor {
+        return Err(Reason::Private);
+    }
+    let is_mobile = was.vary_value == Some(MOBILE_VALUE);
+    let is_other = |value: &String| !(value.is_empty() || is_mobile && value == MOBILE_VALUE);
+    if said.vary_value.as_ref().is_some_and(is_other) {
+        // It is for requests that nobody can tell from others.
+        return Err(Reason::VaryStar);
+    }
+    let mut standard: Vec<Field> = fields
+        .iter()
+        .filter(|(name, _)| !is_overruled(name))
+        .cloned()
+        .collect();
+    if !control.no_cache && !control.no_store {
+        drop_cookies_for_all(&mut standard);
+    }
+    let words = fields.iter().filter(|(name, _)| same_name(name, CONTROL));
+    let words = words.flat_map(|(_, value)| items(value));
+    let words: Vec<&[u8]> = words
+        .filter(|word| !(is_for_visitor && word.eq_ignore_ascii_case(b"private")))
+        .collect();
+    let control = Bytes::from(words.join(&b","[..]));
+    standard.push((Bytes::from_static(b"Cache-Control"), control));
+    if expected == Some(Sharing::Group) && !said.is_vary_off {
+        let own = said.vary_cookies.iter().map(String::as_str);
+        let names = own
+            .chain([VARY_COOKIES])
+            .map(|name| [ONE_COOKIE, name].concat());
+        // What one response has named counts for those that say nothing of it.
+        let names: Vec<String> = names.chain(was.learned.iter().cloned()).collect();
+        standard.push((Bytes::from_static(b"Vary"), Bytes::from(names.join(","))));
+    }
+    Ok(Some(standard))
+}
+
+/// Fields that do not count beside `X-LiteSpeed-Cache-Control`.
+fn is_overruled(name: &[u8]) -> bool {
+    [
+        "cache-control",
+        "cdn-cache-control",
+        "expires",
+        "x-accel-expires",
+    ]
+    .iter()
+    .any(|field| same_name(name, field.as_bytes()))
+}
+
+/// The cookies that responses have been known to vary on.
+pub fn learned_cookies(spec: Option<&VarySpec>) -> Vec<String> {
+    let names = spec.into_iter().flat_map(VarySpec::names);
+    names
+        .filter(|name| name.starts_with(ONE_COOKIE))
+        .cloned()
+        .collect()
+}

@@ -1,0 +1,10 @@
+//! Where it is to be noted who may share a page, once its response is there (`cache_litespeed`).
+
+use std::sync::Arc;
+
+use http_cache::{CacheKey, Zone};
+
+pub struct SharingNote {
+    pub zone: Arc<Zone>,
+    pub key: CacheKey,
+}

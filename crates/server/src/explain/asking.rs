@@ -1,0 +1,86 @@
+//! The request, really made, as a visitor's would be but for the limits on requests: what the
+//! application answers, and what the cache did with it.
+
+use control::Refusal;
+use control::explain::Asked;
+use http_cache::Reason;
+
+use super::way::Question;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::own_visit::Purpose;
+use crate::exchange::subrequest;
+
+/// More of a page is not waited for: it is too large to be stored by far.
+const MAX_BODY_BYTES: u64 = 256 << 20;
+
+/// What was answered.
+pub struct Answer {
+    pub told: Asked,
+    pub reason: Option<Reason>,
+}
+
+/// Makes the request.
+///
+/// # Errors
+/// It may not be made, or is not now.
+pub async fn ask(
+    configuration: &ConfigurationHandle,
+    question: &Question,
+) -> Result<Answer, Refusal> {
+    if !matches!(question.method.as_str(), "GET" | "HEAD") {
+        return Err(Refusal::field(
+            "ask",
+            "only GET and HEAD are sent: other methods change something",
+        ));
+    }
+    let request = question.request(configuration, Purpose::Ask);
+    let mut request = request.map_err(|why| Refusal::field("url", why))?;
+    let reply = subrequest::serve(&mut request).await;
+    let visit = request.extras.own_visit.as_ref();
+    if visit.is_some_and(|visit| visit.not_asked.is_some()) {
+        return Err(match request.cache.reason {
+            Some(Reason::Purge) => Refusal::field("ask", "this request would purge"),
+            _ => Refusal {
+                retry_after: Some(1),
+                ..Refusal::new(503, "visitors come first: the server is busy")
+            },
+        });
+    }
+    let Some(reply) = reply else {
+        return Ok(Answer {
+            told: Asked {
+                status: request.status,
+                cache_status: String::new(),
+                bytes: 0,
+            },
+            reason: Some(Reason::NoAnswer),
+        });
+    };
+    let status = request.error_page.forced_status();
+    let status = status.unwrap_or(reply.head.status);
+    let mut body = reply.body.into_arriving();
+    let mut bytes = 0;
+    // At its end it is known whether all of it was stored.
+    while let Ok(Some(piece)) = body.next(&mut request).await {
+        bytes += piece.len() as u64;
+        if bytes > MAX_BODY_BYTES {
+            break;
+        }
+    }
+    body.discard();
+    let refresh = request.extras.given().and_then(|it| it.refresh.take());
+    if let Some(refresh) = refresh {
+        // How it ended is seen in what is stored.
+        let _ = refresh.await;
+    }
+    let outcome = request.cache.outcome.as_ref();
+    let cache_status = outcome.and_then(|outcome| outcome.upstream_cache_status());
+    Ok(Answer {
+        told: Asked {
+            status,
+            cache_status: cache_status.map_or("", |it| it.as_str()).to_owned(),
+            bytes,
+        },
+        reason: request.cache.reason,
+    })
+}

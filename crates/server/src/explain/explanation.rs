@@ -1,0 +1,186 @@
+//! From a request to what would become of it, and why.
+
+use std::sync::Arc;
+
+use control::explain::{CachePart, KnownBy, Outcome, ToldReason, Variants};
+use control::{ExplainRequest, Explanation, Refusal};
+use http_cache::{Millis, Reason, Refusal as LastRefusal, StoredId};
+use site::CacheRules;
+
+use super::advice;
+use super::asking::{self, Answer};
+use super::lifetime;
+use super::parts;
+use super::shown::{Shown, readable};
+use super::way::{Question, Way, walk};
+use crate::base::clock;
+use crate::content::through_cache::outlook::{Known, Lookup, Outlook, Would};
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::transport::facts::LocalAddress;
+
+/// What would become of a request, or what became of it where it is to be asked.
+///
+/// # Errors
+/// There is no such request, or it may not be made.
+pub async fn explain(
+    configuration: Arc<ActiveConfiguration>,
+    asked: &ExplainRequest,
+) -> Result<Explanation, Refusal> {
+    let configuration = ConfigurationHandle::new(configuration);
+    let question = Question::of(asked).map_err(|why| Refusal::field("fields", why))?;
+    let is_no_request = |why: String| Refusal::field("url", why);
+    let answer = match asked.ask {
+        true => Some(asking::ask(&configuration, &question).await?),
+        false => None,
+    };
+    let way = walk(&configuration, &question).await;
+    let way = way.map_err(is_no_request)?;
+    let parts = parts::of(&configuration, &question, &way).await;
+    Ok(told(&question, &way, parts, answer))
+}
+
+fn told(
+    question: &Question,
+    way: &Way,
+    parts: Vec<control::explain::Part>,
+    answer: Option<Answer>,
+) -> Explanation {
+    let request = &way.request;
+    let outlook = way.outlook.as_ref();
+    let lookup = outlook.and_then(|outlook| outlook.lookup.as_ref());
+    let rules = lookup.map(|lookup| &lookup.rules);
+    let known = match &answer {
+        Some(answer) => answer.reason.map(|why| (why, KnownBy::Response, None)),
+        None => outlook
+            .and_then(|outlook| outlook.reason.as_ref())
+            .map(known),
+    };
+    let entry = lookup.and_then(|lookup| entry_of(way, lookup));
+    let mut advice = known.map_or_else(Vec::new, |(why, ..)| advice::on(why));
+    if let Some(Outlook {
+        would: Would::Fail(name),
+        ..
+    }) = outlook
+    {
+        advice.push(format!(
+            "No cache zone is called \"{name}\": requests are answered 500."
+        ));
+    }
+    if known.is_none() && answer.is_none() && is_unknown(outlook) {
+        advice.push(
+            "Nothing is stored for it, and nothing is known of an earlier response. Only the \
+             application knows what it will answer: --ask makes the request."
+                .to_owned(),
+        );
+    }
+    Explanation {
+        url: question.url.clone(),
+        method: question.method.clone(),
+        listen: match &request.connection.local {
+            LocalAddress::Ip(address) => address.to_string(),
+            LocalAddress::Unix(path) => format!("unix:{}", path.display()),
+        },
+        server: request.server().name.clone(),
+        location: request.location().name.clone(),
+        plan: way.plan.clone(),
+        cache: lookup.map(cache_part),
+        outcome: outlook.map_or(Outcome::Off, outcome),
+        is_stored: entry.is_some(),
+        reason: known.map(|known| told_reason(known, rules)),
+        variants: lookup.and_then(variants),
+        entry,
+        parts,
+        advice,
+        asked: answer.map(|answer| answer.told),
+    }
+}
+
+fn outcome(outlook: &Outlook) -> Outcome {
+    match outlook.would {
+        Would::Nothing | Would::Fail(_) => Outcome::Off,
+        Would::NothingForMethod => Outcome::Method,
+        Would::Purge => Outcome::Purge,
+        Would::Bypass => Outcome::Bypass,
+        Would::Hit => Outcome::Hit,
+        Would::Stale => Outcome::Stale,
+        Would::VaryMiss => Outcome::VaryMiss,
+        Would::Miss => Outcome::Miss,
+    }
+}
+
+fn is_unknown(outlook: Option<&Outlook>) -> bool {
+    outlook.is_some_and(|outlook| matches!(outlook.would, Would::Miss | Would::VaryMiss))
+}
+
+fn known(known: &Known) -> (Reason, KnownBy, Option<LastRefusal>) {
+    match known {
+        Known::ByRequest(why) => (*why, KnownBy::Request, None),
+        Known::ByMoment(why) => (*why, KnownBy::Moment, None),
+        Known::ByLast(last) => (last.why, KnownBy::LastResponse, Some(*last)),
+    }
+}
+
+fn told_reason(
+    (why, known_by, last): (Reason, KnownBy, Option<LastRefusal>),
+    rules: Option<&Arc<CacheRules>>,
+) -> ToldReason {
+    let now = Millis(clock::now());
+    let ago = last.map(|last| now.since(last.at).as_millis());
+    let lines = rules.map_or_else(Vec::new, |rules| {
+        let endings = advice::directives(why).iter();
+        let lines = endings.flat_map(|ending| rules.lines_of(ending));
+        lines.map(line_text).collect()
+    });
+    ToldReason {
+        word: why.word().to_owned(),
+        sentence: why.sentence().to_owned(),
+        known_by,
+        milliseconds_ago: ago.map(|ago| u64::try_from(ago).unwrap_or(u64::MAX)),
+        status: last.map(|last| last.status),
+        lines,
+    }
+}
+
+/// A line of the configuration for people.
+pub fn line_text(line: &site::RuleLine) -> String {
+    format!("{}: {}", line.at, line.text)
+}
+
+fn cache_part(lookup: &Lookup) -> CachePart {
+    CachePart {
+        zone: lookup.zone.config().name.clone(),
+        key: readable(&lookup.key),
+        address: readable(&lookup.address),
+    }
+}
+
+/// What is stored for the request, as it is shown.
+fn entry_of(way: &Way, lookup: &Lookup) -> Option<control::Entry> {
+    let stored = lookup.stored.as_ref()?;
+    let now = Millis(way.request.now);
+    let key = http_cache::CacheKey::new(lookup.key.clone());
+    let mut variants = lookup.zone.variants(&key.as_ref(), now).into_iter();
+    // The same response, or what has come in its place meanwhile.
+    let found = variants.find(|found| found.response.vary == stored.vary)?;
+    let shown = Shown::new(&way.request.configuration, &lookup.zone);
+    let mut entry = shown.whole(&found, now);
+    entry.lifetime_by = lifetime::given_by(&found.response, lookup);
+    Some(entry)
+}
+
+fn variants(lookup: &Lookup) -> Option<Variants> {
+    let key = http_cache::CacheKey::new(lookup.key.clone());
+    let stored = lookup.zone.variants(&key.as_ref(), Millis(clock::now()));
+    let ids: Vec<StoredId> = stored
+        .iter()
+        .filter(|it| !it.is_gone)
+        .map(|it| it.id)
+        .collect();
+    let fields = lookup.varies_on.as_ref().map(|spec| spec.names().to_vec());
+    (!ids.is_empty()).then(|| Variants {
+        stored: ids.len(),
+        most: lookup.zone.config().max_variants,
+        fields: fields.unwrap_or_default(),
+    })
+}

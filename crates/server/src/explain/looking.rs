@@ -1,0 +1,164 @@
+//! Looking inside the zones: what is stored that has a text or a tag, and single stored responses.
+//!
+//! A search looks at a few hundred stored responses at a time and lets others be served in between. It
+//! ends where it has found or looked at enough, and says where the next one goes on.
+
+use std::sync::Arc;
+
+use control::entries::{MAX_FOUND, MAX_SEARCH_BYTES, USUAL_FOUND};
+use control::{Entry, EntryRequest, Found, Refusal, SearchRequest};
+use http_cache::{Inspected, Millis, StoredId, StoredResponse, Walk, Zone};
+
+use super::shown::Shown;
+use crate::base::clock;
+use crate::exchange::active_configuration::ActiveConfiguration;
+
+/// How many pieces of zones one search looks at: some 2.5 million stored responses.
+const MAX_STEPS: usize = 40_000;
+
+/// What is stored that has a text or a tag.
+///
+/// # Errors
+/// The request cannot be understood.
+pub async fn search(
+    configuration: Arc<ActiveConfiguration>,
+    request: &SearchRequest,
+) -> Result<Found, Refusal> {
+    let is_long =
+        |text: &Option<String>| text.as_ref().is_some_and(|it| it.len() > MAX_SEARCH_BYTES);
+    if is_long(&request.text) || is_long(&request.tag) {
+        let message = format!("expected at most {MAX_SEARCH_BYTES} bytes");
+        return Err(Refusal::field("text", message));
+    }
+    let zones = zones(&configuration, request.zone.as_deref())?;
+    let zones = zones.into_iter();
+    let zones: Vec<Shown<'_>> = zones.map(|zone| Shown::new(&configuration, zone)).collect();
+    let limit = request.limit.unwrap_or(USUAL_FOUND).clamp(1, MAX_FOUND);
+    let mut cursor = match &request.after {
+        None => Cursor::default(),
+        Some(text) => Cursor::parse(text)
+            .ok_or_else(|| Refusal::field("after", "expected what \"next\" said"))?,
+    };
+    let mut found = Found::default();
+    for _ in 0..MAX_STEPS {
+        let Some(zone) = zones.get(cursor.zone) else {
+            return Ok(found);
+        };
+        if !step(zone, &mut cursor.walk, request, (limit, &mut found)) {
+            cursor = Cursor {
+                zone: cursor.zone + 1,
+                walk: Walk::default(),
+            };
+        }
+        if found.entries.len() >= limit {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    found.next = (cursor.zone < zones.len()).then(|| cursor.text());
+    Ok(found)
+}
+
+/// Looks at one piece of a zone; says whether there is more of it.
+fn step(
+    shown: &Shown<'_>,
+    walk: &mut Walk,
+    request: &SearchRequest,
+    (limit, found): (usize, &mut Found),
+) -> bool {
+    let now = Millis(clock::now());
+    let looked_at = std::cell::Cell::new(0);
+    let is_wanted = |_: &[u8], response: &StoredResponse| {
+        looked_at.set(looked_at.get() + 1);
+        let tag = request.tag.as_ref();
+        let text = request.text.as_ref();
+        tag.is_none_or(|wanted| response.tags().any(|tag| tag == wanted.as_bytes()))
+            && text.is_none_or(|wanted| shown.address(response).contains(wanted.as_str()))
+    };
+    let entries = &mut found.entries;
+    let mut take = |one: Inspected| {
+        if !one.is_gone {
+            entries.push(shown.short(&one, now));
+        }
+        entries.len() < limit
+    };
+    let has_more = shown.zone().walk(walk, now, &is_wanted, &mut take);
+    found.looked_at += looked_at.get();
+    has_more
+}
+
+/// One stored response.
+///
+/// # Errors
+/// It is not stored, or not any more.
+pub fn entry(
+    configuration: &ActiveConfiguration,
+    request: &EntryRequest,
+) -> Result<Entry, Refusal> {
+    let gone = || Refusal::new(404, "nothing with this id is stored, or not any more");
+    let (name, id) = parse_id(&request.id)
+        .ok_or_else(|| Refusal::field("id", "expected the id of a stored response"))?;
+    let zones = zones(configuration, Some(name))?;
+    let zone = zones.first().ok_or_else(gone)?;
+    let now = Millis(clock::now());
+    let found = zone.inspect(id, now).ok_or_else(gone)?;
+    Ok(Shown::new(configuration, zone).whole(&found, now))
+}
+
+/// All zones, or the one of this name.
+fn zones<'a>(
+    configuration: &'a ActiveConfiguration,
+    name: Option<&str>,
+) -> Result<Vec<&'a Arc<Zone>>, Refusal> {
+    let zones = configuration.live.zones.iter();
+    let wanted = |zone: &&Arc<Zone>| name.is_none_or(|name| zone.config().name == name);
+    let found: Vec<_> = zones.filter(wanted).collect();
+    match (name, found.is_empty()) {
+        (Some(name), true) => {
+            let shown: String = name.chars().take(64).collect();
+            Err(Refusal::field("zone", format!("there is no zone {shown}")))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// How far a search has come.
+#[derive(Default)]
+struct Cursor {
+    zone: usize,
+    walk: Walk,
+}
+
+impl Cursor {
+    fn text(&self) -> String {
+        format!("{}.{}.{}", self.zone, self.walk.shard, self.walk.slot)
+    }
+
+    fn parse(text: &str) -> Option<Cursor> {
+        let mut numbers = text.split('.').map(str::parse);
+        let mut number = || numbers.next()?.ok();
+        let cursor = Cursor {
+            zone: number()?,
+            walk: Walk {
+                shard: number()?,
+                slot: number()?,
+            },
+        };
+        numbers.next().is_none().then_some(cursor)
+    }
+}
+
+/// The id of a stored response: `HASH-SERIAL-ZONE`.
+pub fn id_text(zone: &Zone, id: StoredId) -> String {
+    format!("{:016x}-{:x}-{}", id.hash, id.serial, zone.config().name)
+}
+
+fn parse_id(text: &str) -> Option<(&str, StoredId)> {
+    let (hash, rest) = text.split_once('-')?;
+    let (serial, zone) = rest.split_once('-')?;
+    let id = StoredId {
+        hash: u64::from_str_radix(hash, 16).ok()?,
+        serial: u64::from_str_radix(serial, 16).ok()?,
+    };
+    Some((zone, id))
+}

@@ -1,0 +1,31 @@
+//! What the server would do with a request, and what is stored, told to people: the answers of the
+//! control socket to `mayfly explain`, and to whoever looks inside.
+//!
+//! ```text
+//! explanation   from a request to what would become of it
+//!   way         the request through all stages but the content: nobody is asked
+//!   parts       what each part of it does to the way, the key and the variant, by trying
+//!   lifetime    what gave a stored response its lifetime
+//!   advice      what would let it be stored, or more visitors share it
+//!   asking      the request, really made
+//! reference     the page that lists the reasons
+//! looking       searches, and single stored responses
+//!   shown       a stored response as it is shown: no cookies, values of arguments masked
+//! ```
+//!
+//! The decisions are those of the stages (`pipeline::serve_dry`, `content/through_cache/outlook.rs`):
+//! nothing here decides anything.
+
+mod advice;
+mod asking;
+mod explanation;
+mod lifetime;
+mod looking;
+mod parts;
+mod reference;
+mod shown;
+mod way;
+
+pub use explanation::explain;
+pub use looking::{entry, search};
+pub use reference::reference;

@@ -1,0 +1,238 @@
+//! A stored response as it is shown to people: no cookie's value, and values of arguments masked
+//! unless `cache_show_args` names them.
+//!
+//! A part of an address may be searched for, but only as it is shown here: nobody finds out by trying
+//! what is masked.
+
+use control::{Entry, Form};
+use http_cache::{Encoding, Inspected, Millis, StoredResponse, VaryKey, Zone};
+use shared_request::{NameSet, arguments};
+use site::{Builtin, CacheRules, CacheZoneChoice, Content, Part, Variable};
+
+use super::looking::id_text;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::respond::form_name;
+
+/// Stands for a value that is not shown.
+const MASK: &str = "*";
+
+/// More tags of one response are counted and not named.
+const MAX_TAGS: usize = 200;
+
+/// How what is stored in a zone is shown.
+pub struct Shown<'a> {
+    zone: &'a Zone,
+    shown_arguments: &'a NameSet,
+    /// Nothing of a visitor's cookies or fields is in the zone's keys.
+    are_keys_plain: bool,
+}
+
+impl<'a> Shown<'a> {
+    pub fn new(configuration: &'a ActiveConfiguration, zone: &'a Zone) -> Shown<'a> {
+        Shown {
+            zone,
+            shown_arguments: &configuration.site.http.shown_arguments,
+            are_keys_plain: are_keys_plain(configuration, zone),
+        }
+    }
+
+    pub fn zone(&self) -> &Zone {
+        self.zone
+    }
+
+    /// The address of a stored response.
+    pub fn address(&self, response: &StoredResponse) -> String {
+        masked(response.address().unwrap_or_default(), self.shown_arguments)
+    }
+
+    /// What a list says of a stored response.
+    pub fn short(&self, found: &Inspected, now: Millis) -> Entry {
+        let Inspected { response, .. } = found;
+        let head = &response.head;
+        let milliseconds =
+            |it: std::time::Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+        let lifetime = head.age_at_receipt.duration() + head.expires_at.since(head.stored_at);
+        let fresh = match self.zone.stale_info(response, now) {
+            Some(_) => 0,
+            None => milliseconds(head.fresh_for(now)),
+        };
+        Entry {
+            id: id_text(self.zone, found.id),
+            zone: self.zone.config().name.clone(),
+            address: self.address(response),
+            key: self
+                .are_keys_plain
+                .then(|| masked(&found.key, self.shown_arguments)),
+            status: head.status,
+            age_milliseconds: milliseconds(head.current_age(now)),
+            lifetime_milliseconds: milliseconds(lifetime),
+            fresh_milliseconds: if found.is_gone { 0 } else { fresh },
+            lifetime_source: head.lifetime_source.word().to_owned(),
+            lifetime_by: String::new(),
+            tags: Vec::new(),
+            vary: Vec::new(),
+            fields: Vec::new(),
+            body_bytes: response.body.len(),
+            memory_bytes: found.size_bytes,
+            forms: Vec::new(),
+            used_milliseconds_ago: milliseconds(now.since(found.last_used)),
+            seconds_used: found.seconds_used,
+            is_private: response.group.is_some(),
+            is_purged: found.is_gone,
+        }
+    }
+
+    /// All that is said of a stored response.
+    pub fn whole(&self, found: &Inspected, now: Millis) -> Entry {
+        let Inspected { response, .. } = found;
+        let vary = response.vary.as_ref();
+        let form = |(form, bytes): (Encoding, Option<u64>)| Form {
+            name: form_name(form).to_owned(),
+            bytes,
+        };
+        Entry {
+            tags: response.tags().take(MAX_TAGS).map(readable).collect(),
+            vary: vary.map_or_else(Vec::new, |vary| shown_vary(vary)),
+            fields: shown_fields(response),
+            forms: response.forms().into_iter().map(form).collect(),
+            ..self.short(found, now)
+        }
+    }
+}
+
+/// The fields that are sent with it. What names a cookie is left out.
+fn shown_fields(response: &StoredResponse) -> Vec<(String, String)> {
+    let is_shown = |name: &[u8]| {
+        !name
+            .to_ascii_lowercase()
+            .windows(6)
+            .any(|it| it == b"cookie")
+    };
+    let fields = response.head.fields.iter();
+    let fields = fields.filter(|(name, _)| is_shown(name));
+    fields
+        .map(|(name, value)| (readable(name), readable(value)))
+        .collect()
+}
+
+/// What a response varies on; of values only those that browsers negotiate by.
+fn shown_vary(vary: &VaryKey) -> Vec<(String, String)> {
+    let values = vary.negotiated().unwrap_or_default();
+    let value = |name: &String| {
+        let found = values.iter().find(|(other, _)| other == name);
+        found.map_or_else(|| MASK.to_owned(), |(_, value)| readable(value))
+    };
+    let names = vary.spec().names().iter();
+    names.map(|name| (name.clone(), value(name))).collect()
+}
+
+/// Is every key of the zone made of the address, the method and constants alone?
+fn are_keys_plain(configuration: &ActiveConfiguration, zone: &Zone) -> bool {
+    let names = &configuration.site.http.cache_zones;
+    let is_of_zone = |rules: &CacheRules| match &rules.zone {
+        CacheZoneChoice::Zone(id) => names
+            .get(id.0)
+            .is_some_and(|it| it.name == zone.config().name),
+        CacheZoneChoice::Variable(_) => true,
+    };
+    let servers = configuration.site.http.servers.iter();
+    let mut locations = servers.flat_map(|server| &server.locations);
+    locations.all(|location| match &location.settings.content {
+        Content::Pass(pass) => match &pass.cache {
+            Some(rules) if is_of_zone(rules) => is_key_plain(rules),
+            _ => true,
+        },
+        _ => true,
+    })
+}
+
+fn is_key_plain(rules: &CacheRules) -> bool {
+    let is_plain = |part: &Part| match part {
+        Part::Literal(_) => true,
+        Part::Variable(Variable::Builtin(builtin)) => matches!(
+            builtin,
+            Builtin::Args
+                | Builtin::DocumentUri
+                | Builtin::Host
+                | Builtin::IsArgs
+                | Builtin::QueryString
+                | Builtin::RequestMethod
+                | Builtin::RequestUri
+                | Builtin::Scheme
+                | Builtin::ServerName
+                | Builtin::ServerPort
+                | Builtin::Uri
+        ),
+        Part::Variable(_) => false,
+    };
+    rules.shared.is_none() && rules.private.is_none() && rules.key.parts.iter().all(is_plain)
+}
+
+/// An address or a key without the values of its arguments.
+pub fn masked(text: &[u8], shown: &NameSet) -> String {
+    let Some(at) = text.iter().position(|&byte| byte == b'?') else {
+        return readable(text);
+    };
+    let (path, args) = text.split_at(at);
+    let mut out = readable(path);
+    let args = args.get(1..).unwrap_or_default();
+    for (number, piece) in args.split(|&byte| byte == b'&').enumerate() {
+        out.push(if number == 0 { '?' } else { '&' });
+        let mut kept = Vec::new();
+        // An argument that is named leaves nothing.
+        arguments::put_counted(piece, shown, &mut kept);
+        let equals = piece.iter().position(|&byte| byte == b'=');
+        match equals {
+            _ if piece.is_empty() => {}
+            _ if kept.is_empty() => out.push_str(&readable(piece)),
+            Some(equals) => {
+                out.push_str(&readable(piece.get(..equals).unwrap_or_default()));
+                out.push('=');
+                out.push_str(MASK);
+            }
+            // A name without a value may be a secret as well.
+            None => out.push_str(MASK),
+        }
+    }
+    out
+}
+
+/// Bytes as a text that a terminal can be sent.
+pub fn readable(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter.is_control() {
+                true => out.extend(letter.escape_default()),
+                false => out.push(letter),
+            }
+        }
+        for byte in chunk.invalid() {
+            out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_arguments_are_masked_unless_they_are_named() {
+        let shown = NameSet::new([&b"page"[..], b"lang*"]);
+        for (address, expected) in [
+            ("a.test/news", "a.test/news"),
+            ("a.test/?page=2", "a.test/?page=2"),
+            ("a.test/?token=abc&page=2", "a.test/?token=*&page=2"),
+            ("a.test/?language=de&x=", "a.test/?language=de&x=*"),
+            ("a.test/?s3cret", "a.test/?*"),
+            ("a.test/?a=b=c?d=e", "a.test/?a=*"),
+            ("a.test/?", "a.test/?"),
+            ("a.test/\u{1b}[2J\u{0}x", "a.test/\\u{1b}[2J\\u{0}x"),
+        ] {
+            assert_eq!(masked(address.as_bytes(), &shown), expected);
+        }
+        assert_eq!(readable(b"a\xffb"), "a\\xffb");
+    }
+}

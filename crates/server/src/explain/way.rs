@@ -1,0 +1,189 @@
+//! The way of a request through all stages but the content, and where it comes out.
+
+use control::ExplainRequest;
+use control::explain::{MAX_FIELDS, Plan, PlanKind};
+use site::{Builtin, Content, Part, PassTarget, Protocol, Template, Variable};
+
+use crate::content::pass;
+use crate::content::through_cache::outlook::{Outlook, outlook};
+use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::handled::Handled;
+use crate::exchange::own_visit::{NotAsked, Purpose};
+use crate::exchange::request::Request;
+use crate::exchange::variable;
+use crate::pipeline;
+use crate::service::own_visit::{self, AskedUrl};
+use crate::warming;
+
+/// Where a request has come to.
+pub struct Way {
+    pub request: Box<Request>,
+    pub plan: Plan,
+    /// The cache's part, where an upstream would be asked or the cache answers.
+    pub outlook: Option<Outlook>,
+}
+
+/// The request that is to be explained, and others like it.
+#[derive(Clone)]
+pub struct Question {
+    pub url: String,
+    pub method: String,
+    pub fields: Vec<(String, Vec<u8>)>,
+}
+
+impl Question {
+    /// The fields that were given, beside those of a browser that has never been here.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn of(asked: &ExplainRequest) -> Result<Question, String> {
+        if asked.fields.len() > MAX_FIELDS {
+            return Err(format!("expected at most {MAX_FIELDS} fields"));
+        }
+        let is_given = |name: &str| {
+            let mut given = asked.fields.iter();
+            given.any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        let given = asked.fields.iter();
+        let given = given.map(|(name, value)| (name.clone(), value.clone().into_bytes()));
+        let usual = warming::browser_fields().into_iter();
+        Ok(Question {
+            url: asked.url.clone(),
+            method: asked.method.clone().unwrap_or_else(|| "GET".to_owned()),
+            fields: usual
+                .filter(|(name, _)| !is_given(name))
+                .chain(given)
+                .collect(),
+        })
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn request(
+        &self,
+        configuration: &ConfigurationHandle,
+        purpose: Purpose,
+    ) -> Result<Box<Request>, String> {
+        let asked = AskedUrl {
+            url: &self.url,
+            method: &self.method,
+            fields: self.fields.clone(),
+        };
+        own_visit::of_url(configuration, &asked, purpose)
+    }
+}
+
+/// Takes a request through the stages.
+///
+/// # Errors
+/// Why there is no such request.
+pub async fn walk(configuration: &ConfigurationHandle, question: &Question) -> Result<Way, String> {
+    let mut request = question.request(configuration, Purpose::Explain)?;
+    let reply = pipeline::serve_dry(&mut request).await;
+    let visit = request.extras.own_visit.as_ref();
+    let is_at_content = visit.is_some_and(|visit| visit.not_asked == Some(NotAsked::Dry));
+    if is_at_content {
+        return Ok(at_content(configuration, request));
+    }
+    let plan = match reply {
+        None => Plan {
+            kind: PlanKind::Nothing,
+            to: String::new(),
+            status: None,
+        },
+        Some(reply) => {
+            let status = request.error_page.forced_status();
+            let status = status.unwrap_or(reply.head.status);
+            let is_file = matches!(request.settings().content, Content::Files) && status < 300;
+            Plan {
+                kind: match is_file {
+                    true => PlanKind::File,
+                    false => PlanKind::Answer,
+                },
+                to: match is_file {
+                    true => text_of(&mut request, Builtin::RequestFilename),
+                    false => String::new(),
+                },
+                status: Some(status),
+            }
+        }
+    };
+    Ok(Way {
+        request,
+        plan,
+        outlook: None,
+    })
+}
+
+fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) -> Way {
+    let settings = request.settings_held();
+    let plan = |kind, to: &str| Plan {
+        kind,
+        to: to.to_owned(),
+        status: None,
+    };
+    let pass = match &settings.content {
+        Content::Pass(pass) => pass,
+        content => {
+            let plan = match content {
+                Content::Handler(name) => plan(PlanKind::Handler, name),
+                _ => plan(PlanKind::PurgeApi, ""),
+            };
+            return Way {
+                request,
+                plan,
+                outlook: None,
+            };
+        }
+    };
+    if let Some(handled) = pass::aim(&mut request, pass) {
+        let status = match handled {
+            Handled::Status(status) => Some(status),
+            _ => None,
+        };
+        return Way {
+            request,
+            plan: Plan {
+                status,
+                ..plan(PlanKind::Answer, "")
+            },
+            outlook: None,
+        };
+    }
+    let kind = match &pass.protocol {
+        Protocol::FastCgi(_) => PlanKind::Fastcgi,
+        Protocol::Http(_) => PlanKind::Http,
+        Protocol::Memcached(_) => PlanKind::Memcached,
+    };
+    let to = upstream_name(&mut request, &pass.target);
+    let outlook = outlook(&mut request, configuration, pass);
+    Way {
+        request,
+        plan: plan(kind, &to),
+        outlook: Some(outlook),
+    }
+}
+
+fn upstream_name(request: &mut Request, target: &PassTarget) -> String {
+    match target {
+        PassTarget::Group(id) => request.configuration.site.http.groups[id.0].name.clone(),
+        PassTarget::Variable(template) => match &request.extras.proxy_url {
+            Some(url) => url.group.clone(),
+            None => {
+                let name = variable::evaluate(request, template);
+                String::from_utf8_lossy(&name).into_owned()
+            }
+        },
+    }
+}
+
+/// The value of a variable.
+pub fn text_of(request: &mut Request, builtin: Builtin) -> String {
+    let template = Template {
+        parts: vec![Part::Variable(Variable::Builtin(builtin))],
+    };
+    let value = variable::evaluate(request, &template);
+    String::from_utf8_lossy(&value).into_owned()
+}
