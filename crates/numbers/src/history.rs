@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{Definition, Kind, Values};
-use crate::snapshot::{Snapshot, Value};
+use crate::snapshot::{Series, Snapshot, Value};
 use crate::table::TABLE;
 
 /// Between two looks, in milliseconds.
@@ -124,12 +124,17 @@ fn row(snapshot: &Snapshot) -> Box<[f64]> {
                 let of_value = all
                     .iter()
                     .filter(|it| it.labels.get(label).is_some_and(|it| it == wanted));
-                of_value.map(|series| single(&series.value)).sum::<f64>()
+                total(of_value)
             })),
-            (_, None) => row.push(all.iter().map(|series| single(&series.value)).sum()),
+            (_, None) => row.push(total(all.iter())),
         }
     }
     row.into()
+}
+
+/// The sum of no numbers is 0, and not -0 as of the standard library.
+fn total<'s>(all: impl Iterator<Item = &'s Series>) -> f64 {
+    all.fold(0.0, |sum, series| sum + single(&series.value))
 }
 
 fn single(value: &Value) -> f64 {

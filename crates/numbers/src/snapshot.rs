@@ -174,7 +174,8 @@ impl Snapshot {
                 Value::Single { value } => *value,
                 Value::Distribution(all) => all.count as f64,
             });
-        values.sum()
+        // The sum of no numbers is -0.0, which nobody wants to see.
+        values.fold(0.0, |sum, value| sum + value)
     }
 
     /// A histogram over all of its series.
