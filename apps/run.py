@@ -35,6 +35,7 @@ SCENARIOS = (
     "browser_wordpress",
     "browser_wordpress_https",
     "browser_protocols",
+    "browser_dashboard",
     "crawler_wordpress",
     "apache_behind_cache",
     "mediawiki_cdn",

@@ -9,6 +9,7 @@ use http::{Method, Request, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use numbers::{HistoryReport, Pages, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
@@ -109,6 +110,31 @@ pub async fn entry(path: &Path, request: &EntryRequest) -> Result<Entry, ClientE
 /// [`ClientError`]
 pub async fn version(path: &Path) -> Result<Version, ClientError> {
     ask(path, Method::GET, "/1/version", Vec::new()).await
+}
+
+/// All numbers of the server, as they are now.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn numbers(path: &Path) -> Result<Snapshot, ClientError> {
+    ask(path, Method::GET, "/1/numbers", Vec::new()).await
+}
+
+/// The pages that stand out.
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn pages(path: &Path) -> Result<Pages, ClientError> {
+    ask(path, Method::GET, "/1/pages", Vec::new()).await
+}
+
+/// The numbers of the last hour, as far as they came after `since` (unix milliseconds).
+///
+/// # Errors
+/// [`ClientError`]
+pub async fn history(path: &Path, since: u64) -> Result<HistoryReport, ClientError> {
+    let target = format!("/1/history?since={since}");
+    ask(path, Method::GET, &target, Vec::new()).await
 }
 
 async fn ask<A: DeserializeOwned>(

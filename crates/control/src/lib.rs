@@ -9,6 +9,9 @@
 //! POST /1/search    SearchRequest ─► 200 Found, or 4xx/5xx Refusal
 //! POST /1/entry     EntryRequest  ─► 200 Entry, or 4xx/5xx Refusal
 //! GET  /1/version                 ─► 200 Version
+//! GET  /1/numbers                 ─► 200 Snapshot of crates/numbers
+//! GET  /1/pages                   ─► 200 Pages of crates/numbers
+//! GET  /1/history?since=MS        ─► 200 HistoryReport of crates/numbers: looks after that moment
 //! ```
 //!
 //! The number at the beginning of each path is the version of this interface. Fields may be added to

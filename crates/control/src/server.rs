@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use numbers::{HistoryReport, Pages, Snapshot};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::{UnixListener, UnixStream};
@@ -49,6 +50,15 @@ pub struct Caller {
 pub trait Handler: Send + Sync + 'static {
     /// `GET /1/version`
     fn version(&self) -> Version;
+
+    /// `GET /1/numbers`
+    fn numbers(&self) -> Result<Snapshot, Refusal>;
+
+    /// `GET /1/pages`
+    fn pages(&self) -> Result<Pages, Refusal>;
+
+    /// `GET /1/history`: looks after `since`, in unix milliseconds.
+    fn history(&self, since: u64) -> Result<HistoryReport, Refusal>;
 
     /// `POST /1/purge`. Over when the purge holds.
     fn purge(
@@ -138,6 +148,9 @@ async fn respond<H: Handler>(
 ) -> Response<Full<Bytes>> {
     let answered = match (request.method(), request.uri().path()) {
         (&Method::GET, "/1/version") => json(&handler.version()),
+        (&Method::GET, "/1/numbers") => handler.numbers().and_then(|it| json(&it)),
+        (&Method::GET, "/1/pages") => handler.pages().and_then(|it| json(&it)),
+        (&Method::GET, "/1/history") => history(&request, handler),
         (&Method::POST, "/1/purge") => purge(request, handler, caller).await,
         (&Method::POST, "/1/warm") => warm(request, handler).await,
         (&Method::POST, "/1/page") => page(request, handler).await,
@@ -153,7 +166,9 @@ async fn respond<H: Handler>(
             .await
             .and_then(|asked| handler.entry(asked))
             .and_then(|entry| json(&entry)),
-        (_, "/1/version") => Err(Refusal::new(405, "expected GET")),
+        (_, "/1/version" | "/1/numbers" | "/1/pages" | "/1/history") => {
+            Err(Refusal::new(405, "expected GET"))
+        }
         (_, "/1/purge" | "/1/warm" | "/1/page" | "/1/explain" | "/1/search" | "/1/entry") => {
             Err(Refusal::new(405, "expected POST"))
         }
@@ -185,6 +200,19 @@ fn unknown(path: &str) -> Refusal {
 }
 
 type Answered = Result<Response<Full<Bytes>>, Refusal>;
+
+fn history<H: Handler>(request: &Request<Incoming>, handler: &H) -> Answered {
+    let since = match request.uri().query() {
+        None => 0,
+        Some(query) => {
+            let since = query
+                .strip_prefix("since=")
+                .and_then(|text| text.parse().ok());
+            since.ok_or_else(|| Refusal::new(400, "expected since=UNIX_MILLISECONDS"))?
+        }
+    };
+    json(&handler.history(since)?)
+}
 
 async fn purge<H: Handler>(request: Request<Incoming>, handler: &H, caller: Caller) -> Answered {
     let purge = PurgeRequest::from_json(&read(request).await?)?;

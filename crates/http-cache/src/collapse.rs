@@ -25,6 +25,7 @@ use crate::vary::{VaryKey, VarySpec};
 pub use follower::{Followed, Follower, Reader, Truncated};
 pub use leader::{Filling, Leader, Progress, Pushed};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// A request that wants to join the fetch for its key.
@@ -76,6 +77,14 @@ impl Zone {
     /// Leads, follows or goes alone, after a lookup that found nothing fresh. It looks again only
     /// where something was stored, purged or noted since, so that between the two no second fetch slips in.
     pub fn collapse(self: &Arc<Zone>, request: &JoinRequest<'_>, found: &NotFresh) -> Join {
+        let join = self.join(request, found);
+        if matches!(join, Join::Follow(_)) {
+            self.counters.collapsed.fetch_add(1, Relaxed);
+        }
+        join
+    }
+
+    fn join(self: &Arc<Zone>, request: &JoinRequest<'_>, found: &NotFresh) -> Join {
         let JoinRequest {
             key,
             fields,
@@ -160,8 +169,11 @@ impl Zone {
         request: &JoinRequest<'_>,
         found: &NotFresh,
     ) -> Option<Leader> {
-        match self.collapse(request, found) {
-            Join::Lead(leader) => Some(leader),
+        match self.join(request, found) {
+            Join::Lead(leader) => {
+                self.counters.refreshes.fetch_add(1, Relaxed);
+                Some(leader)
+            }
             _ => None,
         }
     }

@@ -59,5 +59,5 @@ pub use store::{
     Walk, Wanted, WantedWalk, Zone, ZoneConfig,
 };
 pub use stored::{ResponseHead, StoredHead, StoredResponse};
-pub use time::Millis;
+pub use time::{Millis, RoughSpan};
 pub use vary::{ONE_COOKIE, VaryKey, VarySpec};

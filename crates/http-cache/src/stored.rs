@@ -27,7 +27,7 @@ use crate::purge::Stamp;
 use crate::purge::labels::Labels;
 use crate::size_class::allocated;
 use crate::storability::Storable;
-use crate::time::{Millis, Span};
+use crate::time::{Millis, RoughSpan, Span};
 use crate::vary::VaryKey;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -76,6 +76,8 @@ pub struct StoredHead {
     /// `must-revalidate`, `proxy-revalidate` or `s-maxage`: never served stale on the response's
     /// own account.
     pub must_revalidate: bool,
+    /// How long the upstream took until the head was there.
+    pub made_in: RoughSpan,
     /// A purge has marked it stale: it may be shown while it is refreshed.
     pub(crate) is_purged: bool,
     /// It named more tags than are kept.
@@ -107,6 +109,8 @@ impl StoredHead {
             fields: self.fields.freshened(fields),
             declared_length: self.declared_length,
             vary: self.vary.clone(),
+            // A 304 says nothing of how long the page takes.
+            made_in: self.made_in,
             ..StoredHead::timed(storable, now)
         }
     }
@@ -125,6 +129,7 @@ impl StoredHead {
             stale_while_revalidate: storable.stale_while_revalidate.into(),
             stale_if_error: storable.stale_if_error.into(),
             must_revalidate: storable.must_revalidate,
+            made_in: RoughSpan::default(),
             is_purged: false,
             lacks_tags: false,
             vary: storable.vary.clone(),

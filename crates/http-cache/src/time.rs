@@ -61,6 +61,61 @@ impl Span {
     }
 }
 
+/// A length of time in two bytes, to eleven significant bits: what there is room for in a stored
+/// response. Up to an hour; what is longer counts as the longest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoughSpan(u16);
+
+/// Bits of a [`RoughSpan`] that are a number; those above say how far it is shifted to the left.
+const ROUGH_BITS: u32 = 11;
+
+impl From<Duration> for RoughSpan {
+    fn from(duration: Duration) -> RoughSpan {
+        let micros = duration.min(Duration::from_secs(3600)).as_micros() as u64;
+        let bits = u64::BITS - micros.leading_zeros();
+        let shift = bits.saturating_sub(ROUGH_BITS);
+        // An hour has 32 bits: the shift is 21 at most, and fits its five bits.
+        RoughSpan((shift << ROUGH_BITS) as u16 | (micros >> shift) as u16)
+    }
+}
+
+impl RoughSpan {
+    /// In microseconds.
+    #[must_use]
+    #[inline]
+    pub fn micros(self) -> u64 {
+        u64::from(self.0 & ((1 << ROUGH_BITS) - 1)) << (self.0 >> ROUGH_BITS)
+    }
+}
+
 fn as_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rough_span_is_right_to_a_thousandth() {
+        let rough = |micros| RoughSpan::from(Duration::from_micros(micros)).micros();
+        for micros in [0, 1, 2047] {
+            assert_eq!(rough(micros), micros);
+        }
+        for micros in [
+            2048,
+            4999,
+            123_456,
+            59_999_999,
+            3_599_999_999,
+            3_600_000_000,
+        ] {
+            let shown = rough(micros);
+            assert!(
+                shown <= micros && micros - shown <= micros / 1000,
+                "{micros}: {shown}"
+            );
+        }
+        assert_eq!(rough(u64::MAX), rough(3_600_000_000));
+    }
 }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+use ::numbers::{HistoryReport, Pages, Snapshot};
 use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::warm::MAX_PAGE_BYTES;
@@ -13,6 +14,7 @@ use control::{
     PurgeRequest, Refusal, SearchRequest, Version, WarmReport, WarmRequest,
 };
 use server::content::purging::{self, Asked, Scope};
+use server::exchange::numbers;
 use server::explain;
 use server::log::purge_log::{Door, Source};
 use server::warming;
@@ -158,6 +160,18 @@ impl Handler for Answering {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
         }
+    }
+
+    fn numbers(&self) -> Result<Snapshot, Refusal> {
+        Ok(numbers::snapshot(&self.shared()?.configuration()))
+    }
+
+    fn pages(&self) -> Result<Pages, Refusal> {
+        Ok(numbers::pages(&self.shared()?.configuration()))
+    }
+
+    fn history(&self, since: u64) -> Result<HistoryReport, Refusal> {
+        Ok(numbers::history(&self.shared()?.configuration(), since))
     }
 
     async fn purge(&self, request: PurgeRequest, caller: Caller) -> Result<PurgeReport, Refusal> {

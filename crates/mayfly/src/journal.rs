@@ -52,7 +52,7 @@ impl Journal {
         // Without descriptors left, lines go on as before.
         if let Ok(files) = files.descriptors() {
             *self.logs.lock() = (
-                ErrorLogs::new(Arc::new(LogSinks::with_files(files))),
+                ErrorLogs::new(Arc::new(LogSinks::with_files(files)), Arc::default()),
                 logs.to_vec(),
             );
         }

@@ -46,6 +46,8 @@ mod socket_holder;
 mod sockets;
 mod supervisor;
 mod system_error;
+mod top_command;
+mod top_screen;
 mod warm_command;
 mod wordpress_plugin;
 mod worker_handle;
@@ -94,6 +96,7 @@ fn run(command: Command) -> Exit {
         Command::Explain(args) => explain_command::run(&args),
         Command::Purge(args) => purge_command::run(&args),
         Command::Warm(args) => warm_command::run(&args),
+        Command::Top(args) => top_command::run(&args),
         Command::Advise(args) => advise_command::run(&args),
         Command::Bench(args) => bench_command::run(&args),
         Command::Doctor(args) => doctor_command::run(&args),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use site::Site;
 
 use crate::access::{auth_basic, limit_conn, limit_req, referer};
-use crate::content::{empty_gif, fastcgi, files, proxy, slice, stub_status, through_cache};
+use crate::content::{
+    dashboard, empty_gif, fastcgi, files, metrics, proxy, slice, stub_status, through_cache,
+};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::Functions;
 use crate::exchange::variable_table::VariableTable;
@@ -42,7 +44,9 @@ static FUNCTIONS: Functions = Functions {
         tables::TABLES,
     ),
     content_handlers: &[
+        ("dashboard", dashboard::handle),
         ("empty_gif", empty_gif::handle),
+        ("metrics", metrics::handle),
         ("stub_status", stub_status::handle),
     ],
     serve: |request| Box::pin(pipeline::serve_internal(request)),

@@ -24,6 +24,7 @@ mod http2;
 mod limits;
 mod logs;
 mod memcached;
+mod numbers;
 mod php_pool;
 mod proxy;
 mod purging;
@@ -267,6 +268,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Upstream groups", upstream::TABLE),
     ("Health checks", health::TABLE),
     ("Access logs", logs::TABLE),
+    ("Numbers about the server", numbers::TABLE),
     ("Limits", limits::TABLE),
     ("Access and client addresses", access::TABLE),
     ("Response fields", headers::TABLE),

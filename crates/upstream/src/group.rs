@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::balance::{Ask, Balancer, Pick};
 use crate::class::{Class, MAX_WAITING_IN_BACKGROUND};
+use crate::counts::Counts;
 use crate::endpoint::{Endpoint, LocalEnd, StdStream};
 use crate::idle::{ConnectionScope, IdlePool, Parked};
 use crate::lease::{Lease, LeasedServer};
@@ -116,6 +117,7 @@ pub struct Group {
     /// lock.
     queue_length: AtomicUsize,
     waiting_refreshes: AtomicUsize,
+    pub(crate) counts: Counts,
     pub(crate) state: Mutex<State>,
 }
 
@@ -162,6 +164,7 @@ impl Group {
             tries: AtomicUsize::new(0),
             queue_length: AtomicUsize::new(0),
             waiting_refreshes: AtomicUsize::new(0),
+            counts: Counts::default(),
             state: Mutex::new(State {
                 balancer: Balancer::new(spec.method, &peers),
                 peers,
@@ -175,6 +178,11 @@ impl Group {
         };
         group.derive_from_members(&mut group.state.lock());
         Ok(Arc::new(group))
+    }
+
+    /// What it has counted.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// The group's name.
@@ -281,6 +289,12 @@ impl Group {
         drop(state);
         drop(expired);
         hand_over(handovers);
+        match &admission {
+            Ok(Admission::Granted(_)) => self.counts.waited(Duration::ZERO),
+            // Counted when it has its turn.
+            Ok(Admission::InLine(_)) => {}
+            Err(error) => self.counts.refused(*error),
+        }
         admission
     }
 
@@ -397,6 +411,7 @@ impl Group {
         idle: Option<Parked<StdStream>>,
         now: Option<Millis>,
     ) {
+        self.counts.ended(outcome);
         let mut state = self.state.lock();
         let now = state.advance(now.unwrap_or(0));
         if let Some(peer) = state.peers.get_mut(server) {

@@ -21,6 +21,7 @@
 
 mod balance;
 mod class;
+mod counts;
 mod endpoint;
 mod group;
 mod idle;
@@ -35,6 +36,7 @@ mod tried;
 mod tests;
 
 pub use class::Class;
+pub use counts::Counts;
 pub use endpoint::{BindError, Endpoint, LocalEnd, StdStream, Stream};
 pub use group::{AcquireError, Admission, Group, PickKey, ServerSnapshot};
 pub use idle::{ConnectionScope, IdlePool, Parked};

@@ -181,10 +181,12 @@ impl Ticket {
                 self.group.sweep(self.joined_at.saturating_add(waited));
             } else if self.group.withdraw(self.number) {
                 self.is_over = true;
-                return Err(match self.class.is_background() {
+                let error = match self.class.is_background() {
                     true => AcquireError::LeftOut,
                     false => AcquireError::QueueTimeout,
-                });
+                };
+                self.group.counts.refused(error);
+                return Err(error);
             } else {
                 // Already taken out of the line: the lease is on its way.
                 let handed = (&mut self.lease_from).await;
@@ -198,6 +200,7 @@ impl Ticket {
         handed: Result<Lease, oneshot::error::RecvError>,
     ) -> Result<Lease, AcquireError> {
         self.is_over = true;
+        self.group.counts.waited(self.began.elapsed());
         // The group keeps the sender until it has sent, and this ticket keeps
         // the group: the error cannot happen, and has a sane meaning if it does.
         handed.map_err(|_| AcquireError::NoLiveUpstreams)

@@ -11,6 +11,7 @@ use control::{
     PurgeReport, PurgeRequest, Refusal, SearchRequest, TargetKind, TargetReport, Version,
     WarmReport, WarmRequest, WarmResult,
 };
+use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -26,6 +27,27 @@ impl Handler for Recorder {
             version: "1.2.3".to_owned(),
             pid: 7,
         }
+    }
+
+    fn numbers(&self) -> Result<Snapshot, Refusal> {
+        let mut snapshot = Snapshot::default();
+        snapshot.put(Number::Requests, &["HIT"], 5.0);
+        Ok(snapshot)
+    }
+
+    fn pages(&self) -> Result<Pages, Refusal> {
+        Ok(Pages::default())
+    }
+
+    fn history(&self, since: u64) -> Result<HistoryReport, Refusal> {
+        let mut history = History::default();
+        for at in [1000, 20_000] {
+            history.note(&Snapshot {
+                at,
+                ..Snapshot::default()
+            });
+        }
+        Ok(history.report(since))
     }
 
     async fn purge(&self, request: PurgeRequest, caller: Caller) -> Result<PurgeReport, Refusal> {
@@ -125,6 +147,32 @@ async fn raw(running: &Running, bytes: &[u8]) -> String {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn numbers_and_their_history_come_as_they_were_put() {
+    let running = start();
+    let snapshot = control::client::numbers(&running.path).await.unwrap();
+    assert_eq!(snapshot.sum(Number::Requests, &[("cache", "HIT")]), 5.0);
+    let pages = control::client::pages(&running.path).await.unwrap();
+    assert!(pages.costly.is_empty());
+    let whole = control::client::history(&running.path, 0).await.unwrap();
+    assert_eq!(whole.points.len(), 2);
+    let later = control::client::history(&running.path, 1000).await.unwrap();
+    assert_eq!((later.points.len(), later.points[0][0]), (1, 20_000.0));
+    for (request, status) in [
+        ("GET /1/history?since=-1 HTTP/1.1", "400"),
+        ("GET /1/history?since= HTTP/1.1", "400"),
+        ("GET /1/history?until=5 HTTP/1.1", "400"),
+        ("POST /1/numbers HTTP/1.1", "405"),
+        ("DELETE /1/history HTTP/1.1", "405"),
+    ] {
+        let answer = raw(&running, format!("{request}\r\nHost: a\r\n\r\n").as_bytes()).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{request}: {answer}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::reason::Reason;
 use crate::storability::Storable;
 use crate::store::Zone;
 use crate::stored::{ResponseHead, StoredHead, StoredResponse};
-use crate::time::Millis;
+use crate::time::{Millis, RoughSpan};
 use crate::vary::VarySpec;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ pub struct Leader {
     duty: Duty,
     stale: Option<Arc<StoredResponse>>,
     group: Option<u64>,
+    made_in: RoughSpan,
 }
 
 /// Where a fetch stands, told to those who wait for it. Time that it spends in line for the upstream
@@ -98,7 +99,14 @@ impl Leader {
             },
             stale,
             group,
+            made_in: RoughSpan::default(),
         }
+    }
+
+    /// Notes how long the upstream took until the head was there, ahead of
+    /// [`Leader::publish_head`].
+    pub fn note_made_in(&mut self, took: Duration) {
+        self.made_in = took.into();
     }
 
     /// The purge clock when this fetch began.
@@ -136,7 +144,10 @@ impl Leader {
         storable: &Storable,
         now: Millis,
     ) -> Filling {
-        let head = Arc::new(StoredHead::new(head, storable, now));
+        let head = Arc::new(StoredHead {
+            made_in: self.made_in,
+            ..StoredHead::new(head, storable, now)
+        });
         self.duty.flight.publish(Arc::clone(&head), now);
         let Leader { duty, group, .. } = self;
         Filling {

@@ -86,6 +86,10 @@ pub struct Stats {
     pub purged: u64,
     /// Variants dropped because their key had too many.
     pub variants_dropped: u64,
+    /// Fetches begun in the background for a stale response ([`Zone::refresh`]).
+    pub refreshes: u64,
+    /// Requests that joined the fetch of another ([`Zone::collapse`]).
+    pub collapsed: u64,
     /// Fetches under way.
     pub in_flight: u64,
 }
@@ -116,7 +120,7 @@ pub struct Zone {
     pub(super) groups: Groups,
     pub(crate) flights: Flights,
     pub(super) file_bytes: Arc<FileBytes>,
-    pub(super) counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 /// A pair of cache lines, which processors fetch together, belongs to one shard: its lock
@@ -135,13 +139,15 @@ pub(super) struct ShardCell {
 }
 
 #[derive(Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     pub(super) stored: AtomicU64,
     pub(super) encoded: AtomicU64,
     pub(super) evicted: AtomicU64,
     pub(super) swept: AtomicU64,
     pub(super) purged: AtomicU64,
     pub(super) variants_dropped: AtomicU64,
+    pub(crate) refreshes: AtomicU64,
+    pub(crate) collapsed: AtomicU64,
 }
 
 impl Zone {
@@ -270,6 +276,8 @@ impl Zone {
             swept: self.counters.swept.load(Relaxed),
             purged: self.counters.purged.load(Relaxed),
             variants_dropped: self.counters.variants_dropped.load(Relaxed),
+            refreshes: self.counters.refreshes.load(Relaxed),
+            collapsed: self.counters.collapsed.load(Relaxed),
             in_flight: self.flights.len(),
         }
     }

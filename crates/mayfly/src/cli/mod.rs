@@ -12,7 +12,7 @@ pub use flags::{Action, Flags, SignalName};
 pub use version::{build_text, nginx_version_line};
 pub use words::{
     AdviseArgs, BenchArgs, CheckArgs, DoctorArgs, ExplainArgs, PurgeArgs, ServeArgs, ServerArgs,
-    WarmArgs, Workers,
+    TopArgs, WarmArgs, Workers,
 };
 use words::{Answer, Word};
 
@@ -26,6 +26,7 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Purge(Box<PurgeArgs>),
     Warm(Box<WarmArgs>),
+    Top(Box<TopArgs>),
     Advise(AdviseArgs),
     Bench(Box<BenchArgs>),
     Doctor(DoctorArgs),
@@ -83,6 +84,7 @@ fn parse_words(arguments: &[OsString]) -> Result<Command, Refusal> {
         Answer::Word(Word::Explain(args)) => Command::Explain(args),
         Answer::Word(Word::Purge(args)) => Command::Purge(args),
         Answer::Word(Word::Warm(args)) => Command::Warm(args),
+        Answer::Word(Word::Top(args)) => Command::Top(args),
         Answer::Word(Word::Advise(args)) => Command::Advise(args),
         Answer::Word(Word::Bench(args)) => Command::Bench(args),
         Answer::Word(Word::Doctor(args)) => Command::Doctor(args),
@@ -132,11 +134,11 @@ mod tests {
             ("./public", "mayfly serve ./public"),
             (
                 "xyz",
-                "Words: serve, check, explain, purge, warm, advise, bench, doctor, help, version.",
+                "Words: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
             ),
             (
                 "sevre",
-                "Words: serve, check, explain, purge, warm, advise, bench, doctor, help, version.",
+                "Words: serve, check, explain, purge, warm, top, advise, bench, doctor, help, version.",
             ),
             ("serve a --port 80", "--listen ADDR:PORT"),
             ("serve a --port=80", "--listen ADDR:PORT"),

@@ -1,5 +1,5 @@
-//! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `advise`, `bench`, `doctor`,
-//! `help`, `version`.
+//! Words beside nginx's flags: `serve`, `check`, `explain`, `purge`, `warm`, `top`, `advise`, `bench`,
+//! `doctor`, `help`, `version`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,6 +35,8 @@ pub enum Word {
     Purge(Box<PurgeArgs>),
     /// Have pages of a running server stored before visitors ask for them
     Warm(Box<WarmArgs>),
+    /// Show the numbers of a running server while they change
+    Top(Box<TopArgs>),
     /// Read access logs and say which lifetime of stored pages spares how much
     Advise(AdviseArgs),
     /// Put load on a server of this machine, and measure it as visitors feel it
@@ -269,6 +271,20 @@ pub struct WarmArgs {
     pub server: ServerArgs,
 }
 
+/// Keys: q ends it; c, w and n list the pages that cost most, are wanted most, and are most often not
+/// stored; s sorts zones and upstreams by use or by name.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct TopArgs {
+    /// Print one table, after a second, and end
+    #[arg(long, conflicts_with = "json")]
+    pub once: bool,
+    /// Print all numbers as JSON, and end
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 /// What each lifetime from 100 ms to a day would have made of the requests in these logs, by simulation.
 /// Known formats: combined, with more behind it, and those of Mayfly and nginx with a cache status and
 /// times. Nothing is sent anywhere.
@@ -385,8 +401,9 @@ fn workers(text: &str) -> Result<Workers, String> {
 }
 
 /// The words, for whoever mistypes one.
-const WORDS: [&str; 10] = [
-    "serve", "check", "explain", "purge", "warm", "advise", "bench", "doctor", "help", "version",
+const WORDS: [&str; 11] = [
+    "serve", "check", "explain", "purge", "warm", "top", "advise", "bench", "doctor", "help",
+    "version",
 ];
 
 /// Whether an argument is one of the words, or an option in the place of one.
@@ -634,6 +651,7 @@ mod tests {
             ("warm", "SITEMAP|FILE|URL"),
             ("warm a --jobs 0", "--jobs"),
             ("warm a --jobs 9", "--jobs"),
+            ("top --once --json", "cannot be used with"),
             ("advise", "<LOG>"),
             ("bench", "<URL>"),
             ("bench http://a --rate 0", "expected a number"),
@@ -659,6 +677,7 @@ mod tests {
             "explain --help",
             "purge --help",
             "warm --help",
+            "top --help",
             "advise --help",
             "bench --help",
             "doctor --help",

@@ -34,6 +34,7 @@ mod litespeed;
 mod map_and_set;
 mod memcached;
 mod mirror;
+mod numbers;
 mod php_pool;
 mod pipelining;
 mod privileges;

@@ -2,6 +2,7 @@
 //! (<https://nginx.org/en/docs/http/ngx_http_limit_conn_module.html>).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use site::Builtin as B;
 
@@ -56,6 +57,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
                     return Ok(());
                 }
                 request.extras.limit_conn_status = "REJECTED";
+                request.configuration.live.stats.refused[1].fetch_add(1, Relaxed);
                 return Err(reaction.status);
             }
         }

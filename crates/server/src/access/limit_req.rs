@@ -2,6 +2,7 @@
 //! (<https://nginx.org/en/docs/http/ngx_http_limit_req_module.html>).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use site::{Builtin as B, LogLevel};
@@ -75,6 +76,7 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
                 return Verdict::Pass;
             }
             request.extras.limit_req_status = "REJECTED";
+            request.configuration.live.stats.refused[0].fetch_add(1, Relaxed);
             Verdict::Reject(reaction.status)
         }
         Outcome::Passed { delay_ms: 0, .. } => {

@@ -12,5 +12,6 @@ pub mod open_file;
 pub mod random;
 pub mod ready_or_pending;
 pub mod request_body;
+pub mod sampling;
 pub mod spare_fields;
 pub mod spool;

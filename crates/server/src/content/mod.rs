@@ -1,13 +1,16 @@
 //! Who makes the response: one file for each kind of content.
 
 pub mod autoindex;
+pub mod dashboard;
 pub mod empty_gif;
 pub mod fastcgi;
 pub mod files;
 mod filling_body;
 pub mod litespeed;
 pub mod memcached;
+pub mod metrics;
 pub mod mirror;
+pub mod own_machine;
 pub mod own_visit;
 pub mod pass;
 mod pending;

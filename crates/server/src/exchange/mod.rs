@@ -17,6 +17,7 @@ pub mod functions;
 pub mod handled;
 pub mod host_name;
 pub mod method;
+pub mod numbers;
 pub mod own_visit;
 pub mod reply;
 pub mod request;

@@ -7,6 +7,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http_cache::{DecidedBy, Reason};
@@ -86,6 +87,8 @@ pub struct Request {
     pub client: Option<SocketAddr>,
     /// Unix milliseconds of the first byte.
     pub started_at: u64,
+    /// When its head was there, if it is one of those that are timed.
+    pub timed_from: Option<Instant>,
     /// Unix milliseconds at which this request was last looked at.
     pub now: u64,
     pub nth_on_connection: u64,
@@ -142,6 +145,8 @@ pub struct CacheFacts {
     /// Age of the stored response in seconds.
     pub age: Option<u64>,
     pub last_modified: Option<Bytes>,
+    /// What the answer from memory spared an upstream, in microseconds.
+    pub spared_micros: u64,
     /// Why the cache had no part in the response, or could not keep it.
     pub reason: Option<Reason>,
     /// The visitor is to get the read-your-writes cookie for so many seconds.
@@ -389,6 +394,7 @@ impl Request {
                 scheme,
                 client,
                 started_at: now,
+                timed_from: None,
                 now,
                 nth_on_connection: 1,
                 pipelined: false,

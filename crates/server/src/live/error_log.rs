@@ -13,11 +13,13 @@ pub mod origin;
 use std::fmt::{self, Write as _};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use site::{ErrorLog, LogLevel};
 
 use crate::base::clock;
 use crate::live::log_sinks::LogSinks;
+use crate::live::stats::Stats;
 use line_budget::LineBudget;
 use not_stored::NotStored;
 use now_and_then::NowAndThen;
@@ -28,6 +30,8 @@ const MAX_LINE_BYTES: usize = 16 * 1024;
 /// The error logs of a process, and what bounds the number of their lines.
 pub struct ErrorLogs {
     sinks: Arc<LogSinks>,
+    /// Where lines are counted.
+    stats: Arc<Stats>,
     /// For lines about refused requests.
     pub refusals: LineBudget,
     /// For lines about connections that were ended for what the client sent.
@@ -42,15 +46,16 @@ pub struct ErrorLogs {
 
 impl Default for ErrorLogs {
     fn default() -> ErrorLogs {
-        ErrorLogs::new(Arc::default())
+        ErrorLogs::new(Arc::default(), Arc::default())
     }
 }
 
 impl ErrorLogs {
-    /// Writes to `sinks`.
-    pub fn new(sinks: Arc<LogSinks>) -> ErrorLogs {
+    /// Writes to `sinks`, and counts lines in `stats`.
+    pub fn new(sinks: Arc<LogSinks>, stats: Arc<Stats>) -> ErrorLogs {
         ErrorLogs {
             sinks,
+            stats,
             refusals: LineBudget::default(),
             broken_connections: LineBudget::default(),
             left_out: NowAndThen::default(),
@@ -71,6 +76,9 @@ impl ErrorLogs {
     ) {
         if !are_told(logs, level) {
             return;
+        }
+        if let Some(lines) = self.stats.log_lines.get(usize::from(severity(level))) {
+            lines.fetch_add(1, Relaxed);
         }
         let line = line(clock::now(), level, connection, message, context);
         for log in logs.iter().filter(|log| is_wanted(log, level)) {
@@ -261,7 +269,7 @@ mod tests {
         };
         let logs = [log("warn", LogLevel::Warn), log("crit", LogLevel::Crit)];
         let sinks = LogSinks::open(logs.iter().map(|log| log.target.clone())).unwrap();
-        let error_logs = ErrorLogs::new(Arc::new(sinks));
+        let error_logs = ErrorLogs::new(Arc::new(sinks), Arc::default());
         for level in [
             LogLevel::Emerg,
             LogLevel::Crit,

@@ -116,6 +116,7 @@ impl LiveState {
         let alive_zones: Arc<AliveZones> =
             previous.map_or_else(Arc::default, |live| live.alive_zones.clone());
         alive_zones.add(&zones);
+        let stats: Arc<Stats> = previous.map_or_else(Arc::default, |live| live.stats.clone());
         Ok(LiveState {
             zones,
             alive_zones,
@@ -129,9 +130,9 @@ impl LiveState {
             names: Names::build(site, previous.map(|live| &live.names)),
             tls_resumption: TlsResumption::renew(site, previous.map(|live| &live.tls_resumption)),
             acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
-            error_logs: Arc::new(ErrorLogs::new(log_sinks.clone())),
+            error_logs: Arc::new(ErrorLogs::new(log_sinks.clone(), stats.clone())),
             log_sinks,
-            stats: previous.map_or_else(Arc::default, |live| live.stats.clone()),
+            stats,
         })
     }
 

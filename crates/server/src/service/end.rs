@@ -3,7 +3,7 @@
 use site::LogLevel;
 use tokio::task::JoinHandle;
 
-use super::Memory;
+use super::{Memory, counting};
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
 use crate::transport::outbound::SendError;
@@ -22,6 +22,7 @@ pub fn end(
     if let Some(extra) = request.extras.given() {
         extra.limit_guards.clear();
     }
+    counting::count(request);
     access_log::log(request);
     if !matches!(ending, Ok(Ending::KeepAlive)) {
         // Whoever sees the connection end finds the line in the log.

@@ -1,6 +1,7 @@
 //! Answers what transports receive: takes the request (`receive`), runs the pipeline, writes the
 //! logs (`end`).
 
+mod counting;
 mod end;
 mod listener;
 pub mod own_visit;
@@ -9,6 +10,7 @@ mod tls;
 mod validate;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use http_semantics::RequestView;
@@ -132,6 +134,7 @@ impl Service for Shared {
     }
 
     fn judge_client(&self, terms: &RequestTerms, facts: &mut TlsFacts) {
+        terms.configuration.live.stats.handshakes[0].fetch_add(1, Relaxed);
         tls::judge(terms, facts);
     }
 
@@ -167,6 +170,7 @@ impl Service for Shared {
         reason: &str,
     ) {
         let configuration = terms.configuration.shared();
+        configuration.live.stats.handshakes[1].fetch_add(1, Relaxed);
         let server = &configuration.site.http.servers[terms.server.0];
         let logs = &server.settings(Server::ROOT).error_logs;
         // As in nginx: the client is to blame, and anybody can be one.

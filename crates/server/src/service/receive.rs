@@ -3,8 +3,8 @@
 use http_semantics::RequestView;
 use site::LogLevel;
 
-use super::{Memory, RequestTerms, validate};
-use crate::base::clock;
+use super::{Memory, RequestTerms, counting, validate};
+use crate::base::{clock, sampling};
 use crate::exchange::request::Request;
 use crate::log::{access_log, error_log};
 use crate::transport::body::RequestBody;
@@ -22,7 +22,12 @@ pub fn receive(
 ) -> (Box<Request>, Result<BodyLength, Box<Refusal>>) {
     terms.configuration.live.stats.requests.add_one();
     let listener = terms.listener;
+    let is_first = received.nth_on_connection == 1;
     let mut request = begin(terms, received);
+    request.timed_from = sampling::start();
+    if is_first {
+        counting::count_connection(&request);
+    }
     let body = validate::validate(listener, &mut request, &mut memory.host, body_of);
     if matches!(body, Ok(BodyLength::Known(_) | BodyLength::Unknown)) {
         request.body = RequestBody::Unread;
@@ -50,6 +55,7 @@ pub fn abandoned(terms: RequestTerms, received: Received, reason: &str, status: 
         format_args!("{reason} while reading client request headers"),
     );
     if request.received_bytes > 0 {
+        counting::count(&request);
         access_log::log(&mut request);
     }
 }

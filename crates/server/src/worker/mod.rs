@@ -8,6 +8,7 @@ mod shared;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -15,6 +16,7 @@ use tokio::sync::mpsc;
 use crate::background;
 use crate::base::clock;
 use crate::content::mirror;
+use crate::exchange::numbers;
 use crate::log::{access_log, error_log};
 
 use loads::{Accepted, WorkerLoads};
@@ -29,6 +31,8 @@ const TIME_SLICE: Duration = Duration::from_micros(500);
 /// connections have ended.
 pub fn start(shared: &Arc<Shared>, count: usize) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
     let (loads, inboxes) = WorkerLoads::new(count);
+    let workers = &shared.configuration().live.stats.workers;
+    workers.store(count, Relaxed);
     let workers = inboxes.into_iter().enumerate();
     workers
         .map(|(index, inbox)| {
@@ -131,6 +135,8 @@ async fn sweep(shared: Arc<Shared>) {
     let mut idle = IdlePause::default();
     loop {
         shared.pause(&mut idle).await;
-        shared.configuration().live.sweep(clock::now());
+        let configuration = shared.configuration();
+        configuration.live.sweep(clock::now());
+        numbers::keep_history(&configuration);
     }
 }

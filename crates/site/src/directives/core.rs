@@ -25,8 +25,8 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "PATH | off")
         .short("sets where commands speak with the running server")
         .long("\
-            `mayfly purge`, `mayfly warm` and `mayfly explain` find the server by this unix socket. Only \
-            the account that started the server, and root, may connect to it: its mode is 0600. What a \
+            `mayfly purge`, `mayfly warm`, `mayfly explain` and `mayfly top` find the server by this unix socket. \
+            Only the account that started the server, and root, may connect to it: its mode is 0600. What a \
             server that was killed has left there is replaced. A socket on which another server listens is an error.\n\n\
             Without the directive, it is beside the pid file, and is called as that file is with \
             `.control` in the place of the last extension. `off` makes none. A relative path starts at \

@@ -177,7 +177,8 @@ async fn a_mistake_is_answered_by_what_was_expected() {
 async fn without_a_word_on_it_only_programs_on_this_machine_may() {
     let php = tagged_pages().await;
     let allowed = "location = /all { allow all; cache_purge_api; }\n\
-                   location = /none { deny all; cache_purge_api; }";
+                   location = /none { deny all; cache_purge_api; }\n\
+                   location = /listed { deny 192.0.2.7; cache_purge_api; }";
     let server = site(&php, &format!("{API}\n{allowed}"), "").await;
     let target = server.target();
     let ask = async |path: &str, fields: &str| {
@@ -193,6 +194,8 @@ async fn without_a_word_on_it_only_programs_on_this_machine_may() {
     ] {
         store(&target, &["/news/5"]).await;
         assert_eq!(ask("/purge", through_proxy).await, 403);
+        assert_eq!(target.get("/news/5").await.x_cache(), "HIT");
+        assert_eq!(ask("/listed", through_proxy).await, 403);
         assert_eq!(target.get("/news/5").await.x_cache(), "HIT");
         assert_eq!(ask("/all", through_proxy).await, 200);
     }

@@ -5,6 +5,7 @@ use control::{PurgeReport, PurgeRequest, Refusal};
 use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
 
 use super::{Asked, Scope, doors, purge, token};
+use crate::content::own_machine;
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
@@ -60,10 +61,7 @@ async fn try_answer(
 fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
     let address = doors::client_name(request);
     let Some(file) = &api.tokens else {
-        let settings = request.settings();
-        let is_open = settings.access.is_empty()
-            && settings.auth.is_none()
-            && settings.auth_request.is_none();
+        let is_open = !own_machine::is_decided(request);
         return match is_open && !request.is_made_here() {
             true => Err(Refusal::new(
                 403,

@@ -39,6 +39,9 @@ pub fn reply_from_memory(
         ttl_secs: Some(stored.head.ttl_secs(now)),
         ..Outcome::default()
     });
+    if served != Served::Revalidated {
+        request.cache.spared_micros = stored.head.made_in.micros();
+    }
     // What an internal redirect may have left behind.
     request.cache.reason = None;
     note_age(request, &stored.head, now);

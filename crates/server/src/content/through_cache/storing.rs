@@ -66,7 +66,7 @@ impl Report {
 /// Fetches, decides what may be done with the response, and stores it while
 /// others read. Runs to its end whether or not anybody waits for it.
 pub async fn fetch_and_store(
-    leader: Leader,
+    mut leader: Leader,
     mut spec: FetchSpec,
     mut store: StorePlan,
     client: Option<oneshot::Sender<LeaderOutcome>>,
@@ -94,6 +94,7 @@ pub async fn fetch_and_store(
             return report.send(LeaderOutcome::Failed(error));
         }
     };
+    leader.note_made_in(fetched.made_in);
     if by_response::is_asked(&fetched.fields)
         && let Some(purge) = &store.purges
     {

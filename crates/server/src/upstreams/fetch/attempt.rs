@@ -1,5 +1,7 @@
 //! One try at one server: a connection, the request, the response head.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use http_semantics::same_name;
 use site::LogLevel;
@@ -24,6 +26,7 @@ pub(super) async fn attempt(
     queued: u64,
     resend: &mut Resend,
 ) -> Result<Fetched, Failure> {
+    let began = Instant::now();
     let mut kept = take_kept(spec, &mut lease, resend);
     spec.context
         .trace
@@ -61,6 +64,8 @@ pub(super) async fn attempt(
             Ok(mut head) => {
                 keep_first(&mut head.fields, b"expires");
                 note_head(&spec.context, &head);
+                let made_in = began.elapsed();
+                spec.group.counts().note_head(made_in);
                 if let (UpstreamRequest::Memcached(request), 404) = (&spec.request, head.status) {
                     report_not_found(&upstream, &request.key);
                     // Its end is here as well: the connection may serve again.
@@ -72,6 +77,7 @@ pub(super) async fn attempt(
                     fields: head.fields,
                     content_length: head.content_length,
                     is_upgrade: head.is_upgrade,
+                    made_in,
                     body: upstream,
                 });
             }

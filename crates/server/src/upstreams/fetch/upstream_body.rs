@@ -30,6 +30,8 @@ pub struct Fetched {
     pub content_length: Option<u64>,
     /// The connection is a tunnel from here on.
     pub is_upgrade: bool,
+    /// How long the server took until the head was there, without the time in line.
+    pub made_in: Duration,
     pub body: Box<UpstreamBody>,
 }
 

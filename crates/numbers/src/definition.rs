@@ -1,0 +1,80 @@
+//! What the table says of one number.
+
+use crate::table::Number;
+
+/// One number of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct Definition {
+    pub number: Number,
+    /// In the words of Prometheus: small letters, and a unit behind them. Prometheus sees it with
+    /// `mayfly_` in front, and a counter with `_total` behind.
+    pub name: &'static str,
+    /// What a plot or a line of a table is called.
+    pub title: &'static str,
+    pub kind: Kind,
+    pub unit: Unit,
+    pub labels: &'static [Label],
+    /// What is counted, and when, in one or two sentences.
+    pub help: &'static str,
+}
+
+/// How a number changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// It only grows, and begins at 0 with the process.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+    /// How values are distributed: the upper bounds of buckets, to which one without a bound is
+    /// added.
+    Histogram(&'static [f64]),
+}
+
+impl Kind {
+    /// The word of OpenMetrics.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things: requests, connections, lines.
+    Count,
+    Bytes,
+    Seconds,
+}
+
+impl Unit {
+    /// How a name ends that has this unit.
+    #[must_use]
+    pub fn suffix(self) -> Option<&'static str> {
+        match self {
+            Unit::Count => None,
+            Unit::Bytes => Some("bytes"),
+            Unit::Seconds => Some("seconds"),
+        }
+    }
+}
+
+/// What tells the series of one number apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Label {
+    pub name: &'static str,
+    pub values: Values,
+}
+
+/// Which values a label may have. There is no third kind: what clients send is never one.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// These.
+    Fixed(&'static [&'static str]),
+    /// As many as the configuration has names for: what they are.
+    Configured(&'static str),
+}

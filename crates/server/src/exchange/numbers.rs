@@ -1,0 +1,207 @@
+//! The numbers that crates/numbers has a table of, as they are now. Everything that shows them asks
+//! here: `metrics`, `dashboard`, the control socket and the history.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::UNIX_EPOCH;
+
+use http_cache::Zone;
+use numbers::table::{
+    CACHE_STATUSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES, PROTOCOLS,
+    REFUSALS, STANDINGS, STATUS_CLASSES,
+};
+use numbers::{HistoryReport, Number, Pages, Snapshot};
+use upstream::{Group, ServerSnapshot, Standing};
+
+use crate::base::clock;
+use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::live::stats::Stats;
+
+/// All numbers.
+pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
+    let mut snapshot = Snapshot {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        at: clock::wall_now(),
+        ..Snapshot::default()
+    };
+    let live = &configuration.live;
+    requests(&mut snapshot, &live.stats);
+    connections(&mut snapshot, configuration);
+    for zone in live.zones.iter() {
+        of_zone(&mut snapshot, zone);
+    }
+    for group in live.groups.groups() {
+        of_group(&mut snapshot, group);
+    }
+    snapshot.put(Number::ResidentBytes, &[], resident_bytes());
+    let started_at = live.stats.started_at.duration_since(UNIX_EPOCH);
+    let started_at = started_at.unwrap_or_default().as_secs_f64();
+    snapshot.put(Number::StartTime, &[], started_at);
+    let workers = live.stats.workers.load(Relaxed);
+    snapshot.put(Number::Workers, &[], workers as f64);
+    snapshot
+}
+
+/// Looks at the numbers for the history, if it is time.
+pub fn keep_history(configuration: &ActiveConfiguration) {
+    let is_due = |now| configuration.live.stats.history.lock().is_due(now);
+    if is_due(clock::wall_now()) {
+        let snapshot = snapshot(configuration);
+        configuration.live.stats.history.lock().note(&snapshot);
+    }
+}
+
+/// The looks of the last hour that came after `since` (unix milliseconds). While nobody visits the
+/// server it looks seldom; who asks gets a look of his own.
+pub fn history(configuration: &ActiveConfiguration, since: u64) -> HistoryReport {
+    keep_history(configuration);
+    configuration.live.stats.history.lock().report(since)
+}
+
+/// The pages that stand out.
+pub fn pages(configuration: &ActiveConfiguration) -> Pages {
+    configuration.live.stats.pages.first(clock::now())
+}
+
+/// Puts a number for each value of its only label.
+fn put_each(
+    snapshot: &mut Snapshot,
+    number: Number,
+    of: &[&str],
+    counts: impl IntoIterator<Item = u64>,
+) {
+    for (value, count) in of.iter().zip(counts) {
+        snapshot.put(number, &[value], count as f64);
+    }
+}
+
+fn read(counts: &[AtomicU64]) -> impl Iterator<Item = u64> {
+    counts.iter().map(|count| count.load(Relaxed))
+}
+
+fn requests(snapshot: &mut Snapshot, stats: &Stats) {
+    let ended = &stats.ended;
+    put_each(snapshot, Number::Requests, CACHE_STATUSES, ended.by_cache());
+    put_each(
+        snapshot,
+        Number::Responses,
+        STATUS_CLASSES,
+        ended.by_class(),
+    );
+    snapshot.put(Number::SentBytes, &[], ended.sent_bytes() as f64);
+    snapshot.put(Number::ReceivedBytes, &[], ended.received_bytes() as f64);
+    snapshot.put_distribution(Number::HitDuration, &[], &ended.hits());
+    snapshot.put_distribution(Number::MissDuration, &[], &ended.misses());
+    snapshot.put(Number::SparedSeconds, &[], ended.spared().as_secs_f64());
+    put_each(
+        snapshot,
+        Number::RefusedRequests,
+        LIMITS,
+        read(&stats.refused),
+    );
+    put_each(
+        snapshot,
+        Number::LogLines,
+        LOG_LEVELS,
+        read(&stats.log_lines),
+    );
+}
+
+fn connections(snapshot: &mut Snapshot, configuration: &ActiveConfiguration) {
+    let stats = &configuration.live.stats;
+    let census = configuration.connections.census();
+    let states = [census.reading, census.writing, census.waiting];
+    let states = states.map(|count| count as u64);
+    put_each(snapshot, Number::OpenConnections, CONNECTION_STATES, states);
+    let accepted = stats.accepted.load(Relaxed);
+    snapshot.put(Number::AcceptedConnections, &[], accepted as f64);
+    put_each(
+        snapshot,
+        Number::Connections,
+        PROTOCOLS,
+        read(&stats.connections),
+    );
+    put_each(
+        snapshot,
+        Number::TlsHandshakes,
+        HANDSHAKE_RESULTS,
+        read(&stats.handshakes),
+    );
+}
+
+fn of_zone(snapshot: &mut Snapshot, zone: &Zone) {
+    let stats = zone.stats();
+    let name = zone.config().name.as_str();
+    for (number, count) in [
+        (Number::ZoneUsedBytes, stats.used_bytes),
+        (Number::ZoneBudgetBytes, stats.budget_bytes),
+        (Number::ZoneStoredResponses, stats.responses),
+        (Number::ZoneStores, stats.stored),
+        (Number::ZoneEvictions, stats.evicted),
+        (Number::ZoneSwept, stats.swept),
+        (Number::ZonePurged, stats.purged),
+        (Number::ZoneRefreshes, stats.refreshes),
+        (Number::ZoneCollapsed, stats.collapsed),
+        (Number::ZoneFetches, stats.in_flight),
+    ] {
+        snapshot.put(number, &[name], count as f64);
+    }
+}
+
+fn of_group(snapshot: &mut Snapshot, group: &Group) {
+    let (name, counts) = (group.name(), group.counts());
+    for (outcome, count) in OUTCOMES.iter().zip(counts.outcomes()) {
+        snapshot.put(Number::UpstreamRequests, &[name, outcome], count as f64);
+    }
+    for (reason, count) in REFUSALS.iter().zip(counts.refusals()) {
+        snapshot.put(Number::UpstreamRefused, &[name, reason], count as f64);
+    }
+    let servers = group.snapshot(clock::now());
+    let busy: usize = servers.iter().map(|server| server.in_flight).sum();
+    let idle: usize = servers.iter().map(room).sum();
+    snapshot.put(Number::UpstreamBusy, &[name], busy as f64);
+    snapshot.put(Number::UpstreamIdle, &[name], idle as f64);
+    let queued = group.queue_length();
+    snapshot.put(Number::UpstreamQueued, &[name], queued as f64);
+    for standing in STANDINGS {
+        let count = servers
+            .iter()
+            .filter(|server| word(server.standing) == *standing);
+        snapshot.put(
+            Number::UpstreamServers,
+            &[name, standing],
+            count.count() as f64,
+        );
+    }
+    snapshot.put_distribution(Number::UpstreamQueueDuration, &[name], &counts.waits());
+    snapshot.put_distribution(Number::UpstreamHeadDuration, &[name], &counts.heads());
+}
+
+/// How many requests more a server would take.
+fn room(server: &ServerSnapshot) -> usize {
+    match (server.standing, server.max_conns) {
+        (Standing::Ready, Some(most)) => most.saturating_sub(server.in_flight),
+        _ => 0,
+    }
+}
+
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Ready => "ready",
+        Standing::Busy => "busy",
+        Standing::Failed => "failed",
+        Standing::Checking => "checking",
+        Standing::Unhealthy => "unhealthy",
+        Standing::Down => "down",
+    }
+}
+
+/// Memory of this process; 0 where the system does not tell.
+fn resident_bytes() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = lines
+        .next()
+        .and_then(|rest| rest.trim().strip_suffix(" kB"));
+    let kilobytes = kilobytes.and_then(|text| text.parse::<u64>().ok());
+    (kilobytes.unwrap_or(0) << 10) as f64
+}

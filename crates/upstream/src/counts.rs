@@ -1,0 +1,75 @@
+//! What a group counts for the operator. Relaxed numbers beside the lock: whoever reads them may
+//! see one of two that belong together.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use numbers::{Distribution, WaitTally};
+
+use crate::group::AcquireError;
+use crate::peer::Outcome;
+
+/// What a group has counted since it was made.
+#[derive(Debug, Default)]
+pub struct Counts {
+    outcomes: [AtomicU64; 3],
+    refused: [AtomicU64; 4],
+    waits: WaitTally,
+    heads: WaitTally,
+}
+
+impl Counts {
+    /// A request has ended.
+    pub(crate) fn ended(&self, outcome: Outcome) {
+        let at = match outcome {
+            Outcome::Success => 0,
+            Outcome::Failure => 1,
+            Outcome::Neutral => 2,
+        };
+        self.outcomes[at].fetch_add(1, Relaxed);
+    }
+
+    /// A request got no server.
+    pub(crate) fn refused(&self, error: AcquireError) {
+        let at = match error {
+            AcquireError::QueueFull => 0,
+            AcquireError::QueueTimeout => 1,
+            AcquireError::NoLiveUpstreams => 2,
+            AcquireError::LeftOut => 3,
+            // It has had its answer, from another server.
+            AcquireError::Exhausted => return,
+        };
+        self.refused[at].fetch_add(1, Relaxed);
+    }
+
+    /// A request got a server after so long.
+    pub(crate) fn waited(&self, time: Duration) {
+        self.waits.note(time);
+    }
+
+    /// A server took so long until the head of its response was there.
+    pub fn note_head(&self, took: Duration) {
+        self.heads.note(took);
+    }
+
+    /// Successes, failures, and what says nothing of the server.
+    pub fn outcomes(&self) -> [u64; 3] {
+        self.outcomes.each_ref().map(|count| count.load(Relaxed))
+    }
+
+    /// Requests that found the line full, waited too long, found no living server, or were left
+    /// out because nobody waited for them.
+    pub fn refusals(&self) -> [u64; 4] {
+        self.refused.each_ref().map(|count| count.load(Relaxed))
+    }
+
+    /// How long requests waited for a server.
+    pub fn waits(&self) -> Distribution {
+        self.waits.read()
+    }
+
+    /// How long servers took.
+    pub fn heads(&self) -> Distribution {
+        self.heads.read()
+    }
+}
