@@ -42,18 +42,18 @@ struct World {
     /// The version that the last finished purge of a key came with: nothing older may be seen.
     purged: [Cell<u64>; KEYS],
     /// By zone, key and variant: leaders under way since the last purge of the key.
-    leaders: RefCell<HashMap<Place, usize>>,
+    leaders: RefCell<HashMap<LeaderKey, usize>>,
     fetches: Cell<u64>,
     answers: Cell<u64>,
 }
 
 /// Zone, key, variant, and how often the key had been purged.
-type Place = (*const Zone, usize, usize, u64);
+type LeaderKey = (*const Zone, usize, usize, u64);
 
 /// A leader's entry in the world's list.
 struct Leading {
     world: Rc<World>,
-    entry: Place,
+    entry: LeaderKey,
 }
 
 impl Drop for Leading {
