@@ -4,6 +4,8 @@
 //!
 //! Two halves of an hour are kept, so that what was yesterday does not count for ever.
 
+use std::hash::{DefaultHasher, Hasher};
+
 use serde::{Deserialize, Serialize};
 
 /// Names that are kept in each half.
@@ -18,9 +20,16 @@ const SHOWN: usize = 20;
 /// The first among names, by weight.
 #[derive(Debug, Default)]
 pub struct Top {
-    now: Vec<Kept>,
-    before: Vec<Kept>,
+    now: Half,
+    before: Half,
     began_at: u64,
+}
+
+/// The names of half an hour. Their hashes stand side by side: a name is looked for in these.
+#[derive(Debug, Default)]
+struct Half {
+    hashes: Vec<u64>,
+    kept: Vec<Kept>,
 }
 
 /// A name, and what it weighs.
@@ -57,18 +66,18 @@ impl Top {
         if now.saturating_sub(self.began_at) >= HALF_MS {
             let is_recent = now.saturating_sub(self.began_at) < 2 * HALF_MS;
             let last = std::mem::take(&mut self.now);
-            self.before = if is_recent { last } else { Vec::new() };
+            self.before = if is_recent { last } else { Half::default() };
             self.began_at = now;
         }
         let name = name.get(..MAX_NAME_BYTES).unwrap_or(name);
-        add_to(&mut self.now, name, 1, weight);
+        self.now.add(name, weight);
     }
 
     /// Adds what this one knows to `sum`, at `now`.
     fn merge_into(&self, sum: &mut Vec<Kept>, now: u64) {
         let is_over = |ms: u64| now.saturating_sub(self.began_at) >= ms;
-        let recent = self.now.iter().filter(|_| !is_over(2 * HALF_MS));
-        let before = self.before.iter().filter(|_| !is_over(HALF_MS));
+        let recent = self.now.kept.iter().filter(|_| !is_over(2 * HALF_MS));
+        let before = self.before.kept.iter().filter(|_| !is_over(HALF_MS));
         for kept in recent.chain(before) {
             match sum.iter_mut().find(|it| it.name == kept.name) {
                 Some(known) => {
@@ -103,24 +112,43 @@ pub fn first_of<'t>(all: impl IntoIterator<Item = &'t Top>, now: u64) -> Vec<Top
         .collect()
 }
 
-fn add_to(kept: &mut Vec<Kept>, name: &[u8], count: u64, weight: u64) {
-    if let Some(known) = kept.iter_mut().find(|it| *it.name == *name) {
-        known.count += count;
-        known.weight += weight;
-        return;
+impl Half {
+    fn add(&mut self, name: &[u8], weight: u64) {
+        let hash = hash(name);
+        if let Some(known) = self.known(hash, name) {
+            known.count += 1;
+            known.weight += weight;
+            return;
+        }
+        let mut new = Kept {
+            name: name.into(),
+            count: 1,
+            weight,
+        };
+        if self.kept.len() < ROOM {
+            self.hashes.push(hash);
+            self.kept.push(new);
+            return;
+        }
+        let places = self.hashes.iter_mut().zip(&mut self.kept);
+        if let Some((its_hash, least)) = places.min_by_key(|(_, kept)| kept.weight) {
+            new.weight += least.weight;
+            (*its_hash, *least) = (hash, new);
+        }
     }
-    let mut new = Kept {
-        name: name.into(),
-        count,
-        weight,
-    };
-    if kept.len() < ROOM {
-        return kept.push(new);
+
+    fn known(&mut self, hash: u64, name: &[u8]) -> Option<&mut Kept> {
+        // Two names with one hash are so rare that the second counts as a newcomer each time.
+        let at = self.hashes.iter().position(|&its| its == hash)?;
+        self.kept.get_mut(at).filter(|kept| *kept.name == *name)
     }
-    if let Some(least) = kept.iter_mut().min_by_key(|it| it.weight) {
-        new.weight += least.weight;
-        *least = new;
-    }
+}
+
+/// Whoever chooses the names gains nothing by two with one hash: they would miss in a list.
+fn hash(name: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(name);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -140,7 +168,7 @@ mod tests {
         assert_eq!(first[0].name, "/often");
         assert!(first[0].weight >= 5000, "{:?}", first[0]);
         assert_eq!(first.len(), SHOWN);
-        assert!(top.now.len() <= ROOM);
+        assert!(top.now.kept.len() <= ROOM);
     }
 
     #[test]
