@@ -84,7 +84,7 @@ fn encoding(coding: Coding, settings: &CodingSettings) -> Encoding {
     Encoding(coding << 10 | u16::from(level) << 5 | u16::from(window))
 }
 
-/// The content coding of a form that [`encoding`] names.
+/// The content coding of a form that `encoding` names.
 pub fn coding_name(form: Encoding) -> &'static str {
     match form.0 >> 10 {
         0 => "br",
