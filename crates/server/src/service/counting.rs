@@ -75,7 +75,10 @@ fn page_name(request: &Request) -> Vec<u8> {
         Some(at) => (&target[..at], &target[at + 1..]),
         None => (target, &[][..]),
     };
-    let mut name = [&request.host[..], path].concat();
+    // Room for all of it: what stands for a value is no longer, but for a few bytes.
+    let mut name = Vec::with_capacity(request.host.len() + target.len() + 32);
+    name.extend_from_slice(&request.host);
+    name.extend_from_slice(path);
     for (at, argument) in arguments.split(|&byte| byte == b'&').enumerate() {
         let end = memchr::memchr(b'=', argument);
         let Some(end) = end.filter(|_| !arguments.is_empty()) else {
