@@ -89,6 +89,9 @@ def install_plugin(workdir, folder):
 class LiteSpeedStory(Story):
     """What becomes of one post; then who has which page."""
 
+    name = "litespeed"
+    others = OTHERS
+
     def __init__(self, report, subject, users, site):
         super().__init__(report, subject, users[0])
         self.users = users
@@ -123,18 +126,6 @@ class LiteSpeedStory(Story):
         self.report.check("litespeed: for a week, as the plug-in says", min(left) > A_WEEK - 120, min(left))
         told = [name for page in pages.values() for name, _ in page.fields if "litespeed" in name or "lsc" in name]
         self.report.check("litespeed: visitors are told nothing of it", not told, told)
-
-    def seen(self, what, targets, is_seen, changed=()):
-        wrong = []
-        for target in targets:
-            page = self.visit(target)
-            if page.is_hit or not is_seen(page):
-                wrong.append(f"{target}: {page.status} {page.cache_word}")
-            if not self.visit(target).is_hit:
-                wrong.append(f"{target} is not in memory again")
-        self.report.check(f"litespeed: {what}: the next visitor of {', '.join(targets)} sees it", not wrong, wrong)
-        gone = [target for target in OTHERS if target not in changed and not self.visit(target).is_hit]
-        self.report.check(f"litespeed: {what}: other pages are still in memory", not gone, gone)
 
     def empty(self):
         """What no event tells of, and the button that empties all."""

@@ -48,6 +48,10 @@ def run(options, report):
 class Story:
     """What becomes of one post, written by an administrator and read by visitors."""
 
+    # What checks begin with, and the pages that a change of the post leaves alone.
+    name = "purges"
+    others = OTHERS
+
     def __init__(self, report, subject, admin):
         self.report = report
         self.subject = subject
@@ -96,9 +100,9 @@ class Story:
                 wrong.append(f"{target}: {page.status} {page.cache_word}")
             if not self.visit(target).is_hit:
                 wrong.append(f"{target} is not in memory again")
-        self.report.check(f"purges: {what}: the next visitor of {', '.join(targets)} sees it", not wrong, wrong)
-        gone = [target for target in OTHERS if target not in changed and not self.visit(target).is_hit]
-        self.report.check(f"purges: {what}: other pages are still in memory", not gone, gone)
+        self.report.check(f"{self.name}: {what}: the next visitor of {', '.join(targets)} sees it", not wrong, wrong)
+        gone = [target for target in self.others if target not in changed and not self.visit(target).is_hit]
+        self.report.check(f"{self.name}: {what}: other pages are still in memory", not gone, gone)
 
     def publish(self):
         post = self.ask("POST", "posts", title="Something new", slug="news", content="<p>What it is.</p>", status="publish")
