@@ -103,11 +103,10 @@ fn answer_leader(
         }
         LeaderOutcome::Private(fetched, why) => {
             note_not_stored(request, why);
+            let stands = |with| with_cookies::stands(plan.zone, with, why);
+            let is_right = plan.cookies.as_deref().is_some_and(stands);
             if plan.shared.is_some()
-                && !plan
-                    .cookies
-                    .as_ref()
-                    .is_some_and(|with| with_cookies::stands(plan.zone, with, why))
+                && !is_right
                 && is_for_another_request(request, plan, &fetched, why)
             {
                 // The worker that made it may be the only one.
