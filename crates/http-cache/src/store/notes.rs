@@ -2,23 +2,25 @@
 //! shared, who may share them where visitors' cookies count, how often they were asked for, that
 //! a write has removed them a moment ago, and why the last response was not stored.
 //!
-//! All are tables of fixed size where a key has one entry: a newcomer takes it over. Memory is
-//! bounded whatever the clients ask, and what is forgotten costs a fetch, never a wrong answer.
-//! The hash stands for the key: two keys with one hash could at worst be fetched without waiting
-//! for each other.
+//! All are tables of fixed size: memory is bounded whatever the clients ask, and what is forgotten costs a
+//! fetch, never a wrong answer. The hash stands for the key: two keys with one hash could at worst
+//! be fetched without waiting for each other.
+
+use std::ops::Range;
 
 use crate::reason::Reason;
 use crate::time::Millis;
 
-/// The tables. Each takes its memory with its first note: a server at rest stays small.
+/// The tables.
 #[derive(Default)]
 pub(super) struct Notes {
     entries: usize,
-    refused: Box<[Option<Refused>]>,
-    sharing: Box<[Option<SharingNote>]>,
-    uses: Box<[Uses]>,
-    invalidated: Box<[Option<Invalidated>]>,
-    last: Box<[Option<(u64, Refusal)>]>,
+    refused: Table<Refused>,
+    sharing: Table<SharingNote>,
+    uses: Table<Uses>,
+    /// Until when a key is not invalidated again.
+    invalidated: Table<Millis>,
+    last: Table<Refusal>,
 }
 
 /// That a response for a key was not stored. It decides nothing: it is told to whoever asks why.
@@ -34,7 +36,6 @@ pub struct Refusal {
 
 #[derive(Clone, Copy)]
 struct Refused {
-    hash: u64,
     why: Reason,
     until: Millis,
 }
@@ -50,29 +51,21 @@ pub enum Sharing {
 
 #[derive(Clone, Copy)]
 struct SharingNote {
-    hash: u64,
     sharing: Sharing,
     until: Millis,
 }
 
 #[derive(Clone, Copy)]
-struct Invalidated {
-    hash: u64,
-    until: Millis,
-}
-
-#[derive(Clone, Copy, Default)]
 struct Uses {
-    hash: u64,
     last: Millis,
     count: u32,
 }
 
 impl Notes {
-    /// Room for `entries` keys of each kind, at least one.
+    /// Room for about `entries` keys of each kind.
     pub(super) fn new(entries: usize) -> Notes {
         Notes {
-            entries: entries.max(1),
+            entries: entries.next_multiple_of(BUCKET).max(BUCKET),
             ..Notes::default()
         }
     }
@@ -80,126 +73,140 @@ impl Notes {
     /// Memory for `entries` keys of each kind.
     pub(super) const fn size_bytes(entries: usize) -> usize {
         entries
-            * (size_of::<Option<Refused>>()
-                + size_of::<Option<SharingNote>>()
-                + size_of::<Uses>()
-                + size_of::<Option<Invalidated>>()
-                + size_of::<Option<(u64, Refusal)>>())
+            * (size_of::<Place<Refused>>()
+                + size_of::<Place<SharingNote>>()
+                + size_of::<Place<Uses>>()
+                + size_of::<Place<Millis>>()
+                + size_of::<Place<Refusal>>())
     }
 
     pub(super) fn refused(&self, hash: u64, now: Millis) -> Option<Reason> {
-        let note = (*self.refused.get(index_of(hash, self.refused.len()))?)?;
-        (note.hash == hash && now < note.until).then_some(note.why)
+        let note = self.refused.get(hash)?;
+        (now < note.until).then_some(note.why)
     }
 
     pub(super) fn refuse(&mut self, hash: u64, why: Reason, until: Millis) {
-        if self.refused.is_empty() {
-            self.refused = vec![None; self.entries].into();
-        }
-        if let Some(note) = self.refused.get_mut(index_of(hash, self.refused.len())) {
-            *note = Some(Refused { hash, why, until });
-        }
+        self.refused.put(self.entries, hash, Refused { why, until });
     }
 
     pub(super) fn forget_refusal(&mut self, hash: u64) {
-        if let Some(note) = self.refused.get_mut(index_of(hash, self.refused.len())) {
-            note.take_if(|note| note.hash == hash);
-        }
-        if let Some(note) = self.last.get_mut(index_of(hash, self.last.len())) {
-            note.take_if(|(of, _)| *of == hash);
-        }
+        self.refused.forget(hash);
+        self.last.forget(hash);
     }
 
     pub(super) fn note_refusal(&mut self, hash: u64, refusal: Refusal) {
-        if self.last.is_empty() {
-            self.last = vec![None; self.entries].into();
-        }
-        if let Some(note) = self.last.get_mut(index_of(hash, self.last.len())) {
-            *note = Some((hash, refusal));
-        }
+        self.last.put(self.entries, hash, refusal);
     }
 
     pub(super) fn last_refusal(&self, hash: u64) -> Option<Refusal> {
-        let (of, refusal) = (*self.last.get(index_of(hash, self.last.len()))?)?;
-        (of == hash).then_some(refusal)
+        self.last.get(hash)
     }
 
     /// How often a key was asked for, those before `horizon` forgotten.
     pub(super) fn uses(&self, hash: u64, horizon: Millis) -> u32 {
-        match self.uses.get(index_of(hash, self.uses.len())) {
-            Some(uses) if uses.hash == hash && uses.last >= horizon => uses.count,
-            _ => 0,
-        }
+        let uses = self.uses.get(hash).filter(|uses| uses.last >= horizon);
+        uses.map_or(0, |uses| uses.count)
+    }
+
+    /// Counts a use; those before `horizon` are forgotten.
+    pub(super) fn count_use(&mut self, hash: u64, horizon: Millis, now: Millis) -> u32 {
+        let count = self.uses(hash, horizon).saturating_add(1);
+        self.uses.put(self.entries, hash, Uses { last: now, count });
+        count
     }
 
     pub(super) fn sharing(&self, hash: u64, now: Millis) -> Option<Sharing> {
-        let note = (*self.sharing.get(index_of(hash, self.sharing.len()))?)?;
-        (note.hash == hash && now < note.until).then_some(note.sharing)
+        let note = self.sharing.get(hash)?;
+        (now < note.until).then_some(note.sharing)
     }
 
     /// `None`: it is forgotten.
     pub(super) fn note_sharing(&mut self, hash: u64, sharing: Option<Sharing>, until: Millis) {
-        if self.sharing.is_empty() && sharing.is_some() {
-            self.sharing = vec![None; self.entries].into();
-        }
-        let Some(note) = self.sharing.get_mut(index_of(hash, self.sharing.len())) else {
-            return;
-        };
         match sharing {
-            Some(sharing) => {
-                *note = Some(SharingNote {
-                    hash,
-                    sharing,
-                    until,
-                });
-            }
-            None => {
-                note.take_if(|note| note.hash == hash);
-            }
+            Some(sharing) => self
+                .sharing
+                .put(self.entries, hash, SharingNote { sharing, until }),
+            None => self.sharing.forget(hash),
         }
     }
 
     /// True once for a key until the time is over.
     pub(super) fn may_invalidate(&mut self, hash: u64, now: Millis, until: Millis) -> bool {
-        if self.invalidated.is_empty() {
-            self.invalidated = vec![None; self.entries].into();
-        }
-        let at = index_of(hash, self.invalidated.len());
-        let Some(note) = self.invalidated.get_mut(at) else {
-            return true;
-        };
-        if note.is_some_and(|note| note.hash == hash && now < note.until) {
+        if self.invalidated.get(hash).is_some_and(|until| now < until) {
             return false;
         }
-        *note = Some(Invalidated { hash, until });
+        self.invalidated.put(self.entries, hash, until);
         true
-    }
-
-    /// Counts a use; those before `horizon` are forgotten.
-    pub(super) fn count_use(&mut self, hash: u64, horizon: Millis, now: Millis) -> u32 {
-        if self.uses.is_empty() {
-            self.uses = vec![Uses::default(); self.entries].into();
-        }
-        let at = index_of(hash, self.uses.len());
-        let Some(uses) = self.uses.get_mut(at) else {
-            return 1;
-        };
-        if uses.hash != hash || uses.last < horizon {
-            *uses = Uses {
-                hash,
-                last: now,
-                count: 0,
-            };
-        }
-        uses.last = now;
-        uses.count = uses.count.saturating_add(1);
-        uses.count
     }
 }
 
-fn index_of(hash: u64, entries: usize) -> usize {
-    // The shard was chosen by the upper half: the lower bits are still evenly spread.
-    (hash as usize) % entries.max(1)
+/// Keys that have their places together, one cache line or two.
+const BUCKET: usize = 4;
+
+/// A place for a note on a key, by the key's hash.
+type Place<N> = Option<(u64, N)>;
+
+/// What is remembered of some keys. A key has its place in one bucket; where that is full, a newcomer takes
+/// the place of what was noted longest ago. Takes its memory with the first note: a server at rest stays small.
+struct Table<N> {
+    places: Box<[Place<N>]>,
+}
+
+impl<N> Default for Table<N> {
+    fn default() -> Table<N> {
+        Table {
+            places: Box::default(),
+        }
+    }
+}
+
+impl<N: Copy> Table<N> {
+    fn get(&self, hash: u64) -> Option<N> {
+        let mut bucket = self.places.get(self.bucket(hash)?)?.iter().flatten();
+        bucket.find_map(|(of, note)| (*of == hash).then_some(*note))
+    }
+
+    /// Notes instead of what was noted of the key. A table without memory gets `entries` places.
+    fn put(&mut self, entries: usize, hash: u64, note: N) {
+        if self.places.is_empty() {
+            self.places = vec![None; entries].into();
+        }
+        let bucket = self.bucket(hash);
+        let Some(bucket) = bucket.and_then(|range| self.places.get_mut(range)) else {
+            return;
+        };
+        // The newest comes first.
+        let same = bucket.iter().position(|place| is_of(place, hash));
+        let free = || bucket.iter().position(Option::is_none);
+        let last = same.or_else(free).unwrap_or(BUCKET - 1);
+        if let Some(moved) = bucket.get_mut(..=last) {
+            moved.rotate_right(1);
+        }
+        if let Some(first) = bucket.first_mut() {
+            *first = Some((hash, note));
+        }
+    }
+
+    fn forget(&mut self, hash: u64) {
+        let bucket = self.bucket(hash);
+        let bucket = bucket.and_then(|range| self.places.get_mut(range));
+        for place in bucket.into_iter().flatten() {
+            if is_of(place, hash) {
+                *place = None;
+            }
+        }
+    }
+
+    /// Where the places of the key's bucket are; none in a table without memory.
+    fn bucket(&self, hash: u64) -> Option<Range<usize>> {
+        // The shard was chosen by the upper half: the lower bits are still evenly spread.
+        let bucket = (hash as usize).checked_rem(self.places.len() / BUCKET)?;
+        Some(bucket * BUCKET..(bucket + 1) * BUCKET)
+    }
+}
+
+fn is_of<N>(place: &Place<N>, hash: u64) -> bool {
+    place.as_ref().is_some_and(|(of, _)| *of == hash)
 }
 
 #[cfg(test)]
@@ -211,12 +218,13 @@ mod tests {
         let mut notes = Notes::new(8);
         assert_eq!(notes.refused(1, Millis(0)), None);
         notes.forget_refusal(1);
-        assert_eq!((notes.refused.len(), notes.uses.len()), (0, 0));
+        let sizes = |notes: &Notes| (notes.refused.places.len(), notes.uses.places.len());
+        assert_eq!(sizes(&notes), (0, 0));
         notes.refuse(1, Reason::Private, Millis(5));
         assert_eq!(notes.refused(1, Millis(4)), Some(Reason::Private));
         assert_eq!(notes.count_use(1, Millis(0), Millis(1)), 1);
-        assert_eq!((notes.refused.len(), notes.uses.len()), (8, 8));
-        assert_eq!(notes.invalidated.len(), 0);
+        assert_eq!(sizes(&notes), (8, 8));
+        assert_eq!(notes.invalidated.places.len(), 0);
     }
 
     #[test]
@@ -241,7 +249,7 @@ mod tests {
     fn who_may_share_is_remembered_until_it_is_forgotten() {
         let mut notes = Notes::new(8);
         notes.note_sharing(1, None, Millis(5));
-        assert_eq!(notes.sharing.len(), 0);
+        assert_eq!(notes.sharing.places.len(), 0);
         notes.note_sharing(1, Some(Sharing::Group), Millis(5));
         assert_eq!(notes.sharing(1, Millis(4)), Some(Sharing::Group));
         assert_eq!(notes.sharing(1, Millis(5)), None);
@@ -262,7 +270,28 @@ mod tests {
             [may(1, 0), may(1, 9), may(1, 10), may(1, 19)],
             [true, false, true, false]
         );
-        // Another key of the same entry takes it over.
-        assert_eq!([may(9, 19), may(9, 20), may(1, 20)], [true, false, true]);
+    }
+
+    #[test]
+    fn the_oldest_note_of_a_full_bucket_leaves() {
+        let mut notes = Notes::new(8);
+        let note = |notes: &mut Notes, hash| notes.refuse(hash, Reason::Private, Millis(9));
+        // All of one bucket of two.
+        for hash in [1, 3, 5, 7] {
+            note(&mut notes, hash);
+        }
+        note(&mut notes, 1);
+        note(&mut notes, 2);
+        let kept = |notes: &Notes| {
+            let is_kept = |hash: &u64| notes.refused(*hash, Millis(0)).is_some();
+            (1..12).filter(is_kept).collect::<Vec<u64>>()
+        };
+        assert_eq!(kept(&notes), [1, 2, 3, 5, 7]);
+        note(&mut notes, 9);
+        assert_eq!(kept(&notes), [1, 2, 5, 7, 9]);
+        notes.forget_refusal(9);
+        note(&mut notes, 11);
+        note(&mut notes, 3);
+        assert_eq!(kept(&notes), [1, 2, 3, 7, 11]);
     }
 }
