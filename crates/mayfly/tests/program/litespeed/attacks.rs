@@ -71,7 +71,7 @@ async fn a_page_with_a_cookie_of_its_own_is_not_kept() {
 }
 
 /// Values of `_lscache_vary` are the client's to choose: so many copies of a page and no more, and those that are
-/// used stay.
+/// used stay, though the zone has forgotten what was noted of their group.
 #[tokio::test]
 async fn invented_groups_do_not_drive_out_real_ones() {
     let php = pages(OF_GROUP).await;
@@ -80,16 +80,18 @@ async fn invented_groups_do_not_drive_out_real_ones() {
     let carl = logged_in("carl", SUBSCRIBERS);
     store(&target, "/first/", &carl).await;
     store(&target, "/first/", "").await;
-    for number in 0..60 {
+    for number in 0..900 {
         let fields = format!("Cookie: a=1; _lscache_vary=invented{number}\r\n");
-        for _ in 0..2 {
+        // The first request is noted, the second is stored.
+        let times = if number < 40 { 2 } else { 1 };
+        for _ in 0..times {
             target.get_with("/first/", &fields).await;
         }
     }
     assert_eq!(target.get_with("/first/", &carl).await.x_cache(), "HIT");
     assert_eq!(target.get("/first/").await.x_cache(), "HIT");
     let mut kept = 0;
-    for number in 0..60 {
+    for number in 0..40 {
         let fields = format!(
             "Cookie: a=1; _lscache_vary=invented{number}\r\nCache-Control: only-if-cached\r\n"
         );

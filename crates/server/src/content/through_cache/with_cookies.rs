@@ -18,11 +18,12 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_cache::{CacheKey, KeyRef, Millis, ONE_COOKIE, Reason, Sharing, VarySpec, Zone};
+use http_cache::{CacheKey, Found, KeyRef, Millis, ONE_COOKIE, Reason, Sharing, VarySpec, Zone};
 use http_semantics::same_name;
 use shared_request::{Bypass, Class, NameSet, cookies};
 use site::SharedRules;
 
+use super::request_fields::Fields;
 use super::shared;
 use crate::base::clock;
 use crate::content::litespeed::{
@@ -79,7 +80,10 @@ pub fn put_key(
         variable::append(request, own, key);
     }
     let note = note_key(request, key);
-    let noted = zone.sharing(&note.as_ref(), Millis(request.now));
+    let mut noted = zone.sharing(&note.as_ref(), Millis(request.now));
+    if noted.is_none() && is_kept_for_group(request, key, zone) {
+        noted = Some(Sharing::Group);
+    }
     let ids = match noted {
         Some(Sharing::OneVisitor) => visitor_ids(request),
         Some(Sharing::Group) | None => Vec::new(),
@@ -123,6 +127,17 @@ fn note_key(request: &Request, key: &[u8]) -> CacheKey {
         }
     }
     CacheKey::new(note)
+}
+
+/// Is a fresh copy kept that was made for the visitor's group? It says by itself who may share it: clients who
+/// invent groups can make the zone forget notes, but not what visitors use.
+fn is_kept_for_group(request: &Request, key: &[u8], zone: &Zone) -> bool {
+    let (key, fields) = (KeyRef::new(key), Fields::Shared(&request.head));
+    match zone.find_again(&key, &fields, Millis(request.now)) {
+        // Without the field, it says nothing of groups.
+        Found::Fresh(kept) => kept.vary.is_some(),
+        Found::NotFresh(_) => false,
+    }
 }
 
 /// Is there something by which a private copy could be purged?
