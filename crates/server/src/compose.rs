@@ -14,7 +14,7 @@ use crate::exchange::functions::Functions;
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
 use crate::live::{BuildError, Resources};
-use crate::log::{access_log, times};
+use crate::log::{access_log, times, traces};
 use crate::pipeline;
 use crate::route::tables;
 use crate::upstreams::fetch::trace;
@@ -30,6 +30,7 @@ static FUNCTIONS: Functions = Functions {
             variables::sent::VARIABLES,
             variables::tls::VARIABLES,
             times::VARIABLES,
+            traces::VARIABLES,
             auth_basic::VARIABLES,
             limit_conn::VARIABLES,
             limit_req::VARIABLES,
@@ -51,7 +52,10 @@ static FUNCTIONS: Functions = Functions {
     ],
     serve: |request| Box::pin(pipeline::serve_internal(request)),
     refill: refill::begin,
-    log_access: access_log::log,
+    log_access: |request| {
+        traces::end_part(request);
+        access_log::log(request);
+    },
 };
 
 /// Makes a site ready to serve, carrying over from `previous` what stays the same.
