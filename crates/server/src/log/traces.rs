@@ -306,6 +306,7 @@ pub fn in_background(request: &mut Request, fetch: Option<&mut FetchTrace>) {
     let tracing = tracing.and_then(|extra| extra.tracing.as_mut());
     if let Some(last) = tracing.and_then(|tracing| tracing.fetches.last_mut()) {
         last.in_background = true;
+        last.own_trace = fetch.as_ref().map(|fetch| fetch.context());
     }
     if let Some(fetch) = fetch {
         fetch.in_background();

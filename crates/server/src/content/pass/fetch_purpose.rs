@@ -61,14 +61,20 @@ impl FetchPurpose<'_> {
         };
         (self.for_cache && is_one_of(&NOT_FOR_CACHE))
             || (request.settings().esi.is_on() && is_one_of(&NOT_FOR_ESI))
-            || self.leaves_out_trace(request, is_one_of)
+            || self.leaves_out_trace(request, exchange, is_one_of)
             || (exchange.litespeed && litespeed::is_of_protocol(name))
     }
 
     /// What others may be shown is not to be shaped by the trace of one visitor; and where the
     /// application is told of a trace, it is told of one.
-    fn leaves_out_trace(&self, request: &Request, is_one_of: impl Fn(&[&str]) -> bool) -> bool {
-        let for_others = self.for_cache && request.settings().otel.is_some();
+    fn leaves_out_trace(
+        &self,
+        request: &Request,
+        exchange: &Exchange,
+        is_one_of: impl Fn(&[&str]) -> bool,
+    ) -> bool {
+        let is_kept = self.for_cache || exchange.file_copy.is_some();
+        let for_others = is_kept && request.settings().otel.is_some();
         (for_others || self.trace.is_some()) && is_one_of(&OF_TRACE)
             || for_others && is_one_of(&BAGGAGE)
     }
