@@ -11,6 +11,8 @@ use crate::content::{
 };
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::Functions;
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
 use crate::live::{BuildError, Resources};
@@ -50,13 +52,17 @@ static FUNCTIONS: Functions = Functions {
         ("metrics", metrics::handle),
         ("stub_status", stub_status::handle),
     ],
-    serve: |request| Box::pin(pipeline::serve_internal(request)),
+    serve: |request| Box::pin(serve_part(request)),
     refill: refill::begin,
-    log_access: |request| {
-        traces::end_part(request);
-        access_log::log(request);
-    },
+    log_access: access_log::log,
 };
+
+/// Answers a request that the server makes itself. It may be a part of one that is traced.
+async fn serve_part(request: &mut Request) -> Option<Box<Reply>> {
+    let reply = pipeline::serve_internal(request).await;
+    traces::end_part(request);
+    reply
+}
 
 /// Makes a site ready to serve, carrying over from `previous` what stays the same.
 ///

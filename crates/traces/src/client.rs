@@ -18,9 +18,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::endpoint::Protocol;
-use crate::exporter::Settings;
 use crate::message;
 use crate::retry::{self, Outcome};
+use crate::settings::Settings;
 
 /// For one address of the collector, with its handshakes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

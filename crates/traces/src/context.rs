@@ -231,6 +231,22 @@ fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
+/// For the fuzz target: the first line is `traceparent`, the others are `tracestate`.
+///
+/// # Panics
+/// When something that was read is not read again the same from what is sent on.
+#[doc(hidden)]
+pub fn fuzz_parent(bytes: &[u8]) {
+    let mut lines = bytes.split(|&byte| byte == b'\n');
+    let Some(parent) = Parent::read(lines.next().into_iter(), lines) else {
+        return;
+    };
+    let sent = parent.context.traceparent();
+    let state = [parent.state.as_str().as_bytes()];
+    let again = Parent::read([sent.as_bytes()].into_iter(), state.into_iter());
+    assert_eq!(again, Some(parent));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! The handle that spans are given to, and the thread behind it.
 
-use std::fmt;
 use std::io;
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -8,47 +7,13 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::time::Instant;
 
-use crate::endpoint::Endpoint;
 use crate::queue::{Counts, Queue};
-use crate::sending;
-use crate::span::{Attribute, Span};
+use crate::sending::{Report, Sending};
+use crate::settings::Settings;
+use crate::span::Span;
 
 /// An exporter that a reload has replaced has so long to send what waits.
 const LEAVE_WITHIN: Duration = Duration::from_secs(10);
-
-/// What an exporter goes by. Two with the same settings are the same.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    pub endpoint: Endpoint,
-    /// The longest time that a span waits.
-    pub interval: Duration,
-    /// Spans in a batch.
-    pub batch_size: usize,
-    /// Batches that may wait.
-    pub batch_count: usize,
-    /// Certificates of authorities (PEM), where those of the system are not meant.
-    pub trusted: Option<Trusted>,
-    /// Sent with each batch: valid names and values.
-    pub fields: Vec<(String, String)>,
-    pub resource: Vec<Attribute>,
-    /// Of this server.
-    pub version: String,
-}
-
-/// A PEM text.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Trusted(pub Vec<u8>);
-
-impl fmt::Debug for Trusted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.0.len())
-    }
-}
-
-/// Who is told what goes wrong. Called now and then only, from the exporter's thread.
-pub trait Report: Send + Sync {
-    fn trouble(&self, message: &str);
-}
 
 /// Sends spans to a collector. When the last handle is gone, what waits is still sent.
 pub struct Exporter {
@@ -56,11 +21,8 @@ pub struct Exporter {
     started: Once,
 }
 
-pub(crate) struct Inner {
-    pub settings: Arc<Settings>,
-    pub queue: Queue,
-    pub counts: Arc<Counts>,
-    pub report: Box<dyn Report>,
+struct Inner {
+    sending: Sending,
     is_running: Mutex<bool>,
     stopped: Condvar,
 }
@@ -71,10 +33,12 @@ impl Exporter {
         let queue = Queue::new(settings.batch_size, settings.batch_count, settings.interval);
         Exporter {
             inner: Arc::new(Inner {
-                settings: Arc::new(settings),
-                queue,
-                counts,
-                report,
+                sending: Sending {
+                    settings: Arc::new(settings),
+                    queue,
+                    counts,
+                    report,
+                },
                 is_running: Mutex::new(false),
                 stopped: Condvar::new(),
             }),
@@ -83,7 +47,7 @@ impl Exporter {
     }
 
     pub fn settings(&self) -> &Settings {
-        &self.inner.settings
+        &self.inner.sending.settings
     }
 
     /// Hands over spans that belong together. Never waits.
@@ -94,12 +58,12 @@ impl Exporter {
         self.started.call_once(|| {
             if let Err(error) = start(&self.inner) {
                 let message = format!("could not start a thread: {error}");
-                self.inner.report.trouble(&message);
+                self.inner.sending.report.trouble(&message);
             }
         });
-        let left_out = self.inner.queue.put(spans);
+        let left_out = self.inner.sending.queue.put(spans);
         if left_out > 0 {
-            Counts::add(&self.inner.counts.dropped, left_out);
+            Counts::add(&self.inner.sending.counts.dropped, left_out);
         }
     }
 
@@ -110,7 +74,7 @@ impl Exporter {
         if !*is_running {
             return;
         }
-        self.inner.queue.close(Instant::now() + within);
+        self.inner.sending.queue.close(Instant::now() + within);
         // The thread keeps to the deadline by itself; who waits keeps to it as well.
         let deadline = std::time::Instant::now() + within;
         while *is_running {
@@ -124,7 +88,10 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        self.inner.queue.close(Instant::now() + LEAVE_WITHIN);
+        self.inner
+            .sending
+            .queue
+            .close(Instant::now() + LEAVE_WITHIN);
     }
 }
 
@@ -137,7 +104,7 @@ fn start(inner: &Arc<Inner>) -> io::Result<()> {
     let of_thread = inner.clone();
     *inner.is_running.lock() = true;
     let run = move || {
-        runtime.block_on(sending::run(&of_thread));
+        runtime.block_on(of_thread.sending.run());
         // A name that is being looked up holds nothing up.
         runtime.shutdown_background();
         *of_thread.is_running.lock() = false;

@@ -23,11 +23,14 @@ mod message;
 mod queue;
 mod retry;
 mod sending;
+mod settings;
 mod span;
 
 pub use bounded_text::{MAX_VALUE_BYTES, bounded};
-pub use context::{Parent, SpanId, TraceContext, TraceId, TraceState};
+pub use context::{Parent, SpanId, TraceContext, TraceId, TraceState, fuzz_parent};
 pub use endpoint::{Endpoint, Protocol};
-pub use exporter::{Exporter, Report, Settings, Trusted};
+pub use exporter::Exporter;
 pub use queue::Counts;
+pub use sending::Report;
+pub use settings::{Settings, Trusted};
 pub use span::{Attribute, Kind, Link, Span, Value};

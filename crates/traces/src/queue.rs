@@ -66,7 +66,9 @@ impl Queue {
         let (count, bytes) = (spans.len(), spans.iter().map(Span::bytes).sum::<usize>());
         let mut state = self.state.lock();
         let before = state.spans.len();
-        if before + count > self.max_spans || state.bytes + bytes > MAX_BYTES {
+        let is_over = before + count > self.max_spans || state.bytes + bytes > MAX_BYTES;
+        // More spans than fit go together where there is nothing else.
+        if is_over && before > 0 {
             return count;
         }
         state.bytes += bytes;
@@ -185,6 +187,13 @@ mod tests {
         assert_eq!(queue.put(vec![span(1), span(1), span(1)]), 3);
         assert_eq!(queue.put(vec![span(1), span(1)]), 0);
         assert_eq!(queue.put(vec![span(1)]), 1);
+        let small = Queue::new(1, 1, Duration::from_secs(5));
+        assert_eq!(
+            small.put(vec![span(1), span(1)]),
+            0,
+            "there is nothing else"
+        );
+        assert_eq!(small.put(vec![span(1)]), 1);
     }
 
     #[test]

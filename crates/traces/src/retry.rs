@@ -21,7 +21,7 @@ pub enum Outcome {
 /// The pause before the second try; each next one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
-/// A collector may ask for so much patience.
+/// A collector is not waited for longer than that, whatever it asks for.
 const LONGEST_ASKED: Duration = Duration::from_secs(120);
 
 /// Codes of gRPC that a batch is sent again after. RESOURCE_EXHAUSTED (8) is one of them only where

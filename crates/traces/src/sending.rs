@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::endpoint::Protocol;
-use crate::exporter::{Inner, Settings};
 use crate::message;
 use crate::queue::{Counts, Queue};
 use crate::retry::{self, Outcome};
+use crate::settings::Settings;
 
 /// A batch that nobody has taken for so long is dropped: newer ones are wanted more.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
@@ -33,37 +33,52 @@ const SYSTEM_AUTHORITIES: [&str; 5] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// Sends until the queue is closed and empty.
-pub async fn run(exporter: &Inner) {
-    let settings = &exporter.settings;
-    let mut teller = Teller::new(exporter);
-    let tls = match settings.endpoint.is_tls {
-        true => match tls(settings) {
-            Ok(tls) => Some(tls),
-            Err(reason) => {
-                teller.tell(&reason);
-                return throw_all_away(exporter).await;
-            }
-        },
-        false => None,
-    };
-    let mut client = Client::new(settings.clone(), tls);
-    while let Some(spans) = exporter.queue.next().await {
-        let count = spans.len();
-        let batch = message::encode(&settings.resource, &settings.version, spans);
-        let (lost, reason) = match send(&mut client, &exporter.queue, &batch.into()).await {
-            Ok(()) => (0, None),
-            Err(Trouble { rejected, reason }) => (rejected.unwrap_or(count), Some(reason)),
+/// Who is told what goes wrong. Called now and then only, from the exporter's thread.
+pub trait Report: Send + Sync {
+    fn trouble(&self, message: &str);
+}
+
+/// What the thread works on.
+pub struct Sending {
+    pub settings: Arc<Settings>,
+    pub queue: Queue,
+    pub counts: Arc<Counts>,
+    pub report: Box<dyn Report>,
+}
+
+impl Sending {
+    /// Sends until the queue is closed and empty.
+    pub async fn run(&self) {
+        let settings = &self.settings;
+        let mut teller = Teller::new(self);
+        let tls = match settings.endpoint.is_tls {
+            true => match tls(settings) {
+                Ok(tls) => Some(tls),
+                Err(reason) => {
+                    teller.tell(&reason);
+                    return throw_all_away(self).await;
+                }
+            },
+            false => None,
         };
-        let lost = lost.min(count);
-        Counts::add(&exporter.counts.sent, count - lost);
-        Counts::add(&exporter.counts.failed, lost);
-        teller.look(reason);
+        let mut client = Client::new(settings.clone(), tls);
+        while let Some(spans) = self.queue.next().await {
+            let count = spans.len();
+            let batch = message::encode(&settings.resource, &settings.version, spans);
+            let (lost, reason) = match send(&mut client, &self.queue, &batch.into()).await {
+                Ok(()) => (0, None),
+                Err(Trouble { rejected, reason }) => (rejected.unwrap_or(count), Some(reason)),
+            };
+            let lost = lost.min(count);
+            Counts::add(&self.counts.sent, count - lost);
+            Counts::add(&self.counts.failed, lost);
+            teller.look(reason);
+        }
     }
 }
 
 /// Nothing can be sent: what comes is counted and dropped until the end.
-async fn throw_all_away(exporter: &Inner) {
+async fn throw_all_away(exporter: &Sending) {
     while let Some(spans) = exporter.queue.next().await {
         Counts::add(&exporter.counts.failed, spans.len());
     }
@@ -110,7 +125,7 @@ async fn send(client: &mut Client, queue: &Queue, batch: &Bytes) -> Result<(), T
         let pause = retry::pause(tries, after);
         let no_time_left = match queue.closes_at() {
             Some(end) => Instant::now() + pause >= end,
-            None => began.elapsed() + pause > GIVE_UP_AFTER.max(after.unwrap_or_default()),
+            None => began.elapsed() > GIVE_UP_AFTER,
         };
         if no_time_left {
             return Err(Trouble::of_all(reason));
@@ -140,7 +155,7 @@ async fn closed(queue: &Queue) {
 
 /// Says what was lost, at once when it begins and then once in a while.
 struct Teller<'a> {
-    exporter: &'a Inner,
+    exporter: &'a Sending,
     told_at: Option<Instant>,
     /// Spans lost when it was last told.
     told: u64,
@@ -148,7 +163,7 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn new(exporter: &Inner) -> Teller<'_> {
+    fn new(exporter: &Sending) -> Teller<'_> {
         let mut teller = Teller {
             exporter,
             told_at: None,

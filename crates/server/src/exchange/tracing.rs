@@ -1,11 +1,9 @@
 //! What a request knows of the trace that it belongs to. Only requests that are traced, or that tell
 //! the application of a trace, have it.
 
-use site::PassTarget;
 use traces::{Parent, SpanId, TraceContext, TraceId, TraceState};
 
 use crate::base::random;
-use crate::exchange::request::Request;
 
 /// The trace of one request.
 #[derive(Debug, Clone)]
@@ -107,32 +105,4 @@ pub fn new_span_id() -> SpanId {
     std::iter::repeat_with(|| half(random::bytes16()))
         .find_map(|id| id)
         .unwrap_or_else(new_span_id)
-}
-
-/// The trace of `request`; one that has none gets one, as its location says.
-pub fn of(request: &mut Request) -> &mut Tracing {
-    if request.extras.tracing.is_none() {
-        let otel = request.settings().otel.as_ref();
-        let parent = match otel.is_some_and(|otel| otel.extracts) {
-            true => Parent::read(
-                request.head.field_all(b"traceparent"),
-                request.head.field_all(b"tracestate"),
-            ),
-            false => None,
-        };
-        request.extras.tracing = Some(Box::new(Tracing::new(parent)));
-    }
-    let new = || Box::new(Tracing::new(None));
-    request.extras.tracing.get_or_insert_with(new)
-}
-
-/// The name of the group that a fetch goes to, where an operator has given it one.
-pub fn group_name(request: &Request, target: &PassTarget) -> Option<String> {
-    match target {
-        PassTarget::Group(id) => {
-            let group = request.configuration.site.http.groups.get(id.0)?;
-            Some(group.name.clone())
-        }
-        PassTarget::Variable(_) => None,
-    }
 }

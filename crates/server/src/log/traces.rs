@@ -24,14 +24,13 @@ mod spans;
 use std::sync::Arc;
 
 use http_cache::Zone;
-use site::{Builtin as B, OtelTrace, Pass, Protocol};
-use traces::TraceContext;
+use site::{Builtin as B, OtelTrace, Pass, PassTarget, Protocol};
+use traces::{Parent, TraceContext};
 
 use crate::base::clock;
+use crate::exchange::extras::Values;
 use crate::exchange::request::Request;
-use crate::exchange::tracing::{
-    self, FetchSpan, TraceFields, Tracing, WaitSpan, group_name, new_span_id,
-};
+use crate::exchange::tracing::{FetchSpan, TraceFields, Tracing, WaitSpan, new_span_id};
 use crate::exchange::value::put;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
@@ -44,7 +43,7 @@ pub const VARIABLES: Variables = &[
     (
         B::OtelParentId,
         Of(|request, out| {
-            let parent = tracing::of(request).parent.as_ref();
+            let parent = tracing_of(request).parent.as_ref();
             let id = parent.map(|parent| parent.context.span_id.to_string());
             put(id.as_deref().map(str::as_bytes), out)
         }),
@@ -52,7 +51,7 @@ pub const VARIABLES: Variables = &[
     (
         B::OtelParentSampled,
         Of(|request, out| {
-            let parent = tracing::of(request).parent.as_ref();
+            let parent = tracing_of(request).parent.as_ref();
             let is_sampled = parent.is_some_and(|parent| parent.context.is_sampled);
             put(Some(if is_sampled { b"1" } else { b"0" }), out)
         }),
@@ -60,18 +59,46 @@ pub const VARIABLES: Variables = &[
     (
         B::OtelSpanId,
         Of(|request, out| {
-            let id = tracing::of(request).context.span_id.to_string();
+            let id = tracing_of(request).context.span_id.to_string();
             put(Some(id.as_bytes()), out)
         }),
     ),
     (
         B::OtelTraceId,
         Of(|request, out| {
-            let id = tracing::of(request).context.trace_id.to_string();
+            let id = tracing_of(request).context.trace_id.to_string();
             put(Some(id.as_bytes()), out)
         }),
     ),
 ];
+
+/// The trace of `request`; one that has none gets one, as its location says.
+fn tracing_of(request: &mut Request) -> &mut Tracing {
+    if request.extras.tracing.is_none() {
+        let otel = request.settings().otel.as_ref();
+        let parent = match otel.is_some_and(|otel| otel.extracts) {
+            true => Parent::read(
+                request.head.field_all(b"traceparent"),
+                request.head.field_all(b"tracestate"),
+            ),
+            false => None,
+        };
+        request.extras.tracing = Some(Box::new(Tracing::new(parent)));
+    }
+    let new = || Box::new(Tracing::new(None));
+    request.extras.tracing.get_or_insert_with(new)
+}
+
+/// The name of the group that a fetch goes to, where an operator has given it one.
+fn group_name(request: &Request, target: &PassTarget) -> Option<String> {
+    match target {
+        PassTarget::Group(id) => {
+            let group = request.configuration.site.http.groups.get(id.0)?;
+            Some(group.name.clone())
+        }
+        PassTarget::Variable(_) => None,
+    }
+}
 
 /// A request has come to a location: begins its trace, where the location wants one and none was
 /// begun.
@@ -84,11 +111,11 @@ pub fn begin(request: &mut Request) {
     if !otel.begins_traces() || request.is_subrequest() || request.is_own_visit() {
         return;
     }
-    if tracing::of(request).is_decided || otel.trace == OtelTrace::Off {
+    if tracing_of(request).is_decided || otel.trace == OtelTrace::Off {
         return;
     }
     let is_sampled = is_on(request, &otel.trace);
-    let tracing = tracing::of(request);
+    let tracing = tracing_of(request);
     tracing.is_decided = true;
     tracing.context.is_sampled = is_sampled;
 }
@@ -141,7 +168,7 @@ pub enum DirectFetch {
     OfVisitor(Option<TraceFields>),
     /// It is kept as a file (`*_store`), which others are shown.
     Stored(CacheFetch, Visitors, Option<TraceFields>),
-    Begun(Option<FetchTrace>),
+    Kept(Option<FetchTrace>),
 }
 
 /// An upstream is asked for this visitor.
@@ -157,7 +184,7 @@ pub fn begin_direct(request: &mut Request, pass: &Pass) -> DirectFetch {
     }
     let span = fetch_span(request, pass);
     let injects = injects(request);
-    let tracing = tracing::of(request);
+    let tracing = tracing_of(request);
     let context = TraceContext {
         span_id: span.span_id,
         ..tracing.context
@@ -172,7 +199,7 @@ impl DirectFetch {
     pub fn fields(&self) -> Option<&TraceFields> {
         match self {
             DirectFetch::OfVisitor(fields) | DirectFetch::Stored(_, _, fields) => fields.as_ref(),
-            DirectFetch::Untraced | DirectFetch::Begun(_) => None,
+            DirectFetch::Untraced | DirectFetch::Kept(_) => None,
         }
     }
 
@@ -182,7 +209,7 @@ impl DirectFetch {
             DirectFetch::Stored(fetch, visitors, _) => {
                 visitors.put_back(request);
                 let trace = is_possible.then(|| fetch.begun(request, None));
-                DirectFetch::Begun(trace.flatten())
+                DirectFetch::Kept(trace.flatten())
             }
             other => other,
         }
@@ -221,8 +248,8 @@ pub struct CacheFetch {
 /// What a request has that must not shape what is stored.
 pub struct Visitors {
     tracing: Option<Box<Tracing>>,
-    map_values: crate::exchange::extras::Values,
-    split_values: crate::exchange::extras::Values,
+    map_values: Values,
+    split_values: Values,
 }
 
 /// The cache asks an upstream, because of `request`.
@@ -247,7 +274,7 @@ impl CacheFetch {
         };
         let otel = sent.settings().otel.clone();
         let is_sampled = otel.is_some_and(|otel| is_on(sent, &otel.trace));
-        let own = tracing::of(sent);
+        let own = tracing_of(sent);
         own.is_decided = true;
         own.context.is_sampled = is_sampled;
         let context = own.context;
@@ -286,7 +313,7 @@ impl CacheFetch {
             Some(fetch) if fetch.is_sent => Some(fetch.context()),
             _ => None,
         };
-        tracing::of(request).fetches.push(self.span);
+        tracing_of(request).fetches.push(self.span);
         fetch
     }
 }
@@ -328,7 +355,7 @@ pub fn begin_wait(request: &Request, zone: &Arc<Zone>, key: &[u8]) -> Option<Wai
 pub fn end_wait(request: &mut Request, wait: Option<WaitSpan>) {
     if let Some(wait) = wait {
         let ended_at = clock::now();
-        let waits = &mut tracing::of(request).waits;
+        let waits = &mut tracing_of(request).waits;
         waits.push(WaitSpan { ended_at, ..wait });
     }
 }
