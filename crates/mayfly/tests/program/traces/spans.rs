@@ -365,3 +365,35 @@ async fn a_request_that_no_server_has_room_for_says_so() {
     assert!(took >= 20_000_000, "{took}");
     gate.add_permits(1);
 }
+
+#[tokio::test]
+async fn what_ends_before_content_is_traced_as_well() {
+    let collector = Collector::start().await;
+    let server = traced(
+        &collector,
+        "",
+        "otel_trace on;\n\
+         location /moved { return 301 /else; }\n\
+         location /denied { deny all; }\n\
+         location /limited { limit_rate 1m; }",
+    )
+    .await;
+    let target = server.target();
+    for (at, (path, status, name)) in [
+        ("/moved", 301, "/moved"),
+        ("/denied", 403, "/denied"),
+        ("/limited", 404, "/limited"),
+        // No location: it has no name.
+        ("/none", 404, "GET"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(target.get(path).await.status, status);
+        let spans = collector.wait_for(at + 1).await;
+        assert_eq!(spans[at].name, name);
+        let told = attribute(&spans[at], "http.status_code");
+        assert_eq!(told, Some(status.to_string()));
+        assert!(!is_error(&spans[at]));
+    }
+}
