@@ -24,6 +24,7 @@ pub(super) const TABLE: &[Directive] = &[
             `allow`, `deny`, `auth_basic` and `auth_request` say who may see them. Without any of them it is \
             programs on this machine alone, as it is where `allow` and `deny` do not end with `all`. A request that a proxy on this machine sends on for somebody \
             else is refused. So is one whose `Host` is not `localhost`, an IP address or a name in a \
-            `server_name`: a page of somebody else could make a browser on this machine send it.")
+            `server_name`: a page of somebody else could make a browser on this machine send it. Patterns and \
+            names that end with `*` do not count.")
         .example("metrics;"),
 ];

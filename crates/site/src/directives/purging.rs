@@ -28,7 +28,10 @@ pub(super) const TABLE: &[Directive] = &[
             256 of them are prefixes, patterns and hosts. `client_max_body_size` holds as well.\n\n\
             `allow`, `deny`, `auth_basic`, `auth_request` and `cache_purge_token` say who may. Without \
             any of them it is programs on this machine alone, as with `from local` of \
-            `fastcgi_cache_purge`. A list of `allow` and `deny` counts if it ends with `all`.")
+            `fastcgi_cache_purge`. A list of `allow` and `deny` counts if it ends with `all`. The `Host` of such \
+            a program's request must be `localhost`, an IP address or a name in a `server_name`. Patterns and \
+            names that end with `*` do not count. A page of somebody else could make a browser on this machine \
+            send other requests.")
         .example("cache_purge_api;"),
     Directive::new("cache_purge_fields", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
