@@ -9,6 +9,7 @@ use control::entries::{MAX_FOUND, MAX_SEARCH_BYTES, USUAL_FOUND};
 use control::{Entry, EntryRequest, Found, Refusal, SearchRequest};
 use http_cache::{Inspected, Millis, StoredId, StoredResponse, Walk, Zone};
 
+use super::lifetime;
 use super::shown::Shown;
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -102,7 +103,9 @@ pub fn entry(
     let zone = zones.first().ok_or_else(gone)?;
     let now = Millis(clock::now());
     let found = zone.inspect(id, now).ok_or_else(gone)?;
-    Ok(Shown::new(configuration, zone).whole(&found, now))
+    let mut entry = Shown::new(configuration, zone).whole(&found, now);
+    entry.lifetime_by = lifetime::probably_given_by(&found.response, configuration, zone);
+    Ok(entry)
 }
 
 /// All zones, or the one of this name.
