@@ -234,6 +234,11 @@ def signing_in(steps, browser, subject, token):
         browser.wait_text("version 0.")
         browser.devtools("Network.setExtraHTTPHeaders", headers={})
         assert token not in " ".join(steps.asked), "the token was in an address"
+    with steps.step("a wrong one takes nothing from who is signed in", expected_failures=["about"]):
+        browser.script("location.hash = '#token=wrong'")
+        browser.wait_text("this token is not known")
+        browser.wait_text("signed in as owner")
+        assert browser.url == f"{subject.url}/dashboard", browser.url
     with steps.step("without tokens the page is read-only and says how to change that"):
         browser.open("/read")
         browser.wait_text("version 0.")

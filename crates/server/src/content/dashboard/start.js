@@ -61,25 +61,27 @@ function showWho() {
   showPurge();
 }
 
+// Says whether the token counts. One that does not takes nothing from who is signed in.
 async function signIn(given) {
-  const wrong = byId("signin_wrong");
-  wrong.textContent = "";
-  if (!/^[!-~]+$/.test(given)) {
-    wrong.textContent = "this is no token";
-    return;
-  }
-  keep(given);
+  const before = token;
+  byId("signin_wrong").textContent = "";
   try {
+    if (!/^[!-~]+$/.test(given)) throw new Error("this is no token");
+    keep(given);
     await know();
+    if (!about?.holder && before) {
+      keep(before);
+      await know();
+    }
   } catch (error) {
-    wrong.textContent = error.message;
+    keep(before);
+    refuse(error.message);
   }
-  if (!about?.holder) return;
-  byId("token").value = "";
+  if (token !== given || !about?.holder) return false;
   byId("signin").hidden = true;
   byId("said").textContent = "signed in as " + about.holder;
-  byId("sign").focus();
   wake();
+  return true;
 }
 
 async function signOut() {
@@ -112,9 +114,11 @@ function prepareSignIn() {
     byId("signin").hidden = true;
     byId("sign").focus();
   });
-  byId("signin").addEventListener("submit", (event) => {
+  byId("signin").addEventListener("submit", async (event) => {
     event.preventDefault();
-    signIn(byId("token").value.trim());
+    if (!await signIn(byId("token").value.trim())) return;
+    byId("token").value = "";
+    byId("sign").focus();
   });
   window.addEventListener("hashchange", () => {
     const given = tokenOfAddress();
@@ -176,11 +180,11 @@ async function turn() {
 }
 
 async function run() {
-  const given = tokenOfAddress();
-  if (given) keep(given);
   prepareSignIn();
   prepareViews();
   prepareCache();
+  const given = tokenOfAddress();
+  if (given) await signIn(given);
   for (;;) {
     try {
       await turn();
