@@ -74,19 +74,23 @@ pub const VARIABLES: Variables = &[
 
 /// The trace of `request`; one that has none gets one, as its location says.
 fn tracing_of(request: &mut Request) -> &mut Tracing {
-    if request.extras.tracing.is_none() {
-        let otel = request.settings().otel.as_ref();
-        let parent = match otel.is_some_and(|otel| otel.extracts) {
-            true => Parent::read(
-                request.head.field_all(b"traceparent"),
-                request.head.field_all(b"tracestate"),
-            ),
-            false => None,
-        };
-        request.extras.tracing = Some(Box::new(Tracing::new(parent)));
-    }
-    let new = || Box::new(Tracing::new(None));
+    let parent = match request.extras.tracing {
+        Some(_) => None,
+        None => extracted(request),
+    };
+    let new = || Box::new(Tracing::new(parent));
     request.extras.tracing.get_or_insert_with(new)
+}
+
+/// The span that the request comes from, where the location wants to know.
+fn extracted(request: &Request) -> Option<Parent> {
+    let otel = request.settings().otel.as_ref();
+    otel.filter(|otel| otel.extracts)?;
+    let head = &request.head;
+    Parent::read(
+        head.field_all(b"traceparent"),
+        head.field_all(b"tracestate"),
+    )
 }
 
 /// The name of the group that a fetch goes to, where an operator has given it one.

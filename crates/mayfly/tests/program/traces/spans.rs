@@ -397,3 +397,38 @@ async fn what_ends_before_content_is_traced_as_well() {
         assert!(!is_error(&spans[at]));
     }
 }
+
+#[tokio::test]
+async fn slices_belong_to_the_trace_of_the_response() {
+    let collector = Collector::start().await;
+    let origin = FakeHttp::start(|request| {
+        let range = request.field("Range").trim_start_matches("bytes=");
+        let (start, end) = range.split_once('-').expect("a range");
+        let (start, end): (usize, usize) = (start.parse().expect("a"), end.parse().expect("b"));
+        let body = &"0123456789"[start..=end.min(9)];
+        HttpScript::new().raw(format!(
+            "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Length: {}\r\n\
+             Content-Range: bytes {start}-{}/10\r\n\r\n{body}",
+            body.len(),
+            end.min(9)
+        ))
+    })
+    .await;
+    let server = traced(
+        &collector,
+        "proxy_cache_path %%/cache keys_zone=zone:1m memory=8m;",
+        &format!(
+            "location / {{ otel_trace on; slice 4; proxy_set_header Range $slice_range;\n\
+             proxy_cache zone; proxy_cache_key $uri$slice_range; proxy_cache_valid 206 1h;\n\
+             proxy_pass {}; }}",
+            origin.url()
+        ),
+    )
+    .await;
+    assert_eq!(server.target().get("/").await.text(), "0123456789");
+    let spans = collector.wait_for(4).await;
+    let request = named(&spans, "/");
+    let parts: Vec<_> = spans.iter().filter(|it| it.name == "upstream").collect();
+    assert_eq!(parts.len(), 3);
+    parts.iter().for_each(|it| assert_within(it, request));
+}
