@@ -119,6 +119,27 @@ fn each_hazard_of_a_configuration_is_found() {
 }
 
 #[test]
+fn what_workers_auto_would_choose_is_held_against_the_machine() {
+    let root = tempfile::tempdir().expect("a folder");
+    let meminfo = |total: u64| format!("MemTotal: {total} kB\nMemAvailable: {} kB\n", total / 2);
+    let file = root.path().join("mayfly.conf");
+    let conf = SOUND
+        .replace("workers 2;", "workers auto;")
+        .replace("memory=16m", "memory=128m");
+    std::fs::write(&file, conf).expect("a file");
+    // At least 2 workers are chosen, of 48 MB each.
+    write_files(root.path(), &[("proc/meminfo", &meminfo(200 << 10))]);
+    let (exit, text) = said(&run(&file, root.path()));
+    assert_eq!(exit, 3, "{text}");
+    assert!(
+        text.contains("[memory]") && text.contains("2 PHP workers (workers auto chooses so many)"),
+        "{text}"
+    );
+    write_files(root.path(), &[("proc/meminfo", &meminfo(4 << 20))]);
+    assert_eq!(said(&run(&file, root.path())), (0, String::new()));
+}
+
+#[test]
 fn what_is_found_is_told_as_json_too() {
     let root = tempfile::tempdir().expect("a folder");
     write_files(root.path(), &[("proc/sys/net/core/somaxconn", "128\n")]);
