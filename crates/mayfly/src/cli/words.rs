@@ -2,6 +2,7 @@
 //! `doctor`, `help`, `version`.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -225,6 +226,10 @@ pub struct ExplainArgs {
     /// Make the request, so that the application says what it answers
     #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
+    /// The client's address, as `allow`, `geo`, limits and the rights to purge see it [default: 127.0.0.1, as for
+    /// a request that is made here]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["search", "tag", "entry"])]
+    pub from: Option<IpAddr>,
     /// List what is stored with this text in its host, path or arguments
     #[arg(long, value_name = "TEXT", group = "what", conflicts_with = "entry")]
     pub search: Option<String>,
@@ -625,8 +630,13 @@ mod tests {
         assert_eq!(args.url.as_deref(), Some("http://a/"));
         assert_eq!(args.fields, ["Cookie:a=b", "X:y"]);
         assert_eq!(args.method.as_deref(), Some("HEAD"));
-        assert!(args.ask && args.json);
+        assert!(args.ask && args.json && args.from.is_none());
         assert_eq!(args.server.conf, Some("f".into()));
+        let Ok(Answer::Word(Word::Explain(args))) = run("explain http://a/ --from 2001:db8::1")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.from, "2001:db8::1".parse().ok());
         let Ok(Answer::Word(Word::Explain(args))) = run("explain --search /a --tag t --limit 5")
         else {
             panic!("refused")
@@ -699,6 +709,8 @@ mod tests {
             ("check", "<FILE>"),
             ("explain", "URL|--search"),
             ("explain --ask --tag a", "cannot be used with"),
+            ("explain --from ::1 --tag a", "cannot be used with"),
+            ("explain http://a/ --from here", "--from"),
             ("explain http://a/ --tag a", "cannot be used with"),
             ("purge", "<URL|--tag"),
             ("purge --soft", "<URL|--tag"),

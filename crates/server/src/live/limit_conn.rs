@@ -62,6 +62,12 @@ impl Zone {
         }
     }
 
+    /// Would one more connection of `key` be refused now? Nothing is counted.
+    pub fn is_full_for(&self, key: &[u8], limit: u64) -> bool {
+        let counts = self.counts.lock();
+        counts.by_key.get(key).is_some_and(|count| *count >= limit)
+    }
+
     /// Counts one more connection of `key`, of which there may be as many as `limit`.
     ///
     /// # Errors
