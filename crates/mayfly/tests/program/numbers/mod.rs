@@ -2,6 +2,7 @@
 
 mod dashboard;
 mod metrics;
+mod page_names;
 mod reload;
 
 use control::client;
