@@ -133,6 +133,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_foreseen_is_what_happens_and_counts_nothing() {
+        let zone = zone(1 << 20);
+        assert!(!zone.is_full_for(b"a", 1) && !zone.is_full_for(b"a", 1));
+        let held = enter(&zone, b"a", 1);
+        assert!(
+            zone.is_full_for(b"a", 1) && !zone.is_full_for(b"a", 2) && !zone.is_full_for(b"b", 1)
+        );
+        drop(held);
+        assert!(!zone.is_full_for(b"a", 1));
+        assert!(zone.counts.lock().by_key.is_empty());
+    }
+
+    #[test]
     fn a_full_zone_refuses_new_keys_only() {
         let zone = zone(2 * 64);
         let held = [

@@ -382,7 +382,15 @@ mod tests {
                     zone: &zone,
                     key: b"k".to_vec(),
                 }];
-                assert_eq!(judge(&applied, 1_000_000 + at), wanted, "{name} at {at}");
+                let now = 1_000_000 + at;
+                // To look ahead counts nothing, however often.
+                let foreseen = [(); 2].map(|()| zone.foresee(b"k", now, limit));
+                let delay = match &wanted {
+                    Outcome::Passed { delay_ms, .. } => Some(*delay_ms),
+                    Outcome::Rejected { .. } => None,
+                };
+                assert_eq!(foreseen, [delay; 2], "{name} at {at}");
+                assert_eq!(judge(&applied, now), wanted, "{name} at {at}");
             }
         }
     }
