@@ -123,6 +123,8 @@ class Stranger:
         with steps.step("the dashboard opens at the address that serve has said"):
             browser.open(address)
             browser.wait_text("version 0.")
+            browser.wait_text("signed in as dashboard")
+            assert browser.url == f"{origin}/", "the token stays in the address bar"
         with steps.step("HIT rises in the dashboard while a visitor reads"):
             before = total(browser, "HIT")
             reader = Client(ADDRESS, PORT)
@@ -132,10 +134,14 @@ class Stranger:
         self.next("mayfly top", "top has the numbers as well")
         listed = self.next("mayfly explain --search", "the front page is listed among what is stored")
         front = re.search(rf"^.* {ADDRESS}/ +(\S+)$", listed, re.MULTILINE).group(1)
-        with steps.step("an edit is counted as a purge"):
+        with steps.step("an edit is counted as a purge, and its page is not found any more"):
+            browser.click("#tab_cache")
+            browser.type("#search_text", f"{ADDRESS}/")
+            assert is_found(browser, f"{ADDRESS}/"), "the front page is not found"
             before = purged(browser)
             self.edit()
             browser.wait("a purge", lambda: purged(browser) > before)
+            browser.wait("the page to be gone", lambda: not is_found(browser, f"{ADDRESS}/"))
         entry = subprocess.run(
             ["mayfly", "explain", "--entry", front], env=self.environment, capture_output=True, text=True, timeout=COMMAND_SECONDS
         )
@@ -168,6 +174,15 @@ def rows(browser, table):
 def total(browser, status):
     """How many answers the dashboard counts of a cache status."""
     return next((int(count) for name, count in rows(browser, "totals") if name == status), 0)
+
+
+def is_found(browser, address):
+    """Whether a search finds a stored response that is shown with this address."""
+    browser.script("byId('found').textContent = ''")
+    browser.click("#search button")
+    browser.wait("the answer", lambda: browser.script("return byId('found').textContent"))
+    shown = browser.script("return [...document.querySelectorAll('#results button.link')].map((it) => it.textContent)")
+    return address in shown
 
 
 def purged(browser):
