@@ -92,7 +92,8 @@ fn page_name(request: &Request) -> Vec<u8> {
             continue;
         };
         name.push(if at == 0 { b'?' } else { b'&' });
-        name.extend_from_slice(&argument[..end]);
+        // Joomla has a token in the place of a name.
+        masked_path::put(&argument[..end], false, &mut name);
         name.extend_from_slice(b"=*");
     }
     name
