@@ -9,6 +9,7 @@ use http_semantics::Version;
 use crate::base::{clock, sampling};
 use crate::exchange::request::Request;
 use crate::live::stats::{EndedRequest, EndedRequests, OfThread};
+use crate::service::masked_path;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -67,7 +68,7 @@ fn note_miss(request: &Request, counts: &OfThread<'_, EndedRequests>) {
     }
 }
 
-/// Host and path of a page, with the names of its arguments. What they say may be a secret.
+/// Host and path of a page, with the names of its arguments. What they say may be a secret, as may a part of the path.
 fn page_name(request: &Request) -> Vec<u8> {
     let target = request.received_target();
     let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);
@@ -78,7 +79,7 @@ fn page_name(request: &Request) -> Vec<u8> {
     // Room for all of it: what stands for a value is no longer, but for a few bytes.
     let mut name = Vec::with_capacity(request.host.len() + target.len() + 32);
     name.extend_from_slice(&request.host);
-    name.extend_from_slice(path);
+    masked_path::put(path, path.len() == MAX_NAMED_BYTES, &mut name);
     for (at, argument) in arguments.split(|&byte| byte == b'&').enumerate() {
         let end = memchr::memchr(b'=', argument);
         let Some(end) = end.filter(|_| !arguments.is_empty()) else {
@@ -91,7 +92,8 @@ fn page_name(request: &Request) -> Vec<u8> {
             continue;
         };
         name.push(if at == 0 { b'?' } else { b'&' });
-        name.extend_from_slice(&argument[..end]);
+        // Joomla has a token in the place of a name.
+        masked_path::put(&argument[..end], false, &mut name);
         name.extend_from_slice(b"=*");
     }
     name
