@@ -172,7 +172,6 @@ pub enum DirectFetch {
     OfVisitor(Option<TraceFields>),
     /// It is kept as a file (`*_store`), which others are shown.
     Stored(CacheFetch, Visitors, Option<TraceFields>),
-    Kept(Option<FetchTrace>),
 }
 
 /// An upstream is asked for this visitor.
@@ -203,19 +202,18 @@ impl DirectFetch {
     pub fn fields(&self) -> Option<&TraceFields> {
         match self {
             DirectFetch::OfVisitor(fields) | DirectFetch::Stored(_, _, fields) => fields.as_ref(),
-            DirectFetch::Untraced | DirectFetch::Kept(_) => None,
+            DirectFetch::Untraced => None,
         }
     }
 
     /// The request is put together, if that was possible. To be kept as long as the fetch lasts.
-    pub fn begun(self, request: &mut Request, is_possible: bool) -> DirectFetch {
+    pub fn begun(self, request: &mut Request, is_possible: bool) -> Option<Box<FetchTrace>> {
         match self {
             DirectFetch::Stored(fetch, visitors, _) => {
                 visitors.put_back(request);
-                let trace = is_possible.then(|| fetch.begun(request, None));
-                DirectFetch::Kept(trace.flatten())
+                is_possible.then(|| fetch.begun(request, None)).flatten()
             }
-            other => other,
+            DirectFetch::Untraced | DirectFetch::OfVisitor(_) => None,
         }
     }
 }
@@ -288,7 +286,11 @@ impl CacheFetch {
     }
 
     /// The fetch has begun: notes it, and gives what is sent when it has ended.
-    pub fn begun(mut self, request: &mut Request, key: Option<FetchKey>) -> Option<FetchTrace> {
+    pub fn begun(
+        mut self,
+        request: &mut Request,
+        key: Option<FetchKey>,
+    ) -> Option<Box<FetchTrace>> {
         let own = self.span.own_trace?;
         let is_recorded = own.is_sampled || self.caused_by.is_some();
         let exporter = request.configuration.live.traces.clone();
@@ -311,7 +313,8 @@ impl CacheFetch {
             if let Some(key) = key {
                 fetch.announce(key, shown.unwrap_or(own));
             }
-            fetch
+            // The future that holds it stays small.
+            Box::new(fetch)
         });
         self.span.own_trace = match &fetch {
             Some(fetch) if fetch.is_sent => Some(fetch.context()),

@@ -54,7 +54,7 @@ pub fn serve_while_refreshing(
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
             if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
-                traces::in_background(request, store.trace.as_mut());
+                traces::in_background(request, store.trace.as_deref_mut());
                 request.extras.refresh =
                     Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
             }

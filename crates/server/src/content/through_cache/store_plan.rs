@@ -66,7 +66,7 @@ pub struct StorePlan {
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
     /// Sent when the fetch is over.
-    pub trace: Option<FetchTrace>,
+    pub trace: Option<Box<FetchTrace>>,
 }
 
 impl StorePlan {
