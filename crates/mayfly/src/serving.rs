@@ -44,6 +44,9 @@ pub struct Serving {
 /// A configuration that was replaced; it lives until its last request ends.
 pub struct Former(Weak<ActiveConfiguration>);
 
+/// What waits of traces is sent at the end, if the collector takes it so soon.
+const SEND_TRACES_WITHIN: Duration = Duration::from_secs(1);
+
 /// Between two looks at whether something has ended: nobody waits for it. The longer it takes,
 /// the less often it is looked at.
 const LOOK_AGAIN_FIRST: Duration = Duration::from_millis(20);
@@ -74,10 +77,14 @@ impl Serving {
             .map_err(|error| format!("could not start workers: {error}"))?;
         tokio::spawn(large_store::watch(Arc::downgrade(&shared)));
         let (sender, ended) = oneshot::channel();
+        let shared_by_end = shared.clone();
         let end = move || {
             for thread in threads {
                 // A worker that panicked has said so; the others go on.
                 let _ = thread.join();
+            }
+            if let Some(traces) = &shared_by_end.configuration().live.traces {
+                traces.finish(SEND_TRACES_WITHIN);
             }
             let _ = sender.send(());
         };

@@ -22,6 +22,7 @@ pub enum Number {
     TlsHandshakes,
     RefusedRequests,
     LogLines,
+    Spans,
     ZoneUsedBytes,
     ZoneBudgetBytes,
     ZoneStoredResponses,
@@ -80,6 +81,8 @@ pub const REFUSALS: &[&str] = &[
     "no_live_upstreams",
     "left_out",
 ];
+/// The values of `result` of spans.
+pub const SPAN_RESULTS: &[&str] = &["sent", "dropped", "failed"];
 /// The values of `standing`.
 pub const STANDINGS: &[&str] = &["ready", "busy", "failed", "checking", "unhealthy", "down"];
 
@@ -235,6 +238,16 @@ pub const TABLE: &[Definition] = &[
         labels: &[fixed("level", LOG_LEVELS)],
         help: "Lines that the serving process has written to error logs, by level. \
                A line that goes to two logs counts once.",
+    },
+    Definition {
+        number: Number::Spans,
+        name: "spans",
+        title: "Spans of traces",
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        labels: &[fixed("result", SPAN_RESULTS)],
+        help: "Spans for otel_exporter: sent to the collector, dropped because too many waited, \
+               and failed, because the collector refused them or was away for too long.",
     },
     Definition {
         number: Number::ZoneUsedBytes,

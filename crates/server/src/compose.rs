@@ -11,11 +11,13 @@ use crate::content::{
 };
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::functions::{Functions, Looking};
+use crate::exchange::reply::Reply;
+use crate::exchange::request::Request;
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
 use crate::explain;
 use crate::live::{BuildError, Resources};
-use crate::log::{access_log, times};
+use crate::log::{access_log, times, traces};
 use crate::pipeline;
 use crate::route::tables;
 use crate::upstreams::fetch::trace;
@@ -31,6 +33,7 @@ static FUNCTIONS: Functions = Functions {
             variables::sent::VARIABLES,
             variables::tls::VARIABLES,
             times::VARIABLES,
+            traces::VARIABLES,
             auth_basic::VARIABLES,
             limit_conn::VARIABLES,
             limit_req::VARIABLES,
@@ -49,7 +52,7 @@ static FUNCTIONS: Functions = Functions {
         ("metrics", metrics::handle),
         ("stub_status", stub_status::handle),
     ],
-    serve: |request| Box::pin(pipeline::serve_internal(request)),
+    serve: |request| Box::pin(serve_part(request)),
     looking: Looking {
         search: |configuration, request| Box::pin(explain::search(configuration, request)),
         entry: explain::entry,
@@ -58,6 +61,13 @@ static FUNCTIONS: Functions = Functions {
     refill: refill::begin,
     log_access: access_log::log,
 };
+
+/// Answers a request that the server makes itself. It may be a part of one that is traced.
+async fn serve_part(request: &mut Request) -> Option<Box<Reply>> {
+    let reply = pipeline::serve_internal(request).await;
+    traces::end_part(request);
+    reply
+}
 
 /// Makes a site ready to serve, carrying over from `previous` what stays the same.
 ///

@@ -25,7 +25,7 @@ use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::Request;
-use crate::log::error_log;
+use crate::log::{error_log, traces};
 use crate::respond::error_pages::{self, Next};
 use crate::respond::{self, Completion};
 use crate::route::rewrite::Rewritten;
@@ -319,6 +319,8 @@ impl<'a, const DRY: bool> Way<'a, DRY> {
         if location == Server::ROOT || found.rewrite.is_empty() {
             return before_limits(request);
         }
+        // What ends here is traced as well.
+        traces::begin(request);
         match rewritten(request, &found.rewrite) {
             Err(handled) => Err(handled.into()),
             Ok(Rewritten::Relocate) => self.relocate(request),
@@ -401,6 +403,7 @@ fn before_limits<'a>(request: &Request) -> Step<'a> {
 }
 
 fn limit<'a>(request: &mut Request) -> Step<'a> {
+    traces::begin(request);
     if request.is_subrequest() {
         return Ok(Stage::TryFiles);
     }

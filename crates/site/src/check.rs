@@ -99,6 +99,7 @@ pub(crate) fn inside(name: &str, context: Context) -> Context {
         "upstream" => Context::Upstream,
         "php_pool" => Context::PhpPool,
         "acme_issuer" => Context::AcmeIssuer,
+        "otel_exporter" => Context::OtelExporter,
         _ => context,
     }
 }

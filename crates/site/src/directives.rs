@@ -25,6 +25,7 @@ mod limits;
 mod logs;
 mod memcached;
 mod numbers;
+mod otel;
 mod php_pool;
 mod proxy;
 mod purging;
@@ -57,6 +58,7 @@ pub enum Context {
     Upstream,
     PhpPool,
     AcmeIssuer,
+    OtelExporter,
 }
 
 impl Context {
@@ -74,6 +76,7 @@ impl Context {
             Context::Upstream => "upstream",
             Context::PhpPool => "php_pool",
             Context::AcmeIssuer => "acme_issuer",
+            Context::OtelExporter => "otel_exporter",
         }
     }
 }
@@ -269,6 +272,7 @@ pub const SECTIONS: &[(&str, &[Directive])] = &[
     ("Health checks", health::TABLE),
     ("Access logs", logs::TABLE),
     ("Numbers about the server", numbers::TABLE),
+    ("Traces", otel::TABLE),
     ("Limits", limits::TABLE),
     ("Access and client addresses", access::TABLE),
     ("Response fields", headers::TABLE),

@@ -71,6 +71,12 @@ pub fn params(
             encoder.push(b"HTTP_X_LSCACHE_VARY_VALUE", value.as_bytes());
         }
     }
+    if let Some(trace) = purpose.trace {
+        encoder.push_http_field(b"traceparent", trace.traceparent.as_bytes());
+        if !trace.tracestate.is_empty() {
+            encoder.push_http_field(b"tracestate", trace.tracestate.as_bytes());
+        }
+    }
     if exchange.pass_request_headers {
         for (name, value) in request.head.fields() {
             if !purpose.leaves_out(request, exchange, name) {

@@ -18,6 +18,7 @@ use crate::content::pass::fetch_purpose::{ESI_CAPABILITY, FetchPurpose};
 use crate::exchange::extras::ProxyUrl;
 use crate::exchange::request::Request;
 use crate::exchange::request_fields::put_field as put_request_field;
+use crate::exchange::tracing::TraceFields;
 use crate::exchange::value::put_address;
 use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
@@ -197,6 +198,9 @@ pub fn render(
             put_field(b"X-LSCACHE-VARY-VALUE", value.as_bytes(), &mut head);
         }
     }
+    if let Some(trace) = purpose.trace {
+        put_trace(proxy, trace, &mut head);
+    }
     if exchange.pass_request_headers {
         put_client_fields(request, proxy, (exchange, purpose), &mut head);
     }
@@ -277,6 +281,20 @@ fn put_set_fields(request: &mut Request, proxy: &Proxy, head: &mut Vec<u8>) -> C
         head.extend_from_slice(b"\r\n");
     }
     options
+}
+
+/// What the configuration sets itself goes before it.
+fn put_trace(proxy: &Proxy, trace: &TraceFields, head: &mut Vec<u8>) {
+    for (name, value) in [
+        ("traceparent", &trace.traceparent),
+        ("tracestate", &trace.tracestate),
+    ] {
+        let mut fields = proxy.fields.iter();
+        let is_set = fields.any(|field| same_name(&field.name, name.as_bytes()));
+        if !is_set && !value.is_empty() {
+            put_field(name.as_bytes(), value.as_bytes(), head);
+        }
+    }
 }
 
 fn put_client_fields(

@@ -28,7 +28,7 @@ use crate::exchange::handled::Handled;
 use crate::exchange::reply::{Body, Reply, ReplyHead};
 use crate::exchange::request::Request;
 use crate::exchange::slicing::Slicing;
-use crate::log::error_log;
+use crate::log::{error_log, traces};
 use crate::transport::client::ClientSide;
 use crate::transport::outbound::{ArrivingBody, Flow, Leaves, NextBytes, SendError};
 use crate::upstreams::fetch::Truncated;
@@ -159,7 +159,9 @@ impl Slices {
         part.slicing = Slicing::Next(start);
         let mut nobody = ClientSide::none();
         let handled = content::make(&mut part, &mut nobody);
-        let mut reply: Box<Reply> = match Box::pin(handled).await {
+        let handled = Box::pin(handled).await;
+        traces::end_part(&part);
+        let mut reply: Box<Reply> = match handled {
             Handled::Reply(reply) if reply.head.status == 206 => reply,
             other => {
                 let status = match &other {

@@ -60,6 +60,9 @@ impl ActiveConfiguration {
         let server_tls = server_tls::build(&site, &tls_files, &live.tls_resumption)?;
         let quic_keys = QuicKeys::read(&site, &tls_files)?;
         // From here on nothing fails, and the groups may serve already.
+        if let Some(traces) = &live.traces {
+            traces.tell(&live.error_logs, &site.process.error_logs);
+        }
         let groups = live.groups.groups();
         for followed in naming::followed(&site, groups, &live.names) {
             followed.recall();

@@ -214,6 +214,10 @@ fn is_open(settings: &Settings) -> bool {
         && !is_guarded(settings)
         && settings.files.try_files.is_none()
         && settings.mirror.is_none()
+        && !settings
+            .otel
+            .as_ref()
+            .is_some_and(|otel| otel.begins_traces())
         && settings.real_ip.from.is_empty()
 }
 

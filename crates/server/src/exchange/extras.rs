@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::exchange::captures::{Captures, Failures};
 use crate::exchange::own_visit::OwnVisit;
 use crate::exchange::sharing_note::SharingNote;
+use crate::exchange::tracing::Tracing;
 use crate::live::limit_conn::Guard;
 
 /// Nothing until it is written to; reads like [`Extra`].
@@ -59,6 +60,8 @@ pub struct Extra {
     pub own_visit: Option<Box<OwnVisit>>,
     /// A refresh that this request has begun.
     pub refresh: Option<tokio::task::JoinHandle<()>>,
+    /// The trace that it belongs to.
+    pub tracing: Option<Box<Tracing>>,
     /// Where what the response says of sharing is to be noted.
     pub sharing_note: Option<Box<SharingNote>>,
 }
@@ -115,6 +118,7 @@ static NOTHING: Extra = Extra {
     class: upstream::Class::Visitor,
     own_visit: None,
     refresh: None,
+    tracing: None,
     sharing_note: None,
 };
 
@@ -165,6 +169,7 @@ impl Extras {
                 path_info: own.path_info.clone(),
                 proxy_url: own.proxy_url.clone(),
                 class: own.class,
+                tracing: own.tracing.as_ref().map(|it| Box::new(it.of_part())),
                 ..Extra::default()
             })
         }))

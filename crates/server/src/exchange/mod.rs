@@ -27,6 +27,7 @@ pub mod sent_fields;
 pub mod sharing_note;
 pub mod slicing;
 pub mod subrequest;
+pub mod tracing;
 pub mod value;
 pub mod variable;
 pub mod variable_table;

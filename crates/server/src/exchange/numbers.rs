@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use http_cache::Zone;
 use numbers::table::{
     CACHE_STATUSES, CONNECTION_STATES, HANDSHAKE_RESULTS, LIMITS, LOG_LEVELS, OUTCOMES, PROTOCOLS,
-    REFUSALS, STANDINGS, STATUS_CLASSES,
+    REFUSALS, SPAN_RESULTS, STANDINGS, STATUS_CLASSES,
 };
 use numbers::{HistoryReport, Number, Pages, Snapshot};
 use upstream::{Group, ServerSnapshot, Standing};
@@ -32,6 +32,9 @@ pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
     for group in live.groups.groups() {
         of_group(&mut snapshot, group);
     }
+    let spans = &live.stats.spans;
+    let spans = [&spans.sent, &spans.dropped, &spans.failed].map(|count| count.load(Relaxed));
+    put_each(&mut snapshot, Number::Spans, SPAN_RESULTS, spans);
     snapshot.put(Number::ResidentBytes, &[], resident_bytes());
     let started_at = live.stats.started_at.duration_since(UNIX_EPOCH);
     let started_at = started_at.unwrap_or_default().as_secs_f64();

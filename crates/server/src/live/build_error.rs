@@ -5,7 +5,7 @@
 pub enum BuildError {
     /// An upstream group is impossible.
     Group { name: String, reason: String },
-    /// A file of `ssl_*` or `proxy_ssl_*` cannot be used.
+    /// A file of `ssl_*`, `proxy_ssl_*` or `otel_exporter` cannot be used.
     Tls(String),
 }
 

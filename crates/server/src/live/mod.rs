@@ -20,6 +20,7 @@ pub mod registry;
 pub mod server_tls;
 pub mod stats;
 pub mod tls_files;
+pub mod traces;
 pub mod upstream_groups;
 
 use std::collections::HashMap;
@@ -38,6 +39,7 @@ use registry::Registry;
 use server_tls::TlsResumption;
 use stats::Stats;
 use tls_files::TlsFiles;
+use traces::Traces;
 use upstream_groups::{PoolAddress, UpstreamGroups};
 
 /// What a configuration is made from beside the site.
@@ -82,6 +84,8 @@ pub struct LiveState {
     pub log_sinks: Arc<LogSinks>,
     pub error_logs: Arc<ErrorLogs>,
     pub stats: Arc<Stats>,
+    /// Where traces go.
+    pub traces: Option<Arc<Traces>>,
 }
 
 impl LiveState {
@@ -89,7 +93,7 @@ impl LiveState {
     /// taken over.
     ///
     /// # Errors
-    /// An upstream group is impossible.
+    /// An upstream group is impossible, or a certificate cannot be read.
     pub fn build(
         site: &Site,
         resources: Resources,
@@ -132,6 +136,12 @@ impl LiveState {
             acme_answers: previous.map_or_else(Arc::default, |live| live.acme_answers.clone()),
             error_logs: Arc::new(ErrorLogs::new(log_sinks.clone(), stats.clone())),
             log_sinks,
+            traces: Traces::build(
+                site,
+                &resources.tls_files,
+                &stats.spans,
+                previous.and_then(|live| live.traces.as_ref()),
+            )?,
             stats,
         })
     }

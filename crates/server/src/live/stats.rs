@@ -5,8 +5,8 @@
 //! What a hit counts is counted by each thread for itself ([`PerThread`]) and summed up when
 //! somebody asks. Everything else is an atomic number.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use numbers::table::{
@@ -32,6 +32,8 @@ pub struct Stats {
     pub refused: [AtomicU64; LIMITS.len()],
     /// By [`LOG_LEVELS`].
     pub log_lines: [AtomicU64; LOG_LEVELS.len()],
+    /// What became of spans.
+    pub spans: Arc<traces::Counts>,
     /// Threads that serve.
     pub workers: AtomicUsize,
     pub started_at: SystemTime,
@@ -50,6 +52,7 @@ impl Default for Stats {
             handshakes: Default::default(),
             refused: Default::default(),
             log_lines: Default::default(),
+            spans: Arc::default(),
             workers: AtomicUsize::default(),
             started_at: SystemTime::now(),
             pages: PerThread::default(),

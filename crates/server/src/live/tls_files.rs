@@ -1,4 +1,4 @@
-//! The files that `ssl_*` and `proxy_ssl_*` name. Keys are often root's alone: the process that
+//! The files that `ssl_*`, `proxy_ssl_*` and `otel_exporter` name. Keys are often root's alone: the process that
 //! reads the configuration reads them as well, and hands them to the one that serves.
 
 use std::collections::HashMap;
@@ -40,6 +40,8 @@ impl TlsFiles {
                 paths.extend([chain, key]);
             }
         }
+        let exporter = site.http.otel_exporter.as_ref();
+        paths.extend(exporter.and_then(|exporter| exporter.trusted.as_ref()));
         let read = |path: &PathBuf| Some((path.clone(), std::fs::read(path).ok()?));
         paths.into_iter().filter_map(read).collect()
     }

@@ -4,3 +4,4 @@ pub mod access_log;
 pub mod error_log;
 pub mod purge_log;
 pub mod times;
+pub mod traces;

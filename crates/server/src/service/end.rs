@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 
 use super::{Memory, counting};
 use crate::exchange::request::Request;
-use crate::log::{access_log, error_log};
+use crate::log::{access_log, error_log, traces};
 use crate::transport::outbound::SendError;
 use crate::transport::service::Ending;
 
@@ -21,6 +21,9 @@ pub fn end(
     }
     if let Some(extra) = request.extras.given() {
         extra.limit_guards.clear();
+        if extra.tracing.is_some() {
+            traces::end(request);
+        }
     }
     counting::count(request);
     access_log::log(request);

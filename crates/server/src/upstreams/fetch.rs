@@ -78,7 +78,7 @@ pub async fn fetch(spec: &mut FetchSpec) -> Result<Fetched, FetchError> {
         };
         let lease = match wait_for_turn(spec, key, &tried, queued_at).await {
             Ok(lease) => lease,
-            Err(error) => return Err(refused(spec, error, last)),
+            Err(error) => return Err(refused(spec, error, last, queued_at)),
         };
         let queued = clock::recent().saturating_sub(queued_at);
         let server = lease.server();
@@ -143,6 +143,7 @@ async fn look_up(spec: &FetchSpec, lookup: Lookup) -> Result<(), FetchError> {
     // A try without an address: none was found.
     context.trace.lock().tries.push(Try {
         status: Some(502),
+        started_at: clock::recent(),
         ..Try::default()
     });
     Err(FetchError::NoLiveUpstreams)

@@ -44,7 +44,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("modern_browser_value", "use `map $http_user_agent`"),
     ("mp4*", "serve the files as they are; ranges work"),
     ("ntlm", "leave it out"),
-    ("otel_*", "leave it out"),
     ("override_charset_map", "leave it out"),
     ("perl*", "use `map` and `rewrite`"),
     ("proxy_allow_upstream", "leave it out"),

@@ -19,6 +19,7 @@ impl Lowering<'_> {
         self.upstream_groups(level);
         self.variables_from_others(level);
         self.match_blocks(level);
+        self.otel_exporter(level);
         // Reads every value of this level, so that mistakes are reported even if no server
         // inherits it.
         self.settings(
@@ -53,6 +54,7 @@ impl Lowering<'_> {
             tls: std::mem::take(&mut self.tls),
             server_tls: std::mem::take(&mut self.server_tls),
             acme: std::mem::take(&mut self.acme),
+            otel_exporter: self.otel_exporter.take(),
             http2_receive_buffer_bytes: self.http2_receive_buffer(level),
             resolvers: std::mem::take(&mut self.resolvers),
             health_checks: std::mem::take(&mut self.health_checks),

@@ -35,6 +35,7 @@ mod location_tree;
 mod logs;
 mod maps;
 mod memcached;
+mod otel;
 mod pattern;
 mod php_pool;
 mod process;
@@ -133,6 +134,8 @@ pub(crate) struct Lowering<'a> {
     implicit_groups: HashMap<String, GroupId>,
     tls: Vec<TlsSettings>,
     server_tls: Vec<ServerTls>,
+    otel_exporter: Option<OtelExporter>,
+    has_otel_exporter: bool,
     acme: Acme,
     /// The file of `acme_certificate` of the server that is being lowered.
     acme_file: Option<PathBuf>,
@@ -177,6 +180,8 @@ impl<'a> Lowering<'a> {
             implicit_groups: HashMap::new(),
             tls: Vec::new(),
             server_tls: Vec::new(),
+            otel_exporter: None,
+            has_otel_exporter: false,
             acme: Acme::default(),
             acme_file: None,
             tls_session_caches: HashMap::new(),

@@ -63,6 +63,7 @@ impl Lowering<'_> {
             auth_request: self.auth_request(level),
             mirror: self.mirror(level),
             limits: self.limits(level),
+            otel: self.otel_settings(level),
             early_hints: self.templates(level, "early_hints"),
             error_pages: self.error_pages(level),
             recursive_error_pages: self.flag(level, "recursive_error_pages", false),

@@ -50,7 +50,6 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("proxy_internal_", "nginx uses it internally only"),
     ("spdy", "there is no SPDY"),
     ("jwt_", "auth_jwt is not there yet"),
-    ("otel_", "OpenTelemetry is not there yet"),
 ];
 
 /// Those of nginx's variables about TLS that have no value here.

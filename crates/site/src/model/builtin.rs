@@ -72,6 +72,10 @@ builtins! {
     LimitReqStatus "limit_req_status" "what `limit_req` decided: PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN or REJECTED_DRY_RUN";
     Msec "msec" "current time in seconds, with milliseconds";
     NginxVersion "nginx_version" "version of nginx whose configuration language Mayfly reads";
+    OtelParentId "otel_parent_id" "identifier of the span that the request comes from, if `otel_trace_context` extracts it";
+    OtelParentSampled "otel_parent_sampled" "`1` if the sender of the request traces it, else `0`; `otel_trace_context` must extract it";
+    OtelSpanId "otel_span_id" "identifier of the request's span";
+    OtelTraceId "otel_trace_id" "identifier of the trace that the request's span belongs to";
     Pid "pid" "process number";
     Pipe "pipe" "`p` if the request was pipelined, else `.`";
     ProxyAddXForwardedFor "proxy_add_x_forwarded_for" "the request field X-Forwarded-For with the client address added";

@@ -15,6 +15,7 @@ use super::limits::{AccessRule, AuthBasic, Limits, Satisfy};
 use super::log::{AccessLog, ErrorLog, OpenLogFileCache};
 use super::media_types::MediaTypes;
 use super::network::Network;
+use super::otel::OtelSettings;
 use super::pass::{Pass, PassTarget};
 use super::pattern::Pattern;
 use super::resolver::NameResolution;
@@ -38,6 +39,8 @@ pub struct Settings {
     /// `mirror`; `None`: off.
     pub mirror: Option<Arc<Mirror>>,
     pub limits: Limits,
+    /// `otel_*`; `None`: nothing is traced.
+    pub otel: Option<Arc<OtelSettings>>,
     /// `early_hints`: if any of them is true, a 103 is sent on to the client.
     pub early_hints: Vec<Template>,
     /// `error_page`, in order.

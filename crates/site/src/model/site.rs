@@ -13,6 +13,7 @@ use super::limits::{LimitConnZone, LimitReqZone};
 use super::listener::{Listener, Server};
 use super::log::{LogFormat, PurgeLog};
 use super::maps::{Geo, Map, SplitClients};
+use super::otel::OtelExporter;
 use super::pass::TlsSettings;
 use super::process::Process;
 use super::resolver::ResolverSettings;
@@ -54,6 +55,8 @@ pub struct Http {
     pub server_tls: Vec<ServerTls>,
     /// Certificates that come by themselves, and who issues them.
     pub acme: Acme,
+    /// `otel_exporter`
+    pub otel_exporter: Option<OtelExporter>,
     /// `http2_recv_buffer_size`
     pub http2_receive_buffer_bytes: usize,
     /// One for each `resolver` line that something refers to.

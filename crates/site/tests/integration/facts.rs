@@ -115,7 +115,7 @@ fn facts_of(settings: &Settings) -> Vec<(String, String)> {
         fields!(settings; access, auth, satisfy, early_hints, error_pages,
         recursive_error_pages, access_logs, open_log_file_cache, error_logs, log_not_found,
         log_subrequests, limit_rate, limit_rate_after, real_ip, names, valid_referers,
-        auth_request, mirror, slice_bytes),
+        auth_request, mirror, otel, slice_bytes),
     );
     facts.extend(
         fields!(settings, files: root, index, try_files, default_type, etag,
@@ -197,9 +197,9 @@ pub fn facts(site: &Site, plain: &Site) -> String {
         error_logs, shutdown_timeout, php_pools);
     differing(&mut out, "", &process, &unset);
     let http = fields!(site.http; geos, split_clients, slots, groups, resolvers, matches,
-        cache_zones, limit_req_zones, limit_conn_zones, server_tls, http2_receive_buffer_bytes);
+        cache_zones, limit_req_zones, limit_conn_zones, server_tls, otel_exporter, http2_receive_buffer_bytes);
     let unset = fields!(plain.http; geos, split_clients, slots, groups, resolvers, matches,
-        cache_zones, limit_req_zones, limit_conn_zones, server_tls, http2_receive_buffer_bytes);
+        cache_zones, limit_req_zones, limit_conn_zones, server_tls, otel_exporter, http2_receive_buffer_bytes);
     differing(&mut out, "", &http, &unset);
     for check in &site.http.health_checks {
         let shown = fields!(check; group, interval, jitter, fails, passes, uri, mandatory,

@@ -8,6 +8,10 @@ use crate::reading::read;
 /// A configuration around `line`, with everything that examples refer to.
 fn configuration_with(context: Context, line: &str) -> String {
     let http = |inner: &str| {
+        let exporter = match inner.starts_with("otel_exporter") {
+            true => "",
+            false => "otel_exporter { endpoint localhost:4317; }",
+        };
         format!(
             "php_pool www {{ workers 2; user www-data; }}\n\
              http {{\n\
@@ -15,7 +19,7 @@ fn configuration_with(context: Context, line: &str) -> String {
              limit_req_zone $binary_remote_addr zone=ip:10m rate=1r/s;\n\
              limit_conn_zone $binary_remote_addr zone=addr:10m;\n\
              acme_issuer letsencrypt {{ uri https://acme.example.org/directory; }}\n\
-             {inner}\n}}\n"
+             {exporter}\n{inner}\n}}\n"
         )
     };
     match context {
@@ -44,6 +48,13 @@ fn configuration_with(context: Context, line: &str) -> String {
                 |other: &&&str| line.split([' ', ';']).next() != other.split([' ', ';']).next();
             let others: String = others.iter().filter(is_other).copied().collect();
             http(&format!("acme_issuer i {{\n{line}\n{others} }}"))
+        }
+        Context::OtelExporter => {
+            let endpoint = match line.starts_with("endpoint") {
+                true => "",
+                false => "endpoint localhost:4317;",
+            };
+            http(&format!("otel_exporter {{\n{line}\n{endpoint} }}"))
         }
         Context::PhpPool => format!("php_pool p {{\n{line}\n}}\n{}", http("")),
     }

@@ -19,6 +19,7 @@ use crate::content::through_cache::with_cookies;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
+use crate::log::traces;
 use crate::transport::body::RequestBody;
 use crate::transport::client::{ClientSide, unless_gone};
 use crate::upstreams::fetch;
@@ -31,12 +32,16 @@ pub async fn direct(request: &mut Request, pass: &Arc<Pass>, client: &mut Client
     {
         return Handled::Status(status);
     }
+    let trace = traces::begin_direct(request, pass);
     let purpose = FetchPurpose {
         deadline: Some(client.deadline()),
+        trace: trace.fields(),
         ..FetchPurpose::default()
     };
     let visitor = Visitor::of(request);
-    let mut spec = match spec(request, pass, &purpose, visitor) {
+    let spec = spec(request, pass, &purpose, visitor);
+    let _trace = trace.begun(request, spec.is_ok());
+    let mut spec = match spec {
         Ok(spec) => spec,
         Err(status) => return Handled::Status(status),
     };

@@ -7,6 +7,7 @@ use site::Exchange;
 use crate::base::deadline::SharedDeadline;
 use crate::content::litespeed;
 use crate::exchange::request::Request;
+use crate::exchange::tracing::TraceFields;
 
 /// What a fetch is for.
 #[derive(Default)]
@@ -23,6 +24,8 @@ pub struct FetchPurpose<'a> {
     pub tag_mark: Option<&'a str>,
     /// With `cache_litespeed`: what the application is told of the visitor's class.
     pub vary_value: Option<&'static str>,
+    /// With `otel_trace_context inject`: what the application is told of the trace.
+    pub trace: Option<&'a TraceFields>,
 }
 
 /// Fields of the client's request that would make the response one for this
@@ -40,6 +43,11 @@ const NOT_FOR_CACHE: [&str; 6] = [
 /// (`esi`): it runs no compressed page, and says itself what it can.
 const NOT_FOR_ESI: [&str; 2] = ["accept-encoding", "surrogate-capability"];
 
+/// Fields that say which trace the request belongs to, and what goes along with it
+/// (<https://www.w3.org/TR/baggage/>).
+const OF_TRACE: [&str; 2] = ["traceparent", "tracestate"];
+const BAGGAGE: [&str; 1] = ["baggage"];
+
 /// What an upstream is told with `esi` (<https://www.w3.org/TR/edge-arch/>, section 2.2).
 pub const ESI_CAPABILITY: &[u8] = b"mayfly=\"ESI/1.0\"";
 
@@ -53,6 +61,21 @@ impl FetchPurpose<'_> {
         };
         (self.for_cache && is_one_of(&NOT_FOR_CACHE))
             || (request.settings().esi.is_on() && is_one_of(&NOT_FOR_ESI))
+            || self.leaves_out_trace(request, exchange, is_one_of)
             || (exchange.litespeed && litespeed::is_of_protocol(name))
+    }
+
+    /// What others may be shown is not to be shaped by the trace of one visitor; and where the
+    /// application is told of a trace, it is told of one.
+    fn leaves_out_trace(
+        &self,
+        request: &Request,
+        exchange: &Exchange,
+        is_one_of: impl Fn(&[&str]) -> bool,
+    ) -> bool {
+        let is_kept = self.for_cache || exchange.file_copy.is_some();
+        let for_others = is_kept && request.settings().otel.is_some();
+        (for_others || self.trace.is_some()) && is_one_of(&OF_TRACE)
+            || for_others && is_one_of(&BAGGAGE)
     }
 }

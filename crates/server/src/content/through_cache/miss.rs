@@ -25,6 +25,7 @@ use crate::content::pass::direct::direct;
 use crate::exchange::handled::Handled;
 use crate::exchange::own_visit::NotAsked;
 use crate::exchange::request::Request;
+use crate::log::traces;
 use crate::transport::client::ClientSide;
 
 /// How often a request starts over: a variant that did not fit, a leader that
@@ -53,7 +54,9 @@ pub async fn serve(
                 lead_fetch(request, pass, &plan, client, leader, stand_in).await
             }
             Step::Follow(follower, stand_in) => {
+                let wait = traces::begin_wait(request, plan.zone, plan.key.as_ref().bytes());
                 let followed = wait_for_leader(request, &plan, follower, began).await;
+                traces::end_wait(request, wait);
                 answer_follower(request, &plan, followed, &stand_in)
             }
             Step::LookAgain if rounds == MAX_ROUNDS => {

@@ -14,6 +14,7 @@ use super::storing::fetch_and_store;
 use crate::content::pass::fetch_log::count_left_out;
 use crate::exchange::handled::Handled;
 use crate::exchange::request::Request;
+use crate::log::traces;
 
 /// A stale response that may be shown while somebody refreshes it. Starts the
 /// refresh where nobody has.
@@ -52,7 +53,8 @@ pub fn serve_while_refreshing(
     let join = plan.join_request(request, &fields, &address);
     let served = match plan.zone.refresh(&join, found) {
         Some(leader) => {
-            if let Ok((spec, store)) = prepare(request, pass, plan, &leader) {
+            if let Ok((spec, mut store)) = prepare(request, pass, plan, &leader) {
+                traces::in_background(request, store.trace.as_deref_mut());
                 request.extras.refresh =
                     Some(tokio::spawn(fetch_and_store(leader, spec, store, None)));
             }

@@ -165,6 +165,8 @@ fn made_for_cache(request: &Request, head: Vec<u8>) -> Option<Box<Request>> {
     if let Some(extra) = made.extras.given() {
         extra.path_info = None;
         extra.proxy_url = None;
+        // The fetch has a trace of its own.
+        extra.tracing = None;
     }
     Some(made)
 }

@@ -27,6 +27,7 @@ use crate::content::proxy;
 use crate::content::purging::by_response::ByResponse;
 use crate::content::slice::range::Wanted;
 use crate::exchange::request::{Method, Request};
+use crate::log::traces::{self, FetchKey, FetchTrace};
 use crate::upstreams::fetch::FetchSpec;
 
 /// How long it is remembered that a page may not be shared, so that private
@@ -64,6 +65,8 @@ pub struct StorePlan {
     pub purges: Option<ByResponse>,
     /// For conditions that are read once the response is there.
     pub request: Option<Box<Request>>,
+    /// Sent when the fetch is over.
+    pub trace: Option<Box<FetchTrace>>,
 }
 
 impl StorePlan {
@@ -168,14 +171,32 @@ pub fn prepare(
         deadline: None,
         tag_mark: tag_mark.as_deref(),
         vary_value,
+        trace: None,
     };
     let varied = plan.shared.map(|_| varied_fields(plan, leader));
     let visitor = Visitor::of(request);
+    let traced = traces::begin_fetch(request, pass);
     let mut made = request_for_cache(request, pass, plan, varied.as_deref())?;
     let sent = made.as_deref_mut().unwrap_or(request);
-    let spec = spec(sent, pass, &purpose, visitor)?;
-    let (head, is_own_pool) = (sent.head.clone(), spec.own_pool);
+    let mut trace = traced;
+    let entered = trace.as_mut().map(|fetch| fetch.enter(sent));
+    let (visitors, fields) = entered.unzip();
+    let purpose = FetchPurpose {
+        trace: fields.as_ref().and_then(Option::as_ref),
+        ..purpose
+    };
+    let spec = spec(sent, pass, &purpose, visitor);
+    let head = sent.head.clone();
+    if let Some(visitors) = visitors {
+        visitors.put_back(sent);
+    }
     drop(made);
+    let spec = spec?;
+    let is_own_pool = spec.own_pool;
+    let trace = trace.and_then(|fetch| {
+        let key = FetchKey::new(plan.zone, plan.key.as_ref().bytes());
+        fetch.begun(request, Some(key))
+    });
     // What is asked once the response is there.
     let asks_later = !plan.rules.no_cache.is_empty()
         || pass.exchange.limit_rate.as_constant().is_none() && !pass.exchange.limit_rate.is_empty();
@@ -223,6 +244,7 @@ pub fn prepare(
             },
             purges: ByResponse::of(request, pass, is_own_pool),
             request: conditions,
+            trace,
         },
     ))
 }

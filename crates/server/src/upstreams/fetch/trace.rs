@@ -60,6 +60,8 @@ pub struct Try {
     pub status: Option<u16>,
     pub started_at: u64,
     pub queue_ms: Option<u64>,
+    /// No server had room: how long that was waited for.
+    pub refused_after_ms: Option<u64>,
     pub connect_ms: Option<u64>,
     pub head_ms: Option<u64>,
     pub response_ms: Option<u64>,
@@ -77,6 +79,7 @@ impl Trace {
             status: None,
             started_at: clock::recent(),
             queue_ms: Some(queue_ms),
+            refused_after_ms: None,
             connect_ms: is_connected.then_some(0),
             head_ms: None,
             response_ms: None,

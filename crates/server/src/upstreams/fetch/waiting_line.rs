@@ -86,7 +86,12 @@ async fn wait_in_line(
 }
 
 /// There is no server for the request: `last` is how the one before failed.
-pub(super) fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -> FetchError {
+pub(super) fn refused(
+    spec: &FetchSpec,
+    error: AcquireError,
+    last: FetchError,
+    queued_at: u64,
+) -> FetchError {
     match error {
         AcquireError::Exhausted => return last,
         AcquireError::LeftOut => {
@@ -100,9 +105,12 @@ pub(super) fn refused(spec: &FetchSpec, error: AcquireError, last: FetchError) -
         Some(spec.group.name()),
         format_args!("{error} while connecting to upstream"),
     );
+    let now = clock::recent();
     spec.context.trace.lock().tries.push(Try {
         address: spec.group.name().into(),
         status: Some(if error.is_overload() { 503 } else { 502 }),
+        started_at: now,
+        refused_after_ms: Some(now.saturating_sub(queued_at)),
         ..Try::default()
     });
     if error.is_overload() {

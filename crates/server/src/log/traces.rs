@@ -1,0 +1,368 @@
+//! Traces of requests (`otel_*`): when one begins, what the application is told of it, and what is
+//! sent when it has ended (`spans`).
+//!
+//! ```text
+//!   request ──────────────────────────────────────────── server span (parent: the visitor's)
+//!     ├─ cache wait ── another request's fetch (link)
+//!     ├─ queue ─── upstream ──────────────────────────── client span (fetch for this visitor)
+//!   fetch for the cache, where the application is told of it or nobody waits for it:
+//!     upstream ── a trace of its own (link to the request that caused it)
+//! ```
+//!
+//! What may be shared: an application may write into a page what it is told of a trace, and a page
+//! that is stored is shown to everybody. So a fetch for the cache is told of a trace of its own, with
+//! random identifiers. Nothing of a visitor's traceparent, tracestate or baggage goes there, and
+//! whether it is recorded is decided for the fetch itself ([`begin_fetch`]). The bond between the
+//! two are links, which only the collector sees.
+//!
+//! Nothing here runs for a request whose location has no `otel_*`: stages that such a request goes
+//! through do not ask.
+
+mod fetch_trace;
+mod spans;
+
+use std::sync::Arc;
+
+use http_cache::Zone;
+use site::{Builtin as B, OtelTrace, Pass, PassTarget, Protocol};
+use traces::{Parent, TraceContext};
+
+use crate::base::clock;
+use crate::exchange::extras::Values;
+use crate::exchange::request::Request;
+use crate::exchange::tracing::{FetchSpan, TraceFields, Tracing, WaitSpan, new_span_id};
+use crate::exchange::value::put;
+use crate::exchange::variable;
+use crate::exchange::variable_table::Value::Request as Of;
+use crate::exchange::variable_table::Variables;
+
+pub use crate::live::traces::FetchKey;
+pub use fetch_trace::FetchTrace;
+
+pub const VARIABLES: Variables = &[
+    (
+        B::OtelParentId,
+        Of(|request, out| {
+            let parent = tracing_of(request).parent.as_ref();
+            let id = parent.map(|parent| parent.context.span_id.to_string());
+            put(id.as_deref().map(str::as_bytes), out)
+        }),
+    ),
+    (
+        B::OtelParentSampled,
+        Of(|request, out| {
+            let parent = tracing_of(request).parent.as_ref();
+            let is_sampled = parent.is_some_and(|parent| parent.context.is_sampled);
+            put(Some(if is_sampled { b"1" } else { b"0" }), out)
+        }),
+    ),
+    (
+        B::OtelSpanId,
+        Of(|request, out| {
+            let id = tracing_of(request).context.span_id.to_string();
+            put(Some(id.as_bytes()), out)
+        }),
+    ),
+    (
+        B::OtelTraceId,
+        Of(|request, out| {
+            let id = tracing_of(request).context.trace_id.to_string();
+            put(Some(id.as_bytes()), out)
+        }),
+    ),
+];
+
+/// The trace of `request`; one that has none gets one, as its location says.
+fn tracing_of(request: &mut Request) -> &mut Tracing {
+    let parent = match request.extras.tracing {
+        Some(_) => None,
+        None => extracted(request),
+    };
+    let new = || Box::new(Tracing::new(parent));
+    request.extras.tracing.get_or_insert_with(new)
+}
+
+/// The span that the request comes from, where the location wants to know.
+fn extracted(request: &Request) -> Option<Parent> {
+    let otel = request.settings().otel.as_ref();
+    otel.filter(|otel| otel.extracts)?;
+    let head = &request.head;
+    Parent::read(
+        head.field_all(b"traceparent"),
+        head.field_all(b"tracestate"),
+    )
+}
+
+/// The name of the group that a fetch goes to, where an operator has given it one.
+fn group_name(request: &Request, target: &PassTarget) -> Option<String> {
+    match target {
+        PassTarget::Group(id) => {
+            let group = request.configuration.site.http.groups.get(id.0)?;
+            Some(group.name.clone())
+        }
+        PassTarget::Variable(_) => None,
+    }
+}
+
+/// A request has come to a location: begins its trace, where the location wants one and none was
+/// begun.
+#[cold]
+pub fn begin(request: &mut Request) {
+    let Some(otel) = request.settings().otel.clone() else {
+        return;
+    };
+    // Parts of a request belong to its trace.
+    if !otel.begins_traces() || request.is_subrequest() || request.is_own_visit() {
+        return;
+    }
+    if tracing_of(request).is_decided || otel.trace == OtelTrace::Off {
+        return;
+    }
+    let is_sampled = is_on(request, &otel.trace);
+    let tracing = tracing_of(request);
+    tracing.is_decided = true;
+    tracing.context.is_sampled = is_sampled;
+}
+
+fn is_on(request: &mut Request, trace: &OtelTrace) -> bool {
+    match trace {
+        OtelTrace::Off => false,
+        OtelTrace::On => true,
+        OtelTrace::When(template) => {
+            matches!(&*variable::evaluate(request, template), b"on" | b"1")
+        }
+    }
+}
+
+/// A request has ended: its spans are sent, where it is recorded.
+#[cold]
+pub fn end(request: &mut Request) {
+    let Some(tracing) = recorded(request) else {
+        return;
+    };
+    let tracing = tracing.clone();
+    let Some(exporter) = request.configuration.live.traces.clone() else {
+        return;
+    };
+    let mut sent = vec![spans::of_request(request, &tracing)];
+    spans::put_children(request, &tracing, &mut sent);
+    exporter.send(sent);
+}
+
+/// The same of a part of a request: it has no span of its own.
+pub fn end_part(request: &Request) {
+    let Some(tracing) = recorded(request) else {
+        return;
+    };
+    let mut sent = Vec::new();
+    spans::put_children(request, tracing, &mut sent);
+    if let Some(exporter) = &request.configuration.live.traces {
+        exporter.send(sent);
+    }
+}
+
+fn recorded(request: &Request) -> Option<&Tracing> {
+    let tracing = request.extras.tracing.as_deref();
+    tracing.filter(|tracing| tracing.context.is_sampled)
+}
+
+/// A fetch for one visitor, before its request is put together.
+pub enum DirectFetch {
+    Untraced,
+    OfVisitor(Option<TraceFields>),
+    /// It is kept as a file (`*_store`), which others are shown.
+    Stored(CacheFetch, Visitors, Option<TraceFields>),
+}
+
+/// An upstream is asked for this visitor.
+pub fn begin_direct(request: &mut Request, pass: &Pass) -> DirectFetch {
+    if request.extras.tracing.is_none() {
+        return DirectFetch::Untraced;
+    }
+    if pass.exchange.file_copy.is_some()
+        && let Some(mut fetch) = begin_fetch(request, pass)
+    {
+        let (visitors, fields) = fetch.enter(request);
+        return DirectFetch::Stored(fetch, visitors, fields);
+    }
+    let span = fetch_span(request, pass);
+    let injects = injects(request);
+    let tracing = tracing_of(request);
+    let context = TraceContext {
+        span_id: span.span_id,
+        ..tracing.context
+    };
+    tracing.fetches.push(span);
+    let state = tracing.state();
+    DirectFetch::OfVisitor(injects.then(|| TraceFields::new(&context, state)))
+}
+
+impl DirectFetch {
+    /// What the application is told.
+    pub fn fields(&self) -> Option<&TraceFields> {
+        match self {
+            DirectFetch::OfVisitor(fields) | DirectFetch::Stored(_, _, fields) => fields.as_ref(),
+            DirectFetch::Untraced => None,
+        }
+    }
+
+    /// The request is put together, if that was possible. To be kept as long as the fetch lasts.
+    pub fn begun(self, request: &mut Request, is_possible: bool) -> Option<Box<FetchTrace>> {
+        match self {
+            DirectFetch::Stored(fetch, visitors, _) => {
+                visitors.put_back(request);
+                is_possible.then(|| fetch.begun(request, None)).flatten()
+            }
+            DirectFetch::Untraced | DirectFetch::OfVisitor(_) => None,
+        }
+    }
+}
+
+fn injects(request: &Request) -> bool {
+    let otel = request.settings().otel.as_ref();
+    otel.is_some_and(|otel| otel.injects)
+}
+
+fn fetch_span(request: &Request, pass: &Pass) -> FetchSpan {
+    let tries = request.trace.as_ref();
+    FetchSpan {
+        span_id: new_span_id(),
+        first_try: tries.map_or(0, |trace| trace.lock().tries.len()),
+        protocol: match pass.protocol {
+            Protocol::FastCgi(_) => "fastcgi",
+            Protocol::Http(_) => "http",
+            Protocol::Memcached(_) => "memcached",
+        },
+        group: group_name(request, &pass.target),
+        own_trace: None,
+        in_background: false,
+    }
+}
+
+/// A fetch for the cache, before its request is put together.
+pub struct CacheFetch {
+    span: FetchSpan,
+    /// The visitor's request, if it is recorded.
+    caused_by: Option<TraceContext>,
+    injects: bool,
+}
+
+/// What a request has that must not shape what is stored.
+pub struct Visitors {
+    tracing: Option<Box<Tracing>>,
+    map_values: Values,
+    split_values: Values,
+}
+
+/// The cache asks an upstream, because of `request`.
+pub fn begin_fetch(request: &Request, pass: &Pass) -> Option<CacheFetch> {
+    let tracing = request.extras.tracing.as_deref()?;
+    Some(CacheFetch {
+        span: fetch_span(request, pass),
+        caused_by: tracing.context.is_sampled.then_some(tracing.context),
+        injects: injects(request),
+    })
+}
+
+impl CacheFetch {
+    /// Puts a trace of the fetch's own into the request that is `sent` in the visitor's place, which
+    /// may be the visitor's itself. What is evaluated from here on knows no other.
+    pub fn enter(&mut self, sent: &mut Request) -> (Visitors, Option<TraceFields>) {
+        let visitors = Visitors {
+            tracing: sent.extras.tracing.replace(Box::new(Tracing::new(None))),
+            // They may be made of the visitor's trace.
+            map_values: std::mem::take(&mut sent.extras.map_values),
+            split_values: std::mem::take(&mut sent.extras.split_values),
+        };
+        let otel = sent.settings().otel.clone();
+        let is_sampled = otel.is_some_and(|otel| is_on(sent, &otel.trace));
+        let own = tracing_of(sent);
+        own.is_decided = true;
+        own.context.is_sampled = is_sampled;
+        let context = own.context;
+        self.span.own_trace = Some(context);
+        let fields = self.injects.then(|| TraceFields::new(&context, None));
+        (visitors, fields)
+    }
+
+    /// The fetch has begun: notes it, and gives what is sent when it has ended.
+    pub fn begun(
+        mut self,
+        request: &mut Request,
+        key: Option<FetchKey>,
+    ) -> Option<Box<FetchTrace>> {
+        let own = self.span.own_trace?;
+        let is_recorded = own.is_sampled || self.caused_by.is_some();
+        let exporter = request.configuration.live.traces.clone();
+        let fetch = exporter.filter(|_| is_recorded).map(|exporter| {
+            let trace = request.trace().clone();
+            let own = TraceContext {
+                is_sampled: true,
+                ..own
+            };
+            let subject = spans::subject(request);
+            let mut fetch = FetchTrace::new(exporter, own, (trace, self.span.clone()), subject);
+            fetch.caused_by = self.caused_by;
+            fetch.is_sent = self.injects || self.caused_by.is_none();
+            // Where it is not sent, it is found in the trace of the visitor.
+            let visitors = self.caused_by.map(|caused_by| TraceContext {
+                span_id: self.span.span_id,
+                ..caused_by
+            });
+            let shown = if fetch.is_sent { Some(own) } else { visitors };
+            if let Some(key) = key {
+                fetch.announce(key, shown.unwrap_or(own));
+            }
+            // The future that holds it stays small.
+            Box::new(fetch)
+        });
+        self.span.own_trace = match &fetch {
+            Some(fetch) if fetch.is_sent => Some(fetch.context()),
+            _ => None,
+        };
+        tracing_of(request).fetches.push(self.span);
+        fetch
+    }
+}
+
+impl Visitors {
+    /// Gives the request back what was its own.
+    pub fn put_back(self, request: &mut Request) {
+        request.extras.tracing = self.tracing;
+        request.extras.map_values = self.map_values;
+        request.extras.split_values = self.split_values;
+    }
+}
+
+/// Nobody waits for the fetch that `request` has begun last.
+pub fn in_background(request: &mut Request, fetch: Option<&mut FetchTrace>) {
+    let tracing = request.extras.given();
+    let tracing = tracing.and_then(|extra| extra.tracing.as_mut());
+    if let Some(last) = tracing.and_then(|tracing| tracing.fetches.last_mut()) {
+        last.in_background = true;
+        last.own_trace = fetch.as_ref().map(|fetch| fetch.context());
+    }
+    if let Some(fetch) = fetch {
+        fetch.in_background();
+    }
+}
+
+/// The request waits for the fetch of another.
+pub fn begin_wait(request: &Request, zone: &Arc<Zone>, key: &[u8]) -> Option<WaitSpan> {
+    recorded(request)?;
+    let exporter = request.configuration.live.traces.as_ref()?;
+    let now = clock::now();
+    Some(WaitSpan {
+        began_at: now,
+        ended_at: now,
+        of: exporter.under_way.find(&FetchKey::new(zone, key)),
+    })
+}
+
+pub fn end_wait(request: &mut Request, wait: Option<WaitSpan>) {
+    if let Some(wait) = wait {
+        let ended_at = clock::now();
+        let waits = &mut tracing_of(request).waits;
+        waits.push(WaitSpan { ended_at, ..wait });
+    }
+}

@@ -1,0 +1,36 @@
+//! OpenTelemetry traces: what a visitor's request brings of a trace (W3C Trace Context), spans, and
+//! the exporter that sends them to a collector by OTLP, over HTTP or gRPC.
+//!
+//! ```text
+//! whoever has finished spans ─► Exporter::send ─► Queue ─► thread "traces": batch ─► collector
+//!                                                   │full                       │refused, away
+//!                                                   └──────► counted, dropped ◄──┘
+//! ```
+//!
+//! [`Exporter::send`] never waits: the queue is bounded in spans and in bytes, and what does not fit
+//! is counted and dropped. A thread of its own encodes and sends, so that no visitor's request stands
+//! behind that. It is started with the first span.
+//!
+//! Nothing here knows a request, a configuration file or a log: who uses it makes the spans, and
+//! gives the settings and somebody to report to ([`Report`]).
+
+mod bounded_text;
+mod client;
+mod context;
+mod endpoint;
+mod exporter;
+mod message;
+mod queue;
+mod retry;
+mod sending;
+mod settings;
+mod span;
+
+pub use bounded_text::{MAX_VALUE_BYTES, bounded};
+pub use context::{Parent, SpanId, TraceContext, TraceId, TraceState, fuzz_parent};
+pub use endpoint::{Endpoint, Protocol};
+pub use exporter::Exporter;
+pub use queue::Counts;
+pub use sending::Report;
+pub use settings::{Settings, Trusted};
+pub use span::{Attribute, Kind, Link, Span, Value};

@@ -1,0 +1,235 @@
+//! What the exporter's thread does: takes batches, sends each until it is taken, refused or too
+//! old, and says now and then what was lost.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::Instant;
+
+use crate::client::Client;
+use crate::endpoint::Protocol;
+use crate::message;
+use crate::queue::{Counts, Queue};
+use crate::retry::{self, Outcome};
+use crate::settings::Settings;
+
+/// A batch that nobody has taken for so long is dropped: newer ones are wanted more.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+
+/// Between two lines about what was lost.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// Where systems keep the authorities they trust.
+const SYSTEM_AUTHORITIES: [&str; 5] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// Who is told what goes wrong. Called now and then only, from the exporter's thread.
+pub trait Report: Send + Sync {
+    fn trouble(&self, message: &str);
+}
+
+/// What the thread works on.
+pub struct Sending {
+    pub settings: Arc<Settings>,
+    pub queue: Queue,
+    pub counts: Arc<Counts>,
+    pub report: Box<dyn Report>,
+}
+
+impl Sending {
+    /// Sends until the queue is closed and empty.
+    pub async fn run(&self) {
+        let settings = &self.settings;
+        let mut teller = Teller::new(self);
+        let tls = match settings.endpoint.is_tls {
+            true => match tls(settings) {
+                Ok(tls) => Some(tls),
+                Err(reason) => {
+                    teller.tell(&reason);
+                    return throw_all_away(self).await;
+                }
+            },
+            false => None,
+        };
+        let mut client = Client::new(settings.clone(), tls);
+        while let Some(spans) = self.queue.next().await {
+            let count = spans.len();
+            let batch = message::encode(&settings.resource, &settings.version, spans);
+            let (lost, reason) = match send(&mut client, &self.queue, &batch.into()).await {
+                Ok(()) => (0, None),
+                Err(Trouble { rejected, reason }) => (rejected.unwrap_or(count), Some(reason)),
+            };
+            let lost = lost.min(count);
+            Counts::add(&self.counts.sent, count - lost);
+            Counts::add(&self.counts.failed, lost);
+            teller.look(reason);
+        }
+    }
+}
+
+/// Nothing can be sent: what comes is counted and dropped until the end.
+async fn throw_all_away(exporter: &Sending) {
+    while let Some(spans) = exporter.queue.next().await {
+        Counts::add(&exporter.counts.failed, spans.len());
+    }
+}
+
+/// Why a batch was not taken, or only a part of it.
+struct Trouble {
+    /// `None`: all of it.
+    rejected: Option<usize>,
+    reason: String,
+}
+
+impl Trouble {
+    fn of_all(reason: String) -> Trouble {
+        Trouble {
+            rejected: None,
+            reason,
+        }
+    }
+}
+
+/// Sends a batch, again and again where that helps.
+async fn send(client: &mut Client, queue: &Queue, batch: &Bytes) -> Result<(), Trouble> {
+    let began = Instant::now();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let outcome = match queue.closes_at() {
+            None => until_closed(queue, client.send(batch)).await,
+            Some(end) => tokio::time::timeout_at(end, client.send(batch)).await.ok(),
+        };
+        let (reason, after) = match outcome {
+            Some(Outcome::Taken { rejected: 0, .. }) => return Ok(()),
+            Some(Outcome::Taken { rejected, message }) => {
+                return Err(Trouble {
+                    rejected: Some(usize::try_from(rejected).unwrap_or(usize::MAX)),
+                    reason: format!("it rejected some: {message}"),
+                });
+            }
+            Some(Outcome::Refused { reason }) => return Err(Trouble::of_all(reason)),
+            Some(Outcome::Later { reason, after }) => (reason, after),
+            None => ("there was no time left to send them".to_owned(), None),
+        };
+        let pause = retry::pause(tries, after);
+        let no_time_left = match queue.closes_at() {
+            Some(end) => Instant::now() + pause >= end,
+            None => began.elapsed() > GIVE_UP_AFTER,
+        };
+        if no_time_left {
+            return Err(Trouble::of_all(reason));
+        }
+        // The end may come meanwhile: then it is tried once more at once.
+        let _ = tokio::time::timeout(pause, closed(queue)).await;
+    }
+}
+
+/// What `sending` comes to; after the queue was closed, it has as long as that leaves.
+async fn until_closed<T>(queue: &Queue, sending: impl Future<Output = T>) -> Option<T> {
+    let mut sending = std::pin::pin!(sending);
+    tokio::select! {
+        biased;
+        sent = &mut sending => return Some(sent),
+        () = closed(queue) => {}
+    }
+    let end = queue.closes_at()?;
+    tokio::time::timeout_at(end, sending).await.ok()
+}
+
+async fn closed(queue: &Queue) {
+    while queue.closes_at().is_none() {
+        queue.changed().await;
+    }
+}
+
+/// Says what was lost, at once when it begins and then once in a while.
+struct Teller<'a> {
+    exporter: &'a Sending,
+    told_at: Option<Instant>,
+    /// Spans lost when it was last told.
+    told: u64,
+    reason: Option<String>,
+}
+
+impl Teller<'_> {
+    fn new(exporter: &Sending) -> Teller<'_> {
+        let mut teller = Teller {
+            exporter,
+            told_at: None,
+            told: 0,
+            reason: None,
+        };
+        // What an exporter before this one has lost was told then.
+        teller.told = teller.lost();
+        teller
+    }
+
+    fn lost(&self) -> u64 {
+        let counts = &self.exporter.counts;
+        counts.dropped.load(Relaxed) + counts.failed.load(Relaxed)
+    }
+
+    /// After a batch, which may not have been taken for a reason.
+    fn look(&mut self, reason: Option<String>) {
+        self.reason = reason.or(self.reason.take());
+        let lost = self.lost();
+        let is_time = self.told_at.is_none_or(|told| told.elapsed() >= TELL_EVERY);
+        if lost == self.told || !is_time {
+            return;
+        }
+        let reason = self.reason.take();
+        let reason = reason.unwrap_or_else(|| "more came than could be sent".to_owned());
+        let message = format!("{} spans were dropped: {reason}", lost - self.told);
+        self.told = lost;
+        self.tell(&message);
+    }
+
+    fn tell(&mut self, message: &str) {
+        self.told_at = Some(Instant::now());
+        let endpoint = &self.exporter.settings.endpoint;
+        let message = format!("{message}, collector: \"{endpoint}\"");
+        self.exporter.report.trouble(&message);
+    }
+}
+
+fn tls(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
+    let system;
+    let pem = match &settings.trusted {
+        Some(trusted) => &trusted.0,
+        None => {
+            let mut files = SYSTEM_AUTHORITIES.iter();
+            system = files.find_map(|file| std::fs::read(file).ok()).ok_or(
+                "no certificates of authorities are installed (on Debian: ca-certificates)",
+            )?;
+            &system
+        }
+    };
+    let mut roots = RootCertStore::empty();
+    let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
+    let (added, _) = roots.add_parsable_certificates(certificates);
+    if added == 0 {
+        return Err("the trusted certificates contain none that can be used".to_owned());
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = match settings.endpoint.protocol() {
+        Protocol::Http => vec![b"http/1.1".to_vec()],
+        Protocol::Grpc => vec![b"h2".to_vec()],
+    };
+    Ok(Arc::new(config))
+}
