@@ -53,6 +53,7 @@ mod ssi_gunzip;
 mod store;
 mod temporary_files;
 mod tls;
+mod told;
 mod upstream;
 mod variables;
 mod wake_ups;
