@@ -128,7 +128,7 @@ def must_show(comparisons):
     by_name = {result["name"]: result for result in comparisons}
     items = []
     for number, (asked, names) in enumerate(scenarios.MUST_SHOW, 1):
-        goals = [{"scenario": by_name[name]["title"], **goal}
+        goals = [{"scenario": by_name[name]["title"], "floor": _floors_ratio(by_name[name], goal), **goal}
                  for name in names if name in by_name for goal in by_name[name]["goals"]]
         is_whole = all(name in by_name for name in names)
         items.append({"number": number, "asked": asked, "goals": goals,
@@ -140,6 +140,13 @@ def must_show(comparisons):
                   "holds": not missing and not unmeasured, "missing": missing + unmeasured,
                   "ahead": [cell for result in comparisons for cell in _ahead(result)]})
     return items
+
+
+def _floors_ratio(result, goal):
+    """What the floor would have in Mayfly's place; None where nobody can tell."""
+    figures = {one["label"].lower(): one.get(goal["figure"]) for one in result["subjects"]}
+    floor, peer = figures.get("floor"), figures.get(goal["of"] or "")
+    return floor / peer if floor and peer and goal["of"] != "floor" else None
 
 
 def _ahead(result):
@@ -166,7 +173,11 @@ def _must_show(items):
 
 def _measured(goal):
     what, limit, value = comparison.goal_cells(goal)
-    return f"{what} {value if goal['reached'] else f'**{value}**'} (at most {limit})"
+    if goal["reached"]:
+        return f"{what} {value} (at most {limit})"
+    floor = goal.get("floor")
+    possible = f", and the floor is {floor:.3g} x {goal['of']}" if floor else ""
+    return f"{what} **{value}** (at most {limit}{possible})"
 
 
 def _overview(comparisons, key, write):

@@ -144,6 +144,14 @@ impl RequestHead {
         }
     }
 
+    /// A head without text: of a request that came by another version than HTTP/1 and could not be read.
+    pub fn unreadable(version: Version) -> Self {
+        let mut head = RequestHead::of("", "", std::iter::empty::<(&str, &str)>());
+        head.line.version = version;
+        head.line.line = Span::default();
+        head
+    }
+
     /// Makes `host` the value of the one Host field there is from here on.
     pub fn set_host(&mut self, host: &[u8]) {
         let value = self.append(host);

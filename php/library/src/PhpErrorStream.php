@@ -12,18 +12,18 @@ final class PhpErrorStream implements ErrorStream
 {
     public function isOpen(): bool
     {
-        return $this->withoutFile(static fn (): bool => true);
+        return self::withoutFile(static fn (): bool => true);
     }
 
     public function write(string $line): bool
     {
-        return $this->withoutFile(static fn (): bool => error_log($line));
+        return self::withoutFile(static fn (): bool => error_log($line));
     }
 
     /**
      * @param \Closure(): bool $work
      */
-    private function withoutFile(\Closure $work): bool
+    private static function withoutFile(\Closure $work): bool
     {
         $file = (string) ini_get('error_log');
         // An administrator's setting (php_admin_value) stays: then a line would end up in a file.

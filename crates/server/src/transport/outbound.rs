@@ -237,6 +237,9 @@ pub type NextBytes<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Bytes>, SendError>> + Send + 'a>>;
 
 /// A body that is pulled: one that is still at an upstream, or put together on its way.
+///
+/// The transport that pulls also watches its client: when that leaves, it gives up the pull, and with it
+/// the body. So a body need not ask whether somebody still wants it.
 pub trait ArrivingBody<X>: Send + Sync {
     /// Asks for more. Whoever gives up before the answer is there gives up the body.
     fn next<'a>(&'a mut self, exchange: &'a mut X) -> NextBytes<'a>;

@@ -93,7 +93,9 @@ final class SocketExchange implements Exchange
      */
     private static function understood(string $answer): array
     {
-        [$head, $body] = explode("\r\n\r\n", $answer, 2) + [1 => null];
+        $parts = explode("\r\n\r\n", $answer, 2);
+        $head = $parts[0];
+        $body = $parts[1] ?? null;
         if ($body === null || preg_match('~^HTTP/1\.[01] ([0-9]{3})(?: |\r|$)~', $head, $found) !== 1) {
             throw new ExchangeFailed('What came is no HTTP answer.');
         }

@@ -1,6 +1,7 @@
 //! `mayfly purge` and the control socket.
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -295,6 +296,13 @@ async fn a_server_without_a_configuration_is_found_as_well() {
         said(&output)
     );
     drop(child);
+    // Its worker ends when it notices.
+    until("the end of the worker", || {
+        let names = crate::file_names(run.path());
+        let mut controls = names.iter().filter(|name| name.ends_with(".control"));
+        controls.all(|name| UnixStream::connect(run.path().join(name)).is_err())
+    })
+    .await;
     let output = purge(&["--all"]).await.expect("a thread");
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use http_semantics::{RequestHead, Span, Version};
+use http_semantics::{RequestHead, Version};
 use http2::{ErrorCode, Event, HeadBuffer, Notice, Output, StreamId};
 use parking_lot::Mutex;
 use site::{ConnectionSettings, LingeringClose};
@@ -495,9 +495,7 @@ impl<S: Service> Connection<S> {
 
     /// What was to be a request is answered with an error.
     fn begin_refused(&mut self, id: StreamId, refusal: Box<Refusal>) {
-        let mut head = RequestHead::of("", "", std::iter::empty::<(&str, &str)>());
-        head.line.version = Version::Http2;
-        head.line.line = Span::default();
+        let head = RequestHead::unreadable(Version::Http2);
         let Some((terms, received)) = self.received(id, head) else {
             return;
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http_semantics::{RequestHead, Span, Version};
+use http_semantics::{RequestHead, Version};
 use http2::{HeadBuffer, HeadLimits};
 use http3::Code;
 use parking_lot::Mutex;
@@ -207,9 +207,7 @@ impl<S: Service> Answering<S> {
         incoming: &Incoming,
         started_at: u64,
     ) -> ReceivedRequest<S> {
-        let mut head = RequestHead::of("", "", std::iter::empty::<(&str, &str)>());
-        head.line.version = Version::Http3;
-        head.line.line = Span::default();
+        let head = RequestHead::unreadable(Version::Http3);
         let received = self.received(head, incoming.received(), started_at);
         let exchange = self.service.receive_unreadable(terms, received);
         self.follow(&exchange);
