@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages the application scenarios need, those that are
-# missing and no others. Starts no service: every scenario runs its own
+# missing and no others, and fetches axe-core. Starts no service: every scenario runs its own
 # MariaDB, PHP and browser in a temporary directory.
 set -eu
 
@@ -32,7 +32,35 @@ done
 # A WordPress without a theme shows nothing; which one there is differs by release.
 ls -d /usr/share/wordpress/wp-content/themes/twenty*/ >/dev/null 2>&1 || missing="$missing wordpress-theme"
 
-[ -n "$missing" ] || exit 0
+# axe-core, which looks for what keeps people from using a page (MPL-2.0): for browser_dashboard alone,
+# and no part of the project. Its archive is the one that was looked at, or it is not unpacked.
+AXE=4.14.1
+AXE_SHA512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5
+fetch_axe() {
+    folder=$(cd "$(dirname "$0")/.." && pwd)/target/tools/axe
+    [ -e "$folder/axe-$AXE.min.js" ] && return
+    mkdir -p "$folder"
+    archive=$folder/axe-core-$AXE.tgz
+    echo "fetching axe-core $AXE"
+    if command -v npm >/dev/null 2>&1; then
+        npm pack --silent --pack-destination "$folder" "axe-core@$AXE" >/dev/null || true
+    else
+        curl -fsSL -o "$archive" "https://registry.npmjs.org/axe-core/-/axe-core-$AXE.tgz" || true
+    fi
+    if ! echo "$AXE_SHA512  $archive" | sha512sum -c --status 2>/dev/null; then
+        rm -f "$archive"
+        echo "axe-core $AXE was not fetched, or is another: nothing is looked at with it" >&2
+        return
+    fi
+    tar -xzf "$archive" -C "$folder" --strip-components=1 package/axe.min.js
+    mv "$folder/axe.min.js" "$folder/axe-$AXE.min.js"
+    rm -f "$archive"
+}
+
+if [ -z "$missing" ]; then
+    fetch_axe
+    exit 0
+fi
 as_root=""
 [ "$(id -u)" -eq 0 ] || as_root="sudo -n"
 
@@ -61,3 +89,4 @@ done
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
     install -y --no-install-recommends $available >/dev/null
+fetch_axe

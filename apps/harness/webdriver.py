@@ -139,6 +139,26 @@ class Browser:
     def script(self, text, *arguments):
         return self._do("POST", "/execute/sync", {"script": text, "args": list(arguments)})
 
+    def script_until_done(self, text, *arguments):
+        """The same for a script that calls its last argument with the answer."""
+        return self._do("POST", "/execute/async", {"script": text, "args": list(arguments)})
+
+    def devtools(self, command, **parameters):
+        """A command of Chromium's own protocol."""
+        return self._do("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def screen(self, width, height=None, mobile=False):
+        """Pretends that the screen has this size."""
+        self.devtools(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height or 900, deviceScaleFactor=2 if mobile else 1, mobile=mobile,
+        )  # fmt: skip
+
+    def colours(self, scheme):
+        """Pretends that the visitor prefers `light` or `dark`."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.devtools("Emulation.setEmulatedMedia", features=[feature])
+
     def cookies(self):
         return {c["name"]: c["value"] for c in self._do("GET", "/cookie")}
 
@@ -176,6 +196,11 @@ class Browser:
             return True
 
         self.wait(f"click on {selector}", probe)
+
+    def press(self, key):
+        """A key on the keyboard, for what has the focus."""
+        actions = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]
+        self._do("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def type(self, selector, text, clear=True):
         element = self.find(selector)

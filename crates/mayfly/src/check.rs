@@ -82,6 +82,7 @@ fn token_problems(site: &site::Site) -> Vec<String> {
     let locations = site.http.servers.iter().flat_map(|it| &it.locations);
     let files = locations.filter_map(|location| match &location.settings.content {
         site::Content::PurgeApi(api) => api.tokens.as_ref(),
+        site::Content::Dashboard(dashboard) => dashboard.tokens.as_ref(),
         _ => None,
     });
     let files: BTreeSet<_> = files.collect();

@@ -12,7 +12,8 @@ const INTRODUCTION: &str = "\
 # Metrics
 
 What Mayfly counts about itself. The same numbers, in the same words, are shown by the directives `metrics`
-(Prometheus and OpenMetrics) and `dashboard`, by `mayfly top`, and by the control socket (`GET /1/numbers`).
+(Prometheus and OpenMetrics) and `dashboard` ([dashboard.md](dashboard.md)), by `mayfly top`, and by the control
+socket (`GET /1/numbers`).
 
 ```nginx
 location = /metrics { metrics; }

@@ -7,12 +7,13 @@ use site::Site;
 
 use crate::access::{auth_basic, limit_conn, limit_req, referer};
 use crate::content::{
-    dashboard, empty_gif, fastcgi, files, metrics, proxy, slice, stub_status, through_cache,
+    empty_gif, fastcgi, files, metrics, proxy, slice, stub_status, through_cache,
 };
 use crate::exchange::active_configuration::ActiveConfiguration;
-use crate::exchange::functions::Functions;
+use crate::exchange::functions::{Functions, Looking};
 use crate::exchange::variable_table::VariableTable;
 use crate::exchange::variables;
+use crate::explain;
 use crate::live::{BuildError, Resources};
 use crate::log::{access_log, times};
 use crate::pipeline;
@@ -44,12 +45,16 @@ static FUNCTIONS: Functions = Functions {
         tables::TABLES,
     ),
     content_handlers: &[
-        ("dashboard", dashboard::handle),
         ("empty_gif", empty_gif::handle),
         ("metrics", metrics::handle),
         ("stub_status", stub_status::handle),
     ],
     serve: |request| Box::pin(pipeline::serve_internal(request)),
+    looking: Looking {
+        search: |configuration, request| Box::pin(explain::search(configuration, request)),
+        entry: explain::entry,
+        stored: explain::stored,
+    },
     refill: refill::begin,
     log_access: access_log::log,
 };

@@ -73,11 +73,11 @@ impl Notes {
     /// Memory for `entries` keys of each kind.
     pub(super) const fn size_bytes(entries: usize) -> usize {
         entries
-            * (size_of::<Place<Refused>>()
-                + size_of::<Place<SharingNote>>()
-                + size_of::<Place<Uses>>()
-                + size_of::<Place<Millis>>()
-                + size_of::<Place<Refusal>>())
+            * (size_of::<Entry<Refused>>()
+                + size_of::<Entry<SharingNote>>()
+                + size_of::<Entry<Uses>>()
+                + size_of::<Entry<Millis>>()
+                + size_of::<Entry<Refusal>>())
     }
 
     pub(super) fn refused(&self, hash: u64, now: Millis) -> Option<Reason> {
@@ -140,43 +140,43 @@ impl Notes {
     }
 }
 
-/// Keys that have their places together, one cache line or two.
+/// Entries that are looked at together, in one cache line or two.
 const BUCKET: usize = 4;
 
-/// A place for a note on a key, by the key's hash.
-type Place<N> = Option<(u64, N)>;
+/// The note on a key, with the key's hash.
+type Entry<N> = Option<(u64, N)>;
 
-/// What is remembered of some keys. A key has its place in one bucket; where that is full, a newcomer takes
-/// the place of what was noted longest ago. Takes its memory with the first note: a server at rest stays small.
+/// What is remembered of some keys. A key's entry is in one bucket; where that is full, a newcomer replaces
+/// what was noted longest ago. Takes its memory with the first note: a server at rest stays small.
 struct Table<N> {
-    places: Box<[Place<N>]>,
+    entries: Box<[Entry<N>]>,
 }
 
 impl<N> Default for Table<N> {
     fn default() -> Table<N> {
         Table {
-            places: Box::default(),
+            entries: Box::default(),
         }
     }
 }
 
 impl<N: Copy> Table<N> {
     fn get(&self, hash: u64) -> Option<N> {
-        let mut bucket = self.places.get(self.bucket(hash)?)?.iter().flatten();
+        let mut bucket = self.entries.get(self.bucket(hash)?)?.iter().flatten();
         bucket.find_map(|(of, note)| (*of == hash).then_some(*note))
     }
 
-    /// Notes instead of what was noted of the key. A table without memory gets `entries` places.
+    /// Notes instead of what was noted of the key. A table without memory gets `entries` entries.
     fn put(&mut self, entries: usize, hash: u64, note: N) {
-        if self.places.is_empty() {
-            self.places = vec![None; entries].into();
+        if self.entries.is_empty() {
+            self.entries = vec![None; entries].into();
         }
         let bucket = self.bucket(hash);
-        let Some(bucket) = bucket.and_then(|range| self.places.get_mut(range)) else {
+        let Some(bucket) = bucket.and_then(|range| self.entries.get_mut(range)) else {
             return;
         };
         // The newest comes first.
-        let same = bucket.iter().position(|place| is_of(place, hash));
+        let same = bucket.iter().position(|entry| is_of(entry, hash));
         let free = || bucket.iter().position(Option::is_none);
         let last = same.or_else(free).unwrap_or(BUCKET - 1);
         if let Some(moved) = bucket.get_mut(..=last) {
@@ -189,24 +189,24 @@ impl<N: Copy> Table<N> {
 
     fn forget(&mut self, hash: u64) {
         let bucket = self.bucket(hash);
-        let bucket = bucket.and_then(|range| self.places.get_mut(range));
-        for place in bucket.into_iter().flatten() {
-            if is_of(place, hash) {
-                *place = None;
+        let bucket = bucket.and_then(|range| self.entries.get_mut(range));
+        for entry in bucket.into_iter().flatten() {
+            if is_of(entry, hash) {
+                *entry = None;
             }
         }
     }
 
-    /// Where the places of the key's bucket are; none in a table without memory.
+    /// Where the entries of the key's bucket are; none in a table without memory.
     fn bucket(&self, hash: u64) -> Option<Range<usize>> {
         // The shard was chosen by the upper half: the lower bits are still evenly spread.
-        let bucket = (hash as usize).checked_rem(self.places.len() / BUCKET)?;
+        let bucket = (hash as usize).checked_rem(self.entries.len() / BUCKET)?;
         Some(bucket * BUCKET..(bucket + 1) * BUCKET)
     }
 }
 
-fn is_of<N>(place: &Place<N>, hash: u64) -> bool {
-    place.as_ref().is_some_and(|(of, _)| *of == hash)
+fn is_of<N>(entry: &Entry<N>, hash: u64) -> bool {
+    entry.as_ref().is_some_and(|(of, _)| *of == hash)
 }
 
 #[cfg(test)]
@@ -218,13 +218,13 @@ mod tests {
         let mut notes = Notes::new(8);
         assert_eq!(notes.refused(1, Millis(0)), None);
         notes.forget_refusal(1);
-        let sizes = |notes: &Notes| (notes.refused.places.len(), notes.uses.places.len());
+        let sizes = |notes: &Notes| (notes.refused.entries.len(), notes.uses.entries.len());
         assert_eq!(sizes(&notes), (0, 0));
         notes.refuse(1, Reason::Private, Millis(5));
         assert_eq!(notes.refused(1, Millis(4)), Some(Reason::Private));
         assert_eq!(notes.count_use(1, Millis(0), Millis(1)), 1);
         assert_eq!(sizes(&notes), (8, 8));
-        assert_eq!(notes.invalidated.places.len(), 0);
+        assert_eq!(notes.invalidated.entries.len(), 0);
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
     fn who_may_share_is_remembered_until_it_is_forgotten() {
         let mut notes = Notes::new(8);
         notes.note_sharing(1, None, Millis(5));
-        assert_eq!(notes.sharing.places.len(), 0);
+        assert_eq!(notes.sharing.entries.len(), 0);
         notes.note_sharing(1, Some(Sharing::Group), Millis(5));
         assert_eq!(notes.sharing(1, Millis(4)), Some(Sharing::Group));
         assert_eq!(notes.sharing(1, Millis(5)), None);

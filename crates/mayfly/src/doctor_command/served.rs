@@ -44,7 +44,9 @@ fn of_location(location: &Location) -> Served {
     match &settings.content {
         Content::Files => Served::File,
         Content::Pass(pass) if pass.fastcgi().is_some() => Served::Script,
-        Content::Pass(_) | Content::Handler(_) | Content::PurgeApi(_) => Served::Elsewhere,
+        Content::Pass(_) | Content::Handler(_) | Content::PurgeApi(_) | Content::Dashboard(_) => {
+            Served::Elsewhere
+        }
     }
 }
 

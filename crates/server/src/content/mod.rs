@@ -62,6 +62,9 @@ pub fn begin<'a>(request: &mut Request, configuration: &'a ActiveConfiguration) 
         Content::PurgeApi(api) => {
             return ContentStep::Pending(PendingContent::PurgeApi(api));
         }
+        Content::Dashboard(dashboard) => {
+            return ContentStep::Pending(PendingContent::Dashboard(dashboard));
+        }
         Content::Handler(_) => match location.content_handler {
             Some(handle) => handle(request),
             None => Handled::Status(500),

@@ -3,20 +3,42 @@
 
 use std::net::IpAddr;
 
-use site::Network;
+use site::{Network, ServerNames};
 
 use crate::exchange::request::Request;
+
+/// Why a request is not one of the server's own machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// It comes from elsewhere, or is made for somebody else.
+    Elsewhere,
+    /// Its `Host` is no name of this machine.
+    Misnamed,
+}
 
 /// May whoever asks see it? `allow`, `deny` and passwords have been looked at before; where there
 /// are any, they have decided.
 pub fn may_see(request: &Request) -> bool {
-    is_decided(request) || (request.is_made_here() && is_named_honestly(request))
+    refuses(request).is_none()
+}
+
+/// Why whoever asks may not; `None`: they may.
+pub fn refuses(request: &Request) -> Option<Stranger> {
+    if is_decided(request) {
+        None
+    } else if !request.is_made_here() {
+        Some(Stranger::Elsewhere)
+    } else if !is_named_honestly(request) {
+        Some(Stranger::Misnamed)
+    } else {
+        None
+    }
 }
 
 /// Does the location say who may use it? A list of `allow` and `deny` does if it ends with `all`. One that
 /// does not, such as a list of bad addresses for the whole site, says of somebody that he may not and
 /// nothing of all others.
-pub fn is_decided(request: &Request) -> bool {
+fn is_decided(request: &Request) -> bool {
     let settings = request.settings();
     let rules = &settings.access;
     rules.iter().any(|rule| rule.network == Network::All)
@@ -40,5 +62,12 @@ fn is_named_honestly(request: &Request) -> bool {
         return true;
     }
     let mut listeners = request.configuration.site.http.listeners.iter();
-    listeners.any(|listener| listener.names.exact.contains_key(host))
+    listeners.any(|listener| is_name_of(&listener.names, host))
+}
+
+/// Does a `server_name` say that the host is of this machine? One that ends with `*` does not, nor does a
+/// pattern: somebody else may have a domain that fits it.
+fn is_name_of(names: &ServerNames, host: &[u8]) -> bool {
+    let mut wildcards = names.leading_wildcard.iter();
+    names.exact.contains_key(host) || wildcards.any(|(ending, _)| host.ends_with(ending))
 }

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use site::{Pass, PurgeApi};
+use site::{Dashboard, Pass, PurgeApi};
 
+use crate::content::dashboard;
 use crate::content::pass::ask::ask;
 use crate::content::pass::{self, PassDecision, UpstreamPlan};
 use crate::content::purging::api;
@@ -23,6 +24,8 @@ pub enum PendingContent<'a> {
     Upstream(&'a Arc<Pass>, Box<UpstreamPlan<'a>>),
     /// `cache_purge_api`
     PurgeApi(&'a PurgeApi),
+    /// `dashboard`
+    Dashboard(&'a Dashboard),
     /// A purge that takes longer than others may wait for.
     Purge(Box<LocationPurge>),
 }
@@ -37,6 +40,7 @@ impl PendingContent<'_> {
     ) -> Handled {
         let handled = match self {
             PendingContent::PurgeApi(api) => Box::pin(api::answer(request, client, api)).await,
+            PendingContent::Dashboard(of) => Box::pin(dashboard::answer(request, of)).await,
             PendingContent::Purge(purge) => Box::pin(purge.carry_out(request)).await,
             PendingContent::Body(pass) => {
                 if let Err(status) = Box::pin(pass::take_body(request, pass, client)).await {

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use control::{Entry, EntryRequest, Found, Refusal, SearchRequest};
 use http_cache::{MostWanted, Zone};
 
 use crate::exchange::active_configuration::ActiveConfiguration;
@@ -19,11 +20,38 @@ pub struct Functions {
     pub content_handlers: &'static [(&'static str, ContentHandler)],
     /// Serves a request that the server makes itself.
     pub serve: Serve,
+    /// Shows what is stored.
+    pub looking: Looking,
     /// Fetches the most wanted of what a purge has hit in a zone.
     pub refill: fn(&Arc<ActiveConfiguration>, &Arc<Zone>, MostWanted),
     /// Writes the access log's lines about a request that has ended.
     pub log_access: fn(&mut Request),
 }
+
+/// A look at what is stored, as the control socket gives it.
+pub struct Looking {
+    pub search: Search,
+    pub entry: fn(&ActiveConfiguration, &EntryRequest) -> Result<Entry, Refusal>,
+    /// What is stored under this id.
+    pub stored: fn(&ActiveConfiguration, &EntryRequest) -> Result<Stored, Refusal>,
+}
+
+/// By what a stored response is purged.
+pub struct Stored {
+    /// The name of its zone.
+    pub zone: String,
+    pub key: Box<[u8]>,
+    /// Host, path and arguments, as they are; `None` where it has none.
+    pub address: Option<Vec<u8>>,
+    /// The same as people are shown it.
+    pub shown: String,
+}
+
+/// Searches the zones, a piece at a time.
+pub type Search = for<'a> fn(Arc<ActiveConfiguration>, &'a SearchRequest) -> Searching<'a>;
+
+/// A search under way.
+pub type Searching<'a> = Pin<Box<dyn Future<Output = Result<Found, Refusal>> + Send + 'a>>;
 
 /// Makes the response of a location, at once.
 pub type ContentHandler = fn(&mut Request) -> Handled;

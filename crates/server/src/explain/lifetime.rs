@@ -1,11 +1,16 @@
 //! What gave a stored response its lifetime: a field of the response, or a line of the configuration.
 
-use http_cache::{LifetimeSource, StoredResponse};
+use http_cache::{LifetimeSource, StoredResponse, Zone};
 use shared_request::Class;
 use site::CacheRules;
 
 use super::explanation::line_text;
+use super::shown::rules_of_zone;
 use crate::content::through_cache::outlook::Lookup;
+use crate::exchange::active_configuration::ActiveConfiguration;
+
+const LACKS_TAGS: &str = "more tags than are kept: fresh for a second only";
+const NOT_IN_FORCE: &str = "a line of the configuration that is not in force any more";
 
 /// What gave the lifetime of a response that is stored for a request, in words.
 pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
@@ -13,7 +18,7 @@ pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
     let is_not_found = matches!(head.status, 404 | 410);
     let not_found = rules.shared.as_ref().and_then(|shared| shared.not_found);
     if stored.lacks_tags() {
-        return "more tags than are kept: fresh for a second only".to_owned();
+        return LACKS_TAGS.to_owned();
     }
     let mut by = if is_not_found && not_found.is_some() && lookup.class.is_some() {
         first_line(rules, "cache_not_found")
@@ -37,10 +42,46 @@ pub fn given_by(stored: &StoredResponse, lookup: &Lookup) -> String {
     by
 }
 
+/// The same of a stored response alone. Which of the configuration's lines gave the lifetime is known
+/// only where the zone has one that could have.
+pub fn probably_given_by(
+    stored: &StoredResponse,
+    configuration: &ActiveConfiguration,
+    zone: &Zone,
+) -> String {
+    let head = &stored.head;
+    if stored.lacks_tags() {
+        return LACKS_TAGS.to_owned();
+    }
+    if head.lifetime_source != LifetimeSource::Rule {
+        return of_field(stored);
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for rules in rules_of_zone(configuration, zone) {
+        let valid = rules.valid.iter();
+        let is_valid = valid.map(|rule| names(&rule.statuses, head.status));
+        let valid = rules.lines_of("_cache_valid").zip(is_valid);
+        let valid = valid.filter(|(_, is_valid)| *is_valid).take(1);
+        let valid = valid.map(|(line, _)| line);
+        let others = ["cache_crawler_valid", "cache_not_found"].into_iter();
+        let others = others.flat_map(|directive| rules.lines_of(directive));
+        for line in valid.chain(others).map(line_text) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    match &lines[..] {
+        [] => NOT_IN_FORCE.to_owned(),
+        [line] => line.clone(),
+        [first, others @ ..] => format!("{first}, or {} other lines for its zone", others.len()),
+    }
+}
+
 fn of_rule(status: u16, lookup: &Lookup) -> String {
     let rules = &lookup.rules;
-    let matches = |statuses: &[u16]| statuses.is_empty() || statuses.contains(&status);
-    let rule = rules.valid.iter().position(|rule| matches(&rule.statuses));
+    let mut valid = rules.valid.iter();
+    let rule = valid.position(|rule| names(&rule.statuses, status));
     let crawlers = rules
         .shared
         .as_ref()
@@ -52,10 +93,12 @@ fn of_rule(status: u16, lookup: &Lookup) -> String {
         return first_line(rules, "cache_crawler_valid");
     }
     let line = rule.and_then(|at| rules.lines_of("_cache_valid").nth(at));
-    line.map_or_else(
-        || "a line of the configuration that is not in force any more".to_owned(),
-        line_text,
-    )
+    line.map_or_else(|| NOT_IN_FORCE.to_owned(), line_text)
+}
+
+/// No status stands for all.
+fn names(statuses: &[u16], status: u16) -> bool {
+    statuses.is_empty() || statuses.contains(&status)
 }
 
 fn first_line(rules: &CacheRules, directive: &str) -> String {

@@ -9,9 +9,11 @@ use control::entries::{MAX_FOUND, MAX_SEARCH_BYTES, USUAL_FOUND};
 use control::{Entry, EntryRequest, Found, Refusal, SearchRequest};
 use http_cache::{Inspected, Millis, StoredId, StoredResponse, Walk, Zone};
 
+use super::lifetime;
 use super::shown::Shown;
 use crate::base::clock;
 use crate::exchange::active_configuration::ActiveConfiguration;
+use crate::exchange::functions::Stored;
 
 /// How many pieces of zones one search looks at: some 2.5 million stored responses.
 const MAX_STEPS: usize = 40_000;
@@ -95,14 +97,43 @@ pub fn entry(
     configuration: &ActiveConfiguration,
     request: &EntryRequest,
 ) -> Result<Entry, Refusal> {
+    let now = Millis(clock::now());
+    let (zone, found) = inspect(configuration, request, now)?;
+    let mut entry = Shown::new(configuration, zone).whole(&found, now);
+    entry.lifetime_by = lifetime::probably_given_by(&found.response, configuration, zone);
+    Ok(entry)
+}
+
+/// By what one stored response is purged: its address and key as they are, however they are shown.
+///
+/// # Errors
+/// It is not stored, or not any more.
+pub fn stored(
+    configuration: &ActiveConfiguration,
+    request: &EntryRequest,
+) -> Result<Stored, Refusal> {
+    let (zone, found) = inspect(configuration, request, Millis(clock::now()))?;
+    let address = found.response.address().map(<[u8]>::to_vec);
+    Ok(Stored {
+        zone: zone.config().name.clone(),
+        shown: Shown::new(configuration, zone).address(&found.response),
+        key: found.key,
+        address,
+    })
+}
+
+fn inspect<'a>(
+    configuration: &'a ActiveConfiguration,
+    request: &EntryRequest,
+    now: Millis,
+) -> Result<(&'a Arc<Zone>, Inspected), Refusal> {
     let gone = || Refusal::new(404, "nothing with this id is stored, or not any more");
     let (name, id) = parse_id(&request.id)
         .ok_or_else(|| Refusal::field("id", "expected the id of a stored response"))?;
-    let zones = zones(configuration, Some(name))?;
-    let zone = zones.first().ok_or_else(gone)?;
-    let now = Millis(clock::now());
+    let zone = zones(configuration, Some(name))?.into_iter().next();
+    let zone = zone.ok_or_else(gone)?;
     let found = zone.inspect(id, now).ok_or_else(gone)?;
-    Ok(Shown::new(configuration, zone).whole(&found, now))
+    Ok((zone, found))
 }
 
 /// All zones, or the one of this name.

@@ -27,5 +27,5 @@ mod shown;
 mod way;
 
 pub use explanation::explain;
-pub use looking::{entry, search};
+pub use looking::{entry, search, stored};
 pub use reference::reference;

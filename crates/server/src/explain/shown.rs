@@ -93,7 +93,7 @@ impl<'a> Shown<'a> {
         Entry {
             tags: response.tags().take(MAX_TAGS).map(readable).collect(),
             vary: vary.map_or_else(Vec::new, |vary| shown_vary(vary)),
-            fields: shown_fields(response),
+            fields: shown_fields(response, self.shown_arguments),
             forms: response.forms().into_iter().map(form).collect(),
             ..self.short(found, now)
         }
@@ -101,7 +101,7 @@ impl<'a> Shown<'a> {
 }
 
 /// The fields that are sent with it. What names a cookie is left out.
-fn shown_fields(response: &StoredResponse) -> Vec<(String, String)> {
+fn shown_fields(response: &StoredResponse, shown: &NameSet) -> Vec<(String, String)> {
     let is_shown = |name: &[u8]| {
         !name
             .to_ascii_lowercase()
@@ -111,8 +111,20 @@ fn shown_fields(response: &StoredResponse) -> Vec<(String, String)> {
     let fields = response.head.fields.iter();
     let fields = fields.filter(|(name, _)| is_shown(name));
     fields
-        .map(|(name, value)| (readable(name), readable(value)))
+        .map(|(name, value)| (readable(name), shown_value(name, value, shown)))
         .collect()
+}
+
+/// The value of a field. Where it is an address, it is masked as all others are.
+fn shown_value(name: &[u8], value: &[u8], shown: &NameSet) -> String {
+    const ADDRESSES: [&[u8]; 4] = [b"content-location", b"link", b"location", b"refresh"];
+    match ADDRESSES
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
+    {
+        true => masked(value, shown),
+        false => readable(value),
+    }
 }
 
 /// What a response varies on; of values only those that browsers negotiate by.
@@ -128,22 +140,28 @@ fn shown_vary(vary: &VaryKey) -> Vec<(String, String)> {
 
 /// Is every key of the zone made of the address, the method and constants alone?
 fn are_keys_plain(configuration: &ActiveConfiguration, zone: &Zone) -> bool {
+    rules_of_zone(configuration, zone).all(is_key_plain)
+}
+
+/// The rules of all locations that may store in the zone.
+pub fn rules_of_zone<'a>(
+    configuration: &'a ActiveConfiguration,
+    zone: &'a Zone,
+) -> impl Iterator<Item = &'a CacheRules> {
     let names = &configuration.site.http.cache_zones;
-    let is_of_zone = |rules: &CacheRules| match &rules.zone {
+    let is_of_zone = |rules: &&CacheRules| match &rules.zone {
         CacheZoneChoice::Zone(id) => names
             .get(id.0)
             .is_some_and(|it| it.name == zone.config().name),
         CacheZoneChoice::Variable(_) => true,
     };
     let servers = configuration.site.http.servers.iter();
-    let mut locations = servers.flat_map(|server| &server.locations);
-    locations.all(|location| match &location.settings.content {
-        Content::Pass(pass) => match &pass.cache {
-            Some(rules) if is_of_zone(rules) => is_key_plain(rules),
-            _ => true,
-        },
-        _ => true,
-    })
+    let locations = servers.flat_map(|server| &server.locations);
+    let rules = locations.filter_map(|location| match &location.settings.content {
+        Content::Pass(pass) => pass.cache.as_deref(),
+        _ => None,
+    });
+    rules.filter(is_of_zone)
 }
 
 fn is_key_plain(rules: &CacheRules) -> bool {

@@ -129,6 +129,7 @@ fn at_content(configuration: &ConfigurationHandle, mut request: Box<Request>) ->
         content => {
             let plan = match content {
                 Content::Handler(name) => plan(PlanKind::Handler, name),
+                Content::Dashboard(_) => plan(PlanKind::Handler, "dashboard"),
                 _ => plan(PlanKind::PurgeApi, ""),
             };
             return Way {

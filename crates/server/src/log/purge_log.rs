@@ -23,6 +23,8 @@ const MAX_TEXT_BYTES: usize = 1024;
 pub enum Door {
     /// `cache_purge_api`
     Api,
+    /// `dashboard`
+    Dashboard,
     /// The control socket.
     Socket,
     /// A request such as PURGE.
@@ -35,6 +37,7 @@ impl Door {
     fn word(self) -> &'static str {
         match self {
             Door::Api => "api",
+            Door::Dashboard => "dashboard",
             Door::Socket => "socket",
             Door::Request => "request",
             Door::Response => "response",

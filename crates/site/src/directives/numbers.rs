@@ -6,14 +6,24 @@ use super::{Context, Directive};
 #[rustfmt::skip]
 pub(super) const TABLE: &[Directive] = &[
     Directive::new("dashboard", &[Context::Location])
-        .takes(0, 0, "").handles_content()
-        .short("shows the server's numbers in a browser")
+        .takes(0, 0, "")
+        .short("shows the server's numbers and its cache in a browser")
         .long("\
             The location answers with a page that draws the numbers of [metrics.md](metrics.md), as they are now \
             and over the last hour. It also lists the pages that cost PHP most, those that are asked for most, \
-            and those that are not stored, with the reason. Of arguments only the names are shown, and of \
-            cookies nothing. The page is part of the program and loads nothing from elsewhere.\n\n\
-            Who may see it is decided as with `metrics`.")
+            and those that are not stored, with the reason. The page is part of the program and loads nothing \
+            from elsewhere.\n\n\
+            It looks inside the cache as well: it finds stored responses by a part of their address or by a tag. \
+            Of each it shows fields, tags, age, size, forms, and the lifetime with what gave it. It purges all \
+            that is stored for an address. Of arguments only the names are shown, unless `cache_show_args` \
+            names them, and of cookies nothing.\n\n\
+            Who may see it is decided as with `metrics`. With `cache_purge_token`, whoever has a token sees it too, \
+            from anywhere: the page without any data is then for everybody whom `allow`, `deny` and \
+            `auth_request` let through, and asks for the token. It is kept until the tab is closed. It may also \
+            be at the end of the page's address, as in `https://example.org/dashboard#token=TOKEN`: that part is \
+            not sent, and is removed from the address bar.\n\n\
+            To purge always takes a token. Without `cache_purge_token` the page is read-only. It is also \
+            read-only where `auth_basic` asks for a password, which takes the place of a token in the request.")
         .example("dashboard;"),
     Directive::new("metrics", &[Context::Location])
         .takes(0, 0, "").handles_content()
@@ -24,6 +34,7 @@ pub(super) const TABLE: &[Directive] = &[
             `allow`, `deny`, `auth_basic` and `auth_request` say who may see them. Without any of them it is \
             programs on this machine alone, as it is where `allow` and `deny` do not end with `all`. A request that a proxy on this machine sends on for somebody \
             else is refused. So is one whose `Host` is not `localhost`, an IP address or a name in a \
-            `server_name`: a page of somebody else could make a browser on this machine send it.")
+            `server_name`: a page of somebody else could make a browser on this machine send it. Patterns and \
+            names that end with `*` do not count.")
         .example("metrics;"),
 ];

@@ -28,7 +28,10 @@ pub(super) const TABLE: &[Directive] = &[
             256 of them are prefixes, patterns and hosts. `client_max_body_size` holds as well.\n\n\
             `allow`, `deny`, `auth_basic`, `auth_request` and `cache_purge_token` say who may. Without \
             any of them it is programs on this machine alone, as with `from local` of \
-            `fastcgi_cache_purge`. A list of `allow` and `deny` counts if it ends with `all`.")
+            `fastcgi_cache_purge`. A list of `allow` and `deny` counts if it ends with `all`. The `Host` of such \
+            a program's request must be `localhost`, an IP address or a name in a `server_name`. Patterns and \
+            names that end with `*` do not count. A page of somebody else could make a browser on this machine \
+            send other requests.")
         .example("cache_purge_api;"),
     Directive::new("cache_purge_fields", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "on | off").inherited()
@@ -51,7 +54,7 @@ pub(super) const TABLE: &[Directive] = &[
         .default("off")
         .short("sets where purges are logged")
         .long("\
-            A line says when, by which door (`api`, `socket`, `request`), from whom, what, how many stored \
+            A line says when, by which door (`api`, `dashboard`, `socket`, `request`, `response`), from whom, what, how many stored \
             responses it named, and how long it took. The target is a file, `stderr`, or `syslog:` with its \
             parameters. `text` is for people, and `json` writes one object for each purge. Control \
             characters are escaped in both.")
@@ -59,12 +62,14 @@ pub(super) const TABLE: &[Directive] = &[
     Directive::new("cache_purge_token", &[Context::Http, Context::Server, Context::Location])
         .takes(1, 1, "FILE | off").inherited()
         .default("off")
-        .short("sets whose tokens `cache_purge_api` asks for")
+        .short("sets whose tokens `cache_purge_api` and `dashboard` ask for")
         .long("\
             Each line of the file is a name and the SHA-256 hash of a token, as in `deploy:9f86d0...`. \
             `mayfly purge --new-token deploy` prints a new token and its line. A request must have one of \
             the tokens in its field `Authorization: Bearer TOKEN`, wherever it comes from. The file is read \
             for each request, by the account that serves. A file that cannot be read lets nobody in.\n\n\
+            In a location with `dashboard`, a token is needed to purge, and lets one see the page from another \
+            machine.\n\n\
             `allow` and `deny` hold as well. Send tokens over TLS only.")
         .example("cache_purge_token /etc/mayfly/purge-tokens;"),
     Directive::new("cache_refill", &[Context::Http, Context::Server, Context::Location])

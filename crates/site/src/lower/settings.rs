@@ -116,6 +116,9 @@ impl Lowering<'_> {
         if !level.own("cache_purge_api").is_empty() {
             return Content::PurgeApi(PurgeApi { tokens });
         }
+        if !level.own("dashboard").is_empty() {
+            return Content::Dashboard(Dashboard { tokens });
+        }
         outer.map_or(Content::Files, |outer| outer.content.clone())
     }
 

@@ -80,11 +80,20 @@ pub enum Content {
     Handler(&'static str),
     /// `cache_purge_api`
     PurgeApi(PurgeApi),
+    /// `dashboard`
+    Dashboard(Dashboard),
 }
 
 /// `cache_purge_api`, with what says who may use it beside `allow`, `deny` and `auth_*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgeApi {
+    /// `cache_purge_token`: the file with the hashes of tokens, absolute.
+    pub tokens: Option<PathBuf>,
+}
+
+/// `dashboard`, with what says who may purge there, and see it from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dashboard {
     /// `cache_purge_token`: the file with the hashes of tokens, absolute.
     pub tokens: Option<PathBuf>,
 }

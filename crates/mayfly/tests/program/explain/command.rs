@@ -76,7 +76,10 @@ async fn a_page_is_explained_before_it_is_asked_for_and_afterwards() {
     let (_, text) = typed(&server, &["--entry", id]).await;
     has(
         &text,
-        &["site.test/news", "lifetime    60 min, from x-accel-expires"],
+        &[
+            "site.test/news",
+            "lifetime    60 min, from the field X-Accel-Expires of the response",
+        ],
     );
 }
 

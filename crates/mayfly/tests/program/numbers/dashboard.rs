@@ -20,7 +20,7 @@ async fn the_page_and_what_it_asks_for_are_for_this_machine() {
         ("/dashboard?history", "", 400),
         ("/dashboard?numbers=1", "", 404),
         ("/dashboard?other", "", 404),
-        ("/dashboard?%FF", "", 404),
+        ("/dashboard?%FF", "", 400),
         ("/dashboard", "X-Real-IP: 192.0.2.1\r\n", 403),
         ("/dashboard?numbers", "X-Forwarded-For: 127.0.0.1\r\n", 403),
         ("/dashboard?pages", "Forwarded: for=192.0.2.1\r\n", 403),

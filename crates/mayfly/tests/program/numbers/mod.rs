@@ -1,6 +1,7 @@
 //! What the server counts about itself: the numbers agree with the access log, whoever shows them.
 
 mod dashboard;
+mod inside;
 mod metrics;
 mod reload;
 

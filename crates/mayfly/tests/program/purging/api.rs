@@ -202,6 +202,69 @@ async fn without_a_word_on_it_only_programs_on_this_machine_may() {
     assert_eq!(ask("/none", "").await, 403);
 }
 
+/// A page of somebody else may lead its own name to this machine when a browser here asks for it a second
+/// time (DNS rebinding). To the browser, this server is then of the same origin as the page, which may send
+/// it JSON.
+#[tokio::test]
+async fn a_browser_on_this_machine_purges_nothing_for_a_page_of_somebody_else() {
+    let php = tagged_pages().await;
+    let names = "server_name named.test *.wild.test .dotted.test end.* ~^pattern;\n\
+                 location = /all { allow all; cache_purge_api; }\n\
+                 location /page/ { cache_purge_api; }";
+    let server = site(&php, &format!("{API}\n{names}"), "").await;
+    let ask = async |line: &str, host: &str| {
+        let mut client = server.connect().await;
+        let json = "Content-Type: application/json";
+        let body = r#"{"tags":["news/5"]}"#;
+        let length = body.len();
+        client
+            .send(format!(
+                "{line} HTTP/1.1\r\n{host}Connection: close\r\n{json}\r\n\
+                 Content-Length: {length}\r\n\r\n{body}"
+            ))
+            .await;
+        client.receive(false).await.expect("a response")
+    };
+    for host in [
+        "localhost",
+        "localhost:8080",
+        "app.localhost",
+        "127.0.0.1",
+        "192.0.2.1:8080",
+        "[::1]:8080",
+        "site.test",
+        "SITE.test:8080",
+        "named.test",
+        "any.wild.test",
+        "dotted.test",
+        "any.dotted.test",
+    ] {
+        let reply = ask("POST /purge", &format!("Host: {host}\r\n")).await;
+        assert_eq!(reply.status, 200, "{host}: {}", reply.text());
+    }
+    store(&server.target(), &["/news/5"]).await;
+    for host in [
+        "rebound.example",
+        "localhost.example",
+        "127.0.0.1.example",
+        "site.test.example",
+        "wild.test",
+        "evilwild.test",
+        "end.example",
+        "pattern.example",
+    ] {
+        let host = format!("Host: {host}\r\n");
+        let reply = ask("POST /purge", &host).await;
+        assert_eq!(reply.status, 403, "{host}");
+        assert!(reply.text().contains("server_name"), "{}", reply.text());
+        assert_eq!(ask("PURGE /page/news/5", &host).await.status, 403);
+        assert_eq!(ask("GET /page/news/5", &host).await.status, 403);
+    }
+    assert_eq!(server.target().get("/news/5").await.x_cache(), "HIT");
+    let elsewhere = "Host: rebound.example\r\n";
+    assert_eq!(ask("POST /all", elsewhere).await.status, 200);
+}
+
 #[tokio::test]
 async fn a_token_is_asked_for_where_there_is_a_file_of_them() {
     let php = tagged_pages().await;

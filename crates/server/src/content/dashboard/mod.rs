@@ -1,59 +1,186 @@
-//! `dashboard`: a page that draws the server's numbers. The page is one file (`page.html`), which asks
-//! its own address for the numbers:
+//! `dashboard`: a page that draws the server's numbers and looks inside the cache. What the page asks for is
+//! at its own address:
 //!
 //! ```text
-//! ?numbers         Snapshot of crates/numbers      ?pages    Pages
-//! ?history=MS      HistoryReport since then        ?table    what the numbers are called
+//! ?about           who may do what          ?table           what the numbers are called
+//! ?numbers         Snapshot                 ?pages           Pages
+//! ?history=MS      HistoryReport since then
+//! ?search=TEXT     Found (&tag=, &zone=, &after=, &limit=)
+//! ?entry=ID        Entry                    POST ?purge=ID   PurgeReport
 //! ```
 //!
-//! Nothing that is asked for here changes anything.
+//! The first five are of crates/numbers, the others are the terms of the control socket (crates/control), and
+//! what answers there answers here.
+//!
+//! With `cache_purge_token` in force, the page itself, which has no data in it, is for everybody whom
+//! `allow`, `deny` and `auth_request` let through. Its data are for who would see them without tokens, and for
+//! who has one. To purge takes a token, always: no page of another site, no form and no cookie can send its
+//! field.
 
-use std::sync::OnceLock;
+mod asked;
+mod page;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use std::path::Path;
+
 use bytes::Bytes;
+use control::{PurgeReport, Refusal, TargetKind};
 use numbers::Kind;
 use numbers::table::TABLE;
 use serde::Serialize;
+use site::Dashboard;
 
 use crate::content::metrics::FIELDS;
 use crate::content::own_machine;
+use crate::content::purging::order::{Named, Order, Target};
+use crate::content::purging::{self, Scope, bearer, doors};
 use crate::exchange::handled::Handled;
 use crate::exchange::numbers as current;
 use crate::exchange::reply::Reply;
-use crate::exchange::request::Request;
+use crate::exchange::request::{Method, Request};
+use crate::log::purge_log::{Door, Source};
 
-const PAGE: &str = include_str!("page.html");
+use asked::Asked;
 
 /// The page, or what it asks for.
-pub fn handle(request: &mut Request) -> Handled {
-    if !request.method.is_read() {
+pub async fn answer(request: &mut Request, dashboard: &Dashboard) -> Handled {
+    let tokens = tokens(request, dashboard);
+    let asked = match Asked::read(&request.args) {
+        Ok(asked) => asked,
+        Err(refusal) => return refused(&refusal),
+    };
+    let is_right_method = match asked {
+        Asked::Purge(_) => request.method == Method::Post,
+        _ => request.method.is_read(),
+    };
+    if !is_right_method {
         return Handled::Status(405);
     }
-    if !own_machine::may_see(request) {
-        return Handled::Status(403);
+    if matches!(asked, Asked::Page) {
+        return match tokens.is_some() || own_machine::may_see(request) {
+            true => page::reply(),
+            false => Handled::Status(403),
+        };
     }
-    let configuration = &request.configuration;
-    let args = std::str::from_utf8(&request.args).unwrap_or("?");
-    let json = match args.split_once('=').unwrap_or((args, "")) {
-        ("", "") => return page(),
-        ("numbers", "") => serde_json::to_vec(&current::snapshot(configuration)),
-        ("pages", "") => serde_json::to_vec(&current::pages(configuration)),
-        ("table", "") => serde_json::to_vec(&titles()),
-        ("history", since) => match since.parse() {
-            Ok(since) => serde_json::to_vec(&current::history(configuration, since)),
-            Err(_) => return Handled::Status(400),
-        },
-        _ => return Handled::Status(404),
+    match try_answer(request, asked, tokens).await {
+        Ok(json) => reply(200, json),
+        Err(refusal) => refused(&refusal),
+    }
+}
+
+/// The file of those who may purge. A request has one field for a token and for a password: where a password
+/// is asked for, nobody purges.
+fn tokens<'a>(request: &Request, dashboard: &'a Dashboard) -> Option<&'a Path> {
+    let tokens = dashboard.tokens.as_deref();
+    tokens.filter(|_| request.settings().auth.is_none())
+}
+
+async fn try_answer(
+    request: &mut Request,
+    asked: Asked,
+    tokens: Option<&Path>,
+) -> Result<Vec<u8>, Refusal> {
+    let holder = match tokens {
+        Some(file) => bearer::holder(request, file)?,
+        None => None,
     };
-    match json {
-        Ok(json) => {
-            let reply = with_fields(Reply::new(200, b"application/json", json));
-            Handled::Reply(Box::new(reply))
-        }
-        Err(_) => Handled::Status(500),
+    let may_see = holder.is_some() || own_machine::may_see(request);
+    match (asked, tokens) {
+        (Asked::About, _) if may_see || tokens.is_some() => json(&About {
+            tokens: tokens.is_some(),
+            password: request.settings().auth.is_some(),
+            sees: may_see,
+            holder,
+        }),
+        (_, Some(_)) if !may_see => Err(Refusal::new(
+            401,
+            "sign in with a token to see this from another machine",
+        )),
+        (_, None) if !may_see => Err(Refusal::new(
+            403,
+            "this is for programs on the server's own machine",
+        )),
+        (Asked::Purge(_), None) => Err(Refusal::new(
+            403,
+            "this dashboard is read-only: cache_purge_token of its location says who may purge",
+        )),
+        (Asked::Purge(id), Some(_)) => match holder {
+            Some(holder) => json(&purge(request, id, &holder).await?),
+            None => Err(Refusal::new(401, "sign in with a token to purge")),
+        },
+        (asked, _) => look(request, asked).await,
     }
+}
+
+/// What changes nothing.
+async fn look(request: &Request, asked: Asked) -> Result<Vec<u8>, Refusal> {
+    let configuration = request.configuration.shared().clone();
+    let looking = &configuration.functions.looking;
+    match asked {
+        Asked::Numbers => json(&current::snapshot(&configuration)),
+        Asked::Pages => json(&current::pages(&configuration)),
+        Asked::Table => json(&titles()),
+        Asked::History(since) => json(&current::history(&configuration, since)),
+        Asked::Search(search) => json(&(looking.search)(configuration.clone(), &search).await?),
+        Asked::Entry(id) => json(&(looking.entry)(&configuration, &id)?),
+        // They have been answered.
+        Asked::Page | Asked::About | Asked::Purge(_) => Err(Refusal::new(404, asked::UNKNOWN)),
+    }
+}
+
+/// Purges a stored response, with all that is stored for its address. Who asks has seen that address with
+/// masks in it, so it is named by its id.
+async fn purge(
+    request: &Request,
+    id: control::EntryRequest,
+    holder: &str,
+) -> Result<PurgeReport, Refusal> {
+    let configuration = request.configuration.shared().clone();
+    let stored = (configuration.functions.looking.stored)(&configuration, &id)?;
+    let (kind, named, scope) = match stored.address {
+        Some(address) => (TargetKind::Url, Named::Addresses(vec![address]), Scope::All),
+        None => (
+            TargetKind::Key,
+            Named::Key(stored.key.into()),
+            Scope::Zone(stored.zone),
+        ),
+    };
+    let target = Target {
+        kind,
+        text: stored.shown,
+        named,
+    };
+    let order = Order {
+        targets: vec![target],
+        soft: false,
+        dry_run: false,
+    };
+    let source = Source {
+        door: Door::Dashboard,
+        who: format!("{} {holder}", doors::client_name(request)),
+        is_own_visit: false,
+    };
+    purging::purge(configuration, purging::Asked::Order(order), scope, source).await
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+    serde_json::to_vec(value).map_err(|_| Refusal::new(500, "this cannot be shown"))
+}
+
+fn refused(refusal: &Refusal) -> Handled {
+    let mut handled = reply(refusal.status, refusal.to_json().into_bytes());
+    if let Handled::Reply(reply) = &mut handled
+        && refusal.status == 401
+    {
+        // For a token browsers do not ask.
+        let challenge = Bytes::from_static(b"Bearer realm=\"dashboard\"");
+        reply.head.fields.append("WWW-Authenticate", challenge);
+    }
+    handled
+}
+
+fn reply(status: u16, json: Vec<u8>) -> Handled {
+    let reply = Reply::new(status, b"application/json", json);
+    Handled::Reply(Box::new(with_fields(reply)))
 }
 
 fn with_fields(mut reply: Reply) -> Reply {
@@ -63,39 +190,17 @@ fn with_fields(mut reply: Reply) -> Reply {
     reply
 }
 
-fn page() -> Handled {
-    let mut reply = with_fields(Reply::new(200, b"text/html; charset=utf-8", PAGE));
-    let fields = &mut reply.head.fields;
-    fields.append("Content-Security-Policy", policy().clone());
-    fields.append("X-Frame-Options", Bytes::from_static(b"DENY"));
-    fields.append("Referrer-Policy", Bytes::from_static(b"no-referrer"));
-    Handled::Reply(Box::new(reply))
-}
-
-/// What the page may do: run its own script, and ask the site that it came from.
-fn policy() -> &'static Bytes {
-    static POLICY: OnceLock<Bytes> = OnceLock::new();
-    POLICY.get_or_init(|| {
-        let (script, style) = (hash(inside("script")), hash(inside("style")));
-        let policy = format!(
-            "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; \
-             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        );
-        Bytes::from(policy)
-    })
-}
-
-/// What stands in the page's only element of this name.
-fn inside(name: &str) -> &'static str {
-    let begins = PAGE.split_once(&format!("<{name}>"));
-    let rest = begins.map_or("", |(_, rest)| rest);
-    let ends = rest.split_once(&format!("</{name}>"));
-    ends.map_or("", |(inside, _)| inside)
-}
-
-fn hash(text: &str) -> String {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
-    STANDARD.encode(digest.as_ref())
+/// Who may do what.
+#[derive(Serialize)]
+struct About {
+    /// There are tokens, with which one may see and purge.
+    tokens: bool,
+    /// A password is asked for, which leaves no room for a token.
+    password: bool,
+    /// Whoever asks sees the data.
+    sees: bool,
+    /// The name of the token that came with the request.
+    holder: Option<String>,
 }
 
 /// What the table of numbers says that the page shows.
@@ -119,44 +224,4 @@ fn titles() -> Vec<Title> {
         },
     });
     titles.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_has_one_script_and_one_style_and_loads_nothing() {
-        for name in ["script", "style"] {
-            assert_eq!(PAGE.matches(&format!("<{name}")).count(), 1, "{name}");
-            assert!(!inside(name).is_empty(), "{name}");
-        }
-        let loading = [
-            "src=",
-            "href=",
-            "url(",
-            "@import",
-            "style=",
-            "onclick",
-            "innerHTML",
-            "import(",
-        ];
-        for loading in loading {
-            assert!(!PAGE.contains(loading), "{loading}");
-        }
-        // The name of SVG's namespace is no address to ask.
-        let names = PAGE.matches("http://www.w3.org/2000/svg").count();
-        assert_eq!(PAGE.matches("://").count(), names);
-    }
-
-    #[test]
-    fn the_page_asks_for_numbers_of_the_table_alone() {
-        let names: Vec<&str> = inside("script").split("N.").skip(1).collect();
-        assert!(names.len() > 15);
-        for rest in names {
-            let end = rest.find(|letter: char| !letter.is_ascii_lowercase() && letter != '_');
-            let name = &rest[..end.unwrap_or(rest.len())];
-            assert!(numbers::Number::named(name).is_some(), "{name}");
-        }
-    }
 }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use control::{PurgeReport, PurgeRequest, Refusal};
 use site::{BodySettings, InFileOnly, LogLevel, PurgeApi};
 
-use super::{Asked, Scope, doors, purge, token};
-use crate::content::own_machine;
+use super::{Asked, Scope, bearer, doors, purge};
+use crate::content::own_machine::{self, Stranger};
 use crate::exchange::handled::Handled;
 use crate::exchange::reply::Reply;
 use crate::exchange::request::{Method, Request};
@@ -15,8 +15,6 @@ use crate::transport::client::ClientSide;
 
 /// The largest body, where `client_max_body_size` allows more.
 const MAX_BODY_BYTES: u64 = 8 << 20;
-/// What a token stands behind, in any case of letters (RFC 6750 §2.1).
-const BEARER: &[u8] = b"bearer ";
 
 /// The answer of the location.
 pub async fn answer(request: &mut Request, client: &mut ClientSide, api: &PurgeApi) -> Handled {
@@ -61,40 +59,24 @@ async fn try_answer(
 fn authorize(request: &Request, api: &PurgeApi) -> Result<String, Refusal> {
     let address = doors::client_name(request);
     let Some(file) = &api.tokens else {
-        let is_open = !own_machine::is_decided(request);
-        return match is_open && !request.is_made_here() {
-            true => Err(Refusal::new(
+        return match own_machine::refuses(request) {
+            None => Ok(address),
+            Some(Stranger::Elsewhere) => Err(Refusal::new(
                 403,
                 "only programs on the server's own machine may purge; allow, deny or \
                  cache_purge_token of this location let others",
             )),
-            false => Ok(address),
+            Some(Stranger::Misnamed) => Err(Refusal::new(
+                403,
+                "the Host of this request is neither localhost nor an IP address nor a server_name, so a \
+                 page of somebody else may have made a browser send it; allow, deny or \
+                 cache_purge_token of this location say who may purge",
+            )),
         };
     };
-    let given = request.head.field("authorization").and_then(|value| {
-        let (scheme, token) = value.split_at_checked(BEARER.len())?;
-        scheme
-            .eq_ignore_ascii_case(BEARER)
-            .then_some(token.trim_ascii())
-    });
-    let Some(given) = given else {
-        return Err(Refusal::new(401, "expected Authorization: Bearer TOKEN"));
-    };
-    match token::find(file, given) {
-        Ok(Some(name)) => Ok(format!("{address} {name}")),
-        Ok(None) => {
-            error_log::request(
-                request,
-                LogLevel::Error,
-                format_args!("unknown purge token"),
-            );
-            Err(Refusal::new(401, "this token is not known"))
-        }
-        Err(error) => {
-            let message = format_args!("tokens \"{}\" cannot be read ({error})", file.display());
-            error_log::request(request, LogLevel::Crit, message);
-            Err(Refusal::new(500, "the tokens cannot be read"))
-        }
+    match bearer::holder(request, file)? {
+        Some(name) => Ok(format!("{address} {name}")),
+        None => Err(Refusal::new(401, "expected Authorization: Bearer TOKEN")),
     }
 }
 

@@ -12,6 +12,7 @@
 
 pub mod address;
 pub mod api;
+pub mod bearer;
 pub mod by_request;
 pub mod by_response;
 pub mod carry_out;
