@@ -53,7 +53,9 @@ SCENARIOS = (
     "wordpress_plugin",
     "wordpress_litespeed",
     "wordpress_plugin_installed",
+    "stranger",
 )
+NEED_BROWSER = ("stranger", *(name for name in SCENARIOS if name.startswith("browser_")))
 
 
 def arguments():
@@ -95,7 +97,7 @@ def main():
 
     report = Report()
     for name in options.scenario or SCENARIOS:
-        if name.startswith("browser_") and not (shutil.which("chromedriver") and shutil.which("chromium")):
+        if name in NEED_BROWSER and not (shutil.which("chromedriver") and shutil.which("chromium")):
             # Ubuntu has no such packages.
             report.note(f"left out: {name}: there is no chromium with chromedriver here")
             continue

@@ -1,5 +1,7 @@
 //! The terms of an explanation: what would become of a request, and why.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::entries::Entry;
@@ -22,6 +24,9 @@ pub struct ExplainRequest {
     /// The request is really made, so that the upstream says what it answers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ask: bool,
+    /// The address of the client; `None`: one that nobody has, and that has no rights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<IpAddr>,
 }
 
 /// What would become of a request.
@@ -37,6 +42,12 @@ pub struct Explanation {
     /// As written after `location`; empty for the server's own level.
     pub location: String,
     pub plan: Plan,
+    /// The client's address, where one was given: behind a trusted proxy the one that the proxy names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<IpAddr>,
+    /// What `limit_conn` and `limit_req` would say to the client at this moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
     /// The cache's part; none where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CachePart>,
@@ -90,6 +101,32 @@ pub enum PlanKind {
     Answer,
     /// The connection is closed without an answer.
     Nothing,
+}
+
+/// What one limit would say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// `limit_conn` or `limit_req`
+    pub directive: String,
+    pub zone: String,
+    pub says: LimitSays,
+    /// It is only tried (`limit_req_dry_run`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_dry_run: bool,
+}
+
+/// What a limit says to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitSays {
+    Pass,
+    /// It has to wait.
+    Delay {
+        milliseconds: u64,
+    },
+    Refuse {
+        status: u16,
+    },
 }
 
 /// Where the cache looks.
@@ -247,6 +284,7 @@ mod tests {
             method: Some("HEAD".to_owned()),
             fields: vec![("Cookie".to_owned(), "a=b".to_owned())],
             ask: true,
+            from: Some("192.0.2.1".parse().unwrap()),
         };
         let json = serde_json::to_string(&long).unwrap();
         assert_eq!(serde_json::from_str::<ExplainRequest>(&json).unwrap(), long);

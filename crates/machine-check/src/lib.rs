@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! Subject (what the configuration wants) ─┐
-//! Machine (files below a root)            ├─► kernel, memory, php ─► Finding
+//! Machine (files below a root)            ├─► kernel, memory, php, database ─► Finding
 //! ```
 //!
 //! Nothing is changed, nothing is started, and no file is read but those named here. A file that is not
 //! there or says something unexpected gives no finding: nobody is told of a fault that may be none.
 
+mod database;
 mod finding;
 mod kernel;
 mod machine;
@@ -56,12 +57,22 @@ pub struct Zone {
 #[derive(Clone, Debug)]
 pub struct Pool {
     pub name: String,
-    /// `None`: as many as fit.
-    pub workers: Option<u64>,
+    pub workers: Workers,
     pub max_requests: Option<u64>,
     pub has_slow_log: bool,
     /// `php_admin_value` and its like.
     pub settings: Vec<(String, String)>,
+}
+
+/// How many workers a pool has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workers {
+    Count(u64),
+    /// `workers auto`: as many as it would choose now, and for how large it takes each.
+    Auto {
+        chosen: u64,
+        bytes_each: u64,
+    },
 }
 
 /// Everything that is wrong, the worst first.

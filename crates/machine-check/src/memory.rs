@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use crate::Subject;
 use crate::finding::Finding;
 use crate::machine::Machine;
+use crate::{Subject, Workers};
 
 /// What a PHP worker of a usual application takes beside what it shares with others.
 const WORKER_BYTES: u64 = 64 << 20;
+/// Zones whose size nobody names share a quarter of the memory.
+const UNNAMED_SHARE: u64 = 4;
 /// A small machine without swap has nowhere to go when PHP needs more for a moment.
 const SMALL_MACHINE_BYTES: u64 = 2 << 30;
 const MEGABYTE: u64 = 1 << 20;
@@ -42,23 +44,74 @@ fn groups(machine: &Machine) -> Vec<String> {
     own.ancestors().map(folder).collect()
 }
 
-/// The smallest `memory.max`.
+/// The smallest `memory.max`, or what it is called in the first version of control groups.
 fn group_limit(machine: &Machine) -> Option<u64> {
-    let limits = groups(machine).into_iter().filter_map(|group| {
-        let limit = machine.read(&format!("{}/memory.max", group.trim_end_matches('/')))?;
-        limit.trim().parse::<u64>().ok()
-    });
+    let groups = groups(machine).into_iter();
+    let files = groups.map(|group| format!("{}/memory.max", group.trim_end_matches('/')));
+    let limits = files.chain(first_version_limits(machine));
+    let limits = limits.filter_map(|file| machine.read(&file)?.trim().parse::<u64>().ok());
     limits.min()
 }
 
+/// `5:memory:/docker/abc`
+fn first_version_limits(machine: &Machine) -> Vec<String> {
+    let text = machine.read("proc/self/cgroup").unwrap_or_default();
+    let own = text.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let is_memory = controllers.split(',').any(|name| name == "memory");
+        is_memory.then(|| Path::new(path.trim()).to_owned())
+    });
+    let file = |group: &Path| {
+        let group = group.display().to_string();
+        let group = group.trim_end_matches('/');
+        format!("sys/fs/cgroup/memory{group}/memory.limit_in_bytes")
+    };
+    own.map_or_else(Vec::new, |own| own.ancestors().map(file).collect())
+}
+
+/// What is asked for, in bytes.
+#[derive(Default)]
+struct Demand {
+    zones: u64,
+    workers: u64,
+    /// Of pools with a number of workers.
+    worker_bytes: u64,
+    /// Of those with `workers auto`.
+    auto_bytes: u64,
+    /// Pools with `workers auto`.
+    auto_pools: u64,
+}
+
+impl Demand {
+    fn of(subject: &Subject, limit: u64) -> Demand {
+        let mut demand = Demand::default();
+        let named = subject.zones.iter().filter_map(|zone| zone.memory_bytes);
+        demand.zones = named.sum();
+        if subject.zones.iter().any(|zone| zone.memory_bytes.is_none()) {
+            demand.zones = demand.zones.saturating_add(limit / UNNAMED_SHARE);
+        }
+        for pool in &subject.pools {
+            let (workers, bytes) = match pool.workers {
+                Workers::Count(workers) => (workers, WORKER_BYTES),
+                Workers::Auto { chosen, bytes_each } => (chosen, bytes_each),
+            };
+            let bytes = workers.saturating_mul(bytes);
+            demand.workers = demand.workers.saturating_add(workers);
+            match pool.workers {
+                Workers::Count(_) => {
+                    demand.worker_bytes = demand.worker_bytes.saturating_add(bytes)
+                }
+                Workers::Auto { .. } => {
+                    demand.auto_bytes = demand.auto_bytes.saturating_add(bytes);
+                    demand.auto_pools += 1;
+                }
+            }
+        }
+        demand
+    }
+}
+
 fn demand(subject: &Subject, total: Option<u64>, group: Option<u64>) -> Option<Finding> {
-    let zones: u64 = subject
-        .zones
-        .iter()
-        .filter_map(|zone| zone.memory_bytes)
-        .sum();
-    let workers: u64 = subject.pools.iter().filter_map(|pool| pool.workers).sum();
-    let wanted = zones.saturating_add(workers.saturating_mul(WORKER_BYTES));
     let (limit, name, of) = match (group, total) {
         (Some(group), total) if total.is_none_or(|total| group < total) => {
             (group, "group-memory", "The control group allows")
@@ -66,27 +119,57 @@ fn demand(subject: &Subject, total: Option<u64>, group: Option<u64>) -> Option<F
         (_, Some(total)) => (total, "memory", "The machine has"),
         _ => return None,
     };
-    (wanted > limit / 10 * 9).then(|| {
-        Finding::error(
-            name,
-            format!(
-                "{of} {} MB; {} MB are asked for: {} MB for stored pages, and {workers} PHP workers.",
-                limit / MEGABYTE,
-                wanted / MEGABYTE,
-                zones / MEGABYTE
-            ),
-        )
-        .because(format!(
-            "A worker of a usual application takes about {} MB. If all of them work, the kernel swaps, or kills one of \
-             the processes.",
-            WORKER_BYTES / MEGABYTE
-        ))
-        .mended_by(format!(
-            "php_pool: workers {};  or memory={}m in *_cache_path",
-            (limit / 10 * 7).saturating_sub(zones).checked_div(WORKER_BYTES).unwrap_or(1).max(1),
-            (limit / MEGABYTE / 4).max(1)
-        ))
-    })
+    let Demand {
+        zones,
+        workers,
+        worker_bytes,
+        auto_bytes,
+        auto_pools,
+    } = Demand::of(subject, limit);
+    let fixed = zones.saturating_add(worker_bytes);
+    let wanted = fixed.saturating_add(auto_bytes);
+    let most = limit / 10 * 9;
+    if wanted <= most {
+        return None;
+    }
+    let of_auto = match auto_pools {
+        0 => "",
+        _ => " (workers auto chooses so many)",
+    };
+    let what = format!(
+        "{of} {} MB; {} MB are asked for: {} MB for stored pages, and {workers} PHP workers{of_auto}.",
+        limit / MEGABYTE,
+        wanted / MEGABYTE,
+        zones / MEGABYTE
+    );
+    let size = match workers {
+        0 => WORKER_BYTES,
+        _ => worker_bytes.saturating_add(auto_bytes) / workers,
+    };
+    let fitting = (limit / 10 * 7).saturating_sub(zones);
+    let fitting = fitting.checked_div(WORKER_BYTES).unwrap_or(1).max(1);
+    // auto measures its workers later, and takes fewer where they leave too little.
+    let finding = match fixed > most {
+        true => Finding::error(name, what),
+        false => Finding::warning(name, what),
+    };
+    Some(
+        finding
+            .because(format!(
+                "A worker of a usual application takes about {} MB. If all of them work, the kernel swaps, or kills one \
+                 of the processes.",
+                size / MEGABYTE
+            ))
+            .mended_by(format!(
+                "php_pool: workers {};  or memory={}m in *_cache_path",
+                match auto_pools {
+                    0 | 1 => fitting.to_string(),
+                    // Each pool chooses as if it were alone.
+                    _ => format!("N, {fitting} in all pools together"),
+                },
+                (limit / MEGABYTE / 4).max(1)
+            )),
+    )
 }
 
 fn swap(machine: &Machine, total: Option<u64>) -> Option<Finding> {

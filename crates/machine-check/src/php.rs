@@ -1,7 +1,6 @@
-//! PHP: its settings as they lie on the disk, the pools, and how it reaches its database.
+//! PHP: its settings as they lie on the disk, and the pools.
 
-use std::path::Path;
-
+use crate::database;
 use crate::finding::Finding;
 use crate::machine::Machine;
 use crate::{Pool, Subject};
@@ -9,11 +8,6 @@ use crate::{Pool, Subject};
 /// Since this version, opcache is a part of PHP.
 const OPCACHE_WITHIN: (u64, u64) = (8, 5);
 const LITTLE_OPCACHE_MEGABYTES: u64 = 64;
-const MYSQL_SOCKETS: [&str; 3] = [
-    "run/mysqld/mysqld.sock",
-    "var/lib/mysql/mysql.sock",
-    "tmp/mysql.sock",
-];
 
 pub fn check(machine: &Machine, subject: &Subject, findings: &mut Vec<Finding>) {
     if !subject.has_php {
@@ -27,7 +21,7 @@ pub fn check(machine: &Machine, subject: &Subject, findings: &mut Vec<Finding>) 
         findings.extend(slow_log(pool));
     }
     for root in &subject.document_roots {
-        findings.extend(database(machine, root));
+        findings.extend(database::check(machine, root));
     }
 }
 
@@ -161,67 +155,4 @@ fn slow_log(pool: &Pool) -> Option<Finding> {
             )
             .mended_by(format!("php_pool: slow_log /var/log/mayfly/{}-slow.log 5s;", pool.name))
     })
-}
-
-/// How the application in a document root names its MySQL: by what it says in its own settings.
-fn database(machine: &Machine, root: &Path) -> Option<Finding> {
-    let folders = [root, root.parent()?];
-    let host = folders.iter().find_map(|folder| {
-        let read = |name: &str| machine.read(&folder.join(name).to_string_lossy());
-        let of_wordpress = || read("wp-config.php").and_then(|text| wordpress_host(&text));
-        let of_env = || read(".env").and_then(|text| env_host(&text));
-        of_wordpress().or_else(of_env)
-    })?;
-    let socket = MYSQL_SOCKETS.iter().find(|path| machine.exists(path));
-    match (&*host, socket) {
-        ("127.0.0.1" | "::1", Some(socket)) => Some(
-            Finding::note(
-                "database-socket",
-                format!("The application in {} asks its database over TCP.", root.display()),
-            )
-            .because("Each query takes about 30 microseconds more than over the socket, and a page makes 50 of them.")
-            .mended_by(format!("DB_HOST localhost (PHP then uses /{socket})")),
-        ),
-        ("localhost", None) => Some(
-            Finding::warning(
-                "database-socket",
-                format!(
-                    "The application in {} asks its database over a socket that is not there.",
-                    root.display()
-                ),
-            )
-            .because("PHP takes localhost for the socket of MySQL: every page that needs the database fails, 100 % of them.")
-            .mended_by("systemctl start mariadb, or DB_HOST 127.0.0.1 for a database elsewhere"),
-        ),
-        _ => None,
-    }
-}
-
-/// `define( 'DB_HOST', 'localhost' );`: only this value is looked at.
-fn wordpress_host(text: &str) -> Option<String> {
-    let line = text.lines().find(|line| {
-        let line = line.trim_start();
-        line.starts_with("define") && line.contains("DB_HOST")
-    })?;
-    let behind = line.split_once("DB_HOST")?.1.split_once(',')?.1;
-    let mut quoted = behind.split(['\'', '"']);
-    Some(host_of(quoted.nth(1)?))
-}
-
-/// `DB_HOST=127.0.0.1`
-fn env_host(text: &str) -> Option<String> {
-    let value = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("DB_HOST="))?;
-    Some(host_of(value.trim_matches(['"', '\''])))
-}
-
-fn host_of(text: &str) -> String {
-    let text = text.trim();
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') && port.bytes().all(|it| it.is_ascii_digit()) => {
-            host.to_owned()
-        }
-        _ => text.to_owned(),
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use machine_check::{Finding, Pool, Severity, Subject, Zone, check};
+use machine_check::{Finding, Pool, Severity, Subject, Workers, Zone, check};
 
 /// A machine without a fault.
 const SOUND: &[(&str, &str)] = &[
@@ -81,7 +81,7 @@ fn subject() -> Subject {
         temporary_folders: vec!["/var/lib/mayfly/body".into()],
         pools: vec![Pool {
             name: "site".to_owned(),
-            workers: Some(8),
+            workers: Workers::Count(8),
             max_requests: Some(1000),
             has_slow_log: true,
             settings: Vec::new(),
@@ -233,7 +233,10 @@ fn each_fault_of_the_machine_is_found() {
 fn each_fault_of_the_configuration_is_found() {
     type Change = fn(&mut Subject);
     let cases: [(Change, &str); 9] = [
-        (|it| it.pools[0].workers = Some(100), "group-memory"),
+        (
+            |it| it.pools[0].workers = Workers::Count(100),
+            "group-memory",
+        ),
         (|it| it.pools[0].max_requests = None, "max-requests"),
         (|it| it.pools[0].max_requests = Some(0), "max-requests"),
         (|it| it.pools[0].has_slow_log = false, "slow-log"),
@@ -272,6 +275,199 @@ fn each_fault_of_the_configuration_is_found() {
         let all = found(&[], &subject);
         let names: Vec<&str> = all.iter().map(|it| it.name).collect();
         assert_eq!(names, [name], "{all:?}");
+    }
+}
+
+/// A worker that `workers auto` has not measured yet.
+const AUTO: u64 = 48 << 20;
+
+fn auto(chosen: u64) -> Workers {
+    let bytes_each = AUTO;
+    Workers::Auto { chosen, bytes_each }
+}
+
+#[test]
+fn workers_that_the_machine_chooses_are_held_against_its_memory() {
+    let mut subject = subject();
+    subject.pools[0].workers = auto(60);
+    assert_eq!(found(&[], &subject), []);
+    // Each of two pools takes the memory for its own.
+    subject.pools.push(subject.pools[0].clone());
+    let all = found(&[], &subject);
+    assert_eq!(
+        (all.len(), all[0].name, all[0].severity),
+        (1, "group-memory", Severity::Warning)
+    );
+    assert!(
+        all[0]
+            .what
+            .contains("120 PHP workers (workers auto chooses so many)"),
+        "{all:?}"
+    );
+    assert!(all[0].mend.contains("in all pools together"), "{all:?}");
+    // Zones alone are too large: that is no choice of the machine's.
+    subject.zones[0].memory_bytes = Some(8 << 30);
+    assert_eq!(found(&[], &subject)[0].severity, Severity::Error);
+}
+
+#[test]
+fn a_small_group_is_no_room_for_what_is_chosen_at_least() {
+    let mut subject = subject();
+    subject.zones[0].memory_bytes = Some(16 << 20);
+    subject.pools[0].workers = auto(2);
+    let group = "sys/fs/cgroup/system.slice/mayfly.service/memory.max";
+    assert_eq!(found(&[(group, Some("134217728\n"))], &subject), []);
+    let all = found(&[(group, Some("100000000\n"))], &subject);
+    assert_eq!((all.len(), all[0].name), (1, "group-memory"));
+    // Where nobody says how large a zone is, it takes a quarter.
+    subject.zones[0].memory_bytes = None;
+    subject.pools[0].workers = auto(50);
+    assert_eq!(found(&[], &subject), []);
+    subject.pools[0].workers = auto(55);
+    assert_eq!(found(&[], &subject)[0].name, "group-memory");
+}
+
+#[test]
+fn control_groups_of_the_first_version_have_limits_too() {
+    let all = found(
+        &[
+            ("proc/self/cgroup", Some("5:cpu,memory:/docker/x\n")),
+            (
+                "sys/fs/cgroup/memory/docker/memory.limit_in_bytes",
+                Some("500000000\n"),
+            ),
+            (
+                "sys/fs/cgroup/memory/docker/x/memory.limit_in_bytes",
+                Some("9223372036854771712\n"),
+            ),
+        ],
+        &subject(),
+    );
+    assert_eq!((all.len(), all[0].name), (1, "group-memory"), "{all:?}");
+}
+
+#[test]
+fn databases_of_the_same_machine_are_asked_over_their_socket() {
+    use Severity::{Note, Warning};
+    let wordpress = "srv/site/wp-config.php";
+    let own = "        |-- 10.0.0.5\n           /32 host LOCAL\n        |-- 10.0.0.255\n           /32 link BROADCAST\n";
+    let own6 = "20010db8000000000000000000000005 02 40 00 80 eth0\n";
+    let postgresql = ("run/postgresql/.s.PGSQL.5432", Some(""));
+    let pgsql = |host: &'static str| ("srv/.env", Some(host));
+    type Changed = [(&'static str, Option<&'static str>)];
+    let cases: [(&Changed, Option<(Severity, &str)>); 13] = [
+        // MySQL, by an address of this machine.
+        (
+            &[
+                ("proc/net/fib_trie", Some(own)),
+                (wordpress, Some("define('DB_HOST', '10.0.0.5');")),
+            ],
+            Some((Note, "/run/mysqld/mysqld.sock")),
+        ),
+        (
+            &[
+                ("proc/net/fib_trie", Some(own)),
+                (wordpress, Some("define('DB_HOST', '10.0.0.255');")),
+            ],
+            None,
+        ),
+        (
+            &[
+                ("proc/net/if_inet6", Some(own6)),
+                (wordpress, Some("define('DB_HOST', '[2001:db8::5]:3306');")),
+            ],
+            Some((Note, "localhost")),
+        ),
+        (
+            &[(wordpress, Some("define('DB_HOST', 'db.example.org');"))],
+            None,
+        ),
+        (
+            &[(
+                wordpress,
+                Some("define('DB_HOST', 'localhost:/run/mysqld/mysqld.sock');"),
+            )],
+            None,
+        ),
+        (
+            &[(
+                wordpress,
+                Some("define('DB_HOST', 'localhost:/run/other.sock');"),
+            )],
+            Some((Warning, "mariadb")),
+        ),
+        // PostgreSQL, to which localhost is an address.
+        (
+            &[
+                (wordpress, None),
+                postgresql,
+                pgsql("DATABASE_URL=postgresql://a:b@127.0.0.1:5432/c"),
+            ],
+            Some((Note, "/run/postgresql as the host")),
+        ),
+        (
+            &[
+                (wordpress, None),
+                postgresql,
+                pgsql("DB_CONNECTION=pgsql\nDB_HOST=localhost"),
+            ],
+            Some((Note, "/run/postgresql as the host")),
+        ),
+        (
+            &[
+                (wordpress, None),
+                postgresql,
+                pgsql("DB_CONNECTION=pgsql\nDB_HOST=/run/postgresql"),
+            ],
+            None,
+        ),
+        (
+            &[
+                (wordpress, None),
+                postgresql,
+                pgsql("DB_CONNECTION=pgsql\nDB_HOST=/var/run/other"),
+            ],
+            Some((Warning, "postgresql")),
+        ),
+        (
+            &[
+                (wordpress, None),
+                postgresql,
+                pgsql("DB_CONNECTION=pgsql\nDB_HOST=10.1.1.1"),
+            ],
+            None,
+        ),
+        // It runs in a container, whose socket is not here.
+        (
+            &[
+                (wordpress, None),
+                pgsql("DB_CONNECTION=pgsql\nDB_HOST=127.0.0.1"),
+            ],
+            None,
+        ),
+        (
+            &[
+                (wordpress, None),
+                pgsql("DB_CONNECTION=sqlite\nDB_HOST=127.0.0.1"),
+            ],
+            None,
+        ),
+    ];
+    for (changed, expected) in cases {
+        let all = found(changed, &subject());
+        let Some((severity, mend)) = expected else {
+            assert_eq!(all, [], "{changed:?}");
+            continue;
+        };
+        assert_eq!(all.len(), 1, "{changed:?}: {all:?}");
+        assert_eq!(
+            (all[0].name, all[0].severity),
+            ("database-socket", severity),
+            "{changed:?}"
+        );
+        assert!(all[0].mend.contains(mend), "{:?}", all[0]);
+        // What else is in the settings is nobody's business.
+        assert!(!format!("{all:?}").contains("a:b"), "{all:?}");
     }
 }
 

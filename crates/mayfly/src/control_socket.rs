@@ -66,12 +66,16 @@ pub fn serve_folder() -> Result<PathBuf, String> {
 /// # Errors
 /// The account has no home.
 pub fn serve_path(listen: &str) -> Result<PathBuf, String> {
+    Ok(serve_folder()?.join(format!("serve-{}.control", plain(listen))))
+}
+
+/// An address as a part of a file's name.
+pub fn plain(address: &str) -> String {
     let plain = |letter: char| match letter.is_ascii_alphanumeric() || letter == '.' {
         true => letter,
         false => '-',
     };
-    let name: String = listen.chars().map(plain).take(60).collect();
-    Ok(serve_folder()?.join(format!("serve-{name}.control")))
+    address.chars().map(plain).take(60).collect()
 }
 
 /// The socket of a configuration that is not in force yet.
@@ -113,13 +117,20 @@ pub fn bind(
     }
 }
 
-/// The folder of the socket of `mayfly serve`, for this account alone.
-fn make_folder(path: &Path) {
-    use std::os::unix::fs::DirBuilderExt;
-    if let Some(folder) = path.parent() {
-        let mut builder = std::fs::DirBuilder::new();
-        // Where it cannot be made, the socket cannot, which is then said.
-        let _ = builder.recursive(true).mode(0o700).create(folder);
+/// The folder of the socket of `mayfly serve` and of its other files, for this account alone. In root's, the account
+/// that serves finds what it knows by name, and cannot list it.
+pub fn make_folder(path: &Path) {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    let Some(folder) = path.parent() else {
+        return;
+    };
+    let mode = if account::is_root() { 0o711 } else { 0o700 };
+    let mut builder = std::fs::DirBuilder::new();
+    // Where it cannot be made, the socket cannot, which is then said.
+    let _ = builder.recursive(true).mode(mode).create(folder);
+    let is_closed = |facts: std::fs::Metadata| facts.uid() == 0 && facts.mode() & 0o777 == 0o700;
+    if account::is_root() && folder.symlink_metadata().is_ok_and(is_closed) {
+        let _ = std::fs::set_permissions(folder, PermissionsExt::from_mode(mode));
     }
 }
 

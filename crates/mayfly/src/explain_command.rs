@@ -2,9 +2,10 @@
 //! stored.
 
 use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::path::Path;
 
-use control::explain::{Effect, KnownBy, Outcome, PlanKind, ToldReason};
+use control::explain::{Effect, KnownBy, Limit, LimitSays, Outcome, PlanKind, ToldReason};
 use control::{
     ClientError, Entry, EntryRequest, ExplainRequest, Explanation, Found, SearchRequest,
 };
@@ -65,6 +66,7 @@ async fn answer(
             method: args.method.clone(),
             fields,
             ask: args.ask,
+            from: Some(args.from.unwrap_or(Ipv4Addr::LOCALHOST.into())),
         };
         let told = control::client::explain(path, &request).await?;
         return Ok(shown(args, &told, text));
@@ -149,11 +151,33 @@ fn way_lines(told: &Explanation) -> Vec<Line> {
         PlanKind::Answer => format!("answers{status} by itself"),
         PlanKind::Nothing => "closes the connection without an answer".to_owned(),
     };
-    vec![
+    let client = told.client.map(|client| ("client", client.to_string()));
+    let all = client.into_iter().chain([
         ("server", server),
         ("location", location),
         ("plan", format!("the server {doing}")),
-    ]
+    ]);
+    let limits = told.limits.iter().map(|limit| ("limit", limit_text(limit)));
+    all.chain(limits).collect()
+}
+
+fn limit_text(limit: &Limit) -> String {
+    let says = match limit.says {
+        LimitSays::Pass => "lets the client pass".to_owned(),
+        LimitSays::Delay { milliseconds } => {
+            format!("lets the client wait for {}", time(milliseconds))
+        }
+        LimitSays::Refuse { status } => format!("refuses the client with {status}"),
+    };
+    let dry_run = if limit.is_dry_run {
+        " (it is only tried)"
+    } else {
+        ""
+    };
+    format!(
+        "{} {} {says} at this moment{dry_run}",
+        limit.directive, limit.zone
+    )
 }
 
 fn cache_lines(told: &Explanation) -> Vec<Line> {

@@ -40,6 +40,7 @@ mod purge_command;
 mod running_server;
 mod serve;
 mod serve_command;
+mod serve_dashboard;
 mod serving;
 mod signal_command;
 mod signals;
@@ -54,14 +55,17 @@ mod wordpress_plugin;
 mod worker_handle;
 mod worker_process;
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use cli::{Action, Command, Flags, Refusal, ServeArgs};
 use config::{Accepted, Invocation};
 use exit::Exit;
 use journal::Journal;
+use serve_dashboard::Token;
 use supervisor::Plan;
 
 /// jemalloc: under many connections it keeps less than the system's allocator,
@@ -212,7 +216,17 @@ fn serve_folder(args: &ServeArgs) -> Exit {
     match read(&invocation) {
         Ok((journal, accepted)) => {
             let control_socket = serve.control_socket();
-            let when_ready = Box::new(move |_: &site::Process| serve.announce());
+            // Kept until the end, with which it is forgotten.
+            let token = Rc::new(OnceCell::new());
+            let made = token.clone();
+            let when_ready = Box::new(move |_: &site::Process| {
+                let dashboard = serve.dashboard.as_ref();
+                let token = dashboard.map(|it| made.get_or_init(|| Token::make(it)));
+                serve.announce();
+                if let (Some(dashboard), Some(token)) = (dashboard, token) {
+                    serve_dashboard::announce(dashboard, token);
+                }
+            });
             let plan = Plan {
                 invocation,
                 writes_pid_file: false,

@@ -13,9 +13,10 @@ use crate::config::{Invocation, MADE_CONF};
 use crate::local_authority::{self, LocalCertificate};
 use crate::paths;
 use crate::serve::{
-    self, Bounds, DEFAULT_TTL, Files, Folder, Found, Https, Kind, ServeOptions, UpstreamUrl,
-    Watched, closed_folders, detect, write_config, write_upstream_config,
+    self, Bounds, DEFAULT_TTL, Dashboard, Files, Folder, Found, Https, Kind, ServeOptions,
+    UpstreamUrl, Watched, closed_folders, detect, write_config, write_upstream_config,
 };
+use crate::serve_dashboard;
 use crate::system_error::reason;
 use crate::wordpress_plugin::{MustUse, State};
 
@@ -31,6 +32,8 @@ pub struct Serve {
     listen: Vec<String>,
     is_cached: bool,
     notes: Vec<String>,
+    /// `--dashboard`
+    pub dashboard: Option<Dashboard>,
 }
 
 /// Where `serve` listens unless told otherwise.
@@ -83,6 +86,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
     let https = https(args)?;
     let listen = listens(args, https.as_ref());
     let local = local_certificate(args, &listen)?;
+    let dashboard = dashboard(args, &listen)?;
     let must_use = must_use(&found, &document_root);
     let has_plugin = match (&must_use, args.wordpress_plugin) {
         (Some(plugin), true) => !matches!(plugin.state(), State::Foreign(_)),
@@ -105,6 +109,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         behind: args.behind.clone(),
         https: https.clone(),
         local_certificate: local.as_ref().map(|local| local.certificate.clone()),
+        dashboard: dashboard.clone(),
     };
     if found.kind != Kind::Static && !args.print_config {
         php_pool::find_php_fpm(options.php.as_deref()).map_err(|error| error.to_string())?;
@@ -161,6 +166,7 @@ pub fn prepare(args: &ServeArgs) -> Result<Serve, String> {
         listen,
         is_cached,
         notes,
+        dashboard,
     })
 }
 
@@ -394,6 +400,18 @@ fn what_and_where(found: &Found, document_root: &Path) -> String {
     text
 }
 
+/// What `--dashboard` asks for.
+fn dashboard(args: &ServeArgs, listen: &[String]) -> Result<Option<Dashboard>, String> {
+    let Some(typed) = &args.dashboard else {
+        return Ok(None);
+    };
+    let dashboard = serve_dashboard::prepare(typed, listen)?;
+    if !args.print_config {
+        serve_dashboard::expect_free(&dashboard)?;
+    }
+    Ok(Some(dashboard))
+}
+
 /// As [`prepare`] for an HTTP server in the folder's place.
 fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
     let upstream = UpstreamUrl::parse(shown)?;
@@ -417,10 +435,12 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
             "{LISTEN} is the upstream itself; --listen names another place."
         ));
     }
+    let dashboard = dashboard(args, &listen)?;
     let options = ServeOptions {
         listen: listen.clone(),
         ttl: args.ttl.unwrap_or(DEFAULT_TTL),
         behind: args.behind.clone(),
+        dashboard: dashboard.clone(),
         https: https.clone(),
         local_certificate: local.map(|local| local.certificate),
         ..ServeOptions::default()
@@ -434,6 +454,7 @@ fn prepare_upstream(args: &ServeArgs, shown: &str) -> Result<Serve, String> {
         listen,
         is_cached: !options.ttl.is_zero(),
         notes,
+        dashboard,
     })
 }
 
@@ -542,6 +563,7 @@ mod tests {
             workers: Workers::Auto,
             php: None,
             behind: Vec::new(),
+            dashboard: None,
             print_config: true,
         };
         let says_so = |args| {

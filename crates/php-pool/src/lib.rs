@@ -25,7 +25,7 @@ mod supervisor;
 pub use find::{FindError, find_php_fpm};
 pub use fpm_conf::{MasterAccount, SpecError, render};
 pub use probe::WorkerMemory;
-pub use sizing::{Machine, auto_workers};
+pub use sizing::{Machine, WORKER_BYTES_ASSUMED, auto_workers};
 pub use spec::{LogLevel, PoolSpec, ProcessManager, RunAs, SlowLog, Workers};
 pub use state::{Event, PoolState};
 pub use supervisor::{Endpoint, Pool, StartError};

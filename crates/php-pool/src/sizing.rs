@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Size of a worker before one was measured. Debian's WordPress with a few
 /// plugins takes 30 to 60 MB of its own, a small site 10.
-pub(crate) const WORKER_BYTES_ASSUMED: u64 = 48 << 20;
+pub const WORKER_BYTES_ASSUMED: u64 = 48 << 20;
 
 /// A worker that has not yet run its heavy page looks smaller than it will
 /// be, so no measurement below this is believed.
@@ -42,7 +42,13 @@ impl Machine {
     /// The machine as it is now. What cannot be read counts as a small
     /// machine: 256 MB, one core.
     pub fn observe() -> Self {
-        let read = |path: &Path| std::fs::read_to_string(path).ok();
+        Self::observe_below(Path::new("/"))
+    }
+
+    /// The same for a machine whose `/proc` and `/sys` are below `root`; the cores are this one's.
+    pub fn observe_below(root: &Path) -> Self {
+        let below = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
+        let read = |path: &Path| std::fs::read_to_string(below(path)).ok();
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Self {
             available_bytes: available_bytes(&read).unwrap_or(256 << 20),

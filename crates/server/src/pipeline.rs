@@ -404,11 +404,14 @@ fn limit<'a>(request: &mut Request) -> Step<'a> {
     if request.is_subrequest() {
         return Ok(Stage::TryFiles);
     }
+    real_ip::apply_real_ip(request);
     if request.is_own_visit() {
         // It takes nothing from what visitors are allowed.
+        if request.is_dry() {
+            limits::foresee(request);
+        }
         return Ok(Stage::Access);
     }
-    real_ip::apply_real_ip(request);
     match limits::check(request) {
         Limited::Pass => Ok(Stage::Access),
         Limited::Reject(status) => Err(Handled::Status(status).into()),

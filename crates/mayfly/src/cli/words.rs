@@ -2,6 +2,7 @@
 //! `doctor`, `help`, `version`.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -130,6 +131,19 @@ pub struct ServeArgs {
     /// may be given more than once
     #[arg(long, value_name = "ADDRESS")]
     pub behind: Vec<String>,
+    /// Show the server's numbers and what is stored in a browser on this machine [default: 127.0.0.1:8090]
+    ///
+    /// Who opens the address that the start prints may purge there as well: a token in it, which is made anew at
+    /// each start, says so. It is printed on a terminal alone. /metrics is for Prometheus. Addresses that the
+    /// network reaches are refused.
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = crate::serve_dashboard::PLACE
+    )]
+    pub dashboard: Option<String>,
     /// Print the configuration that does the same with -c, and exit
     #[arg(long)]
     pub print_config: bool,
@@ -212,6 +226,10 @@ pub struct ExplainArgs {
     /// Make the request, so that the application says what it answers
     #[arg(long, conflicts_with_all = ["search", "tag", "entry"])]
     pub ask: bool,
+    /// The client's address, as `allow`, `geo`, limits and the rights to purge see it [default: 127.0.0.1, as for
+    /// a request that is made here]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["search", "tag", "entry"])]
+    pub from: Option<IpAddr>,
     /// List what is stored with this text in its host, path or arguments
     #[arg(long, value_name = "TEXT", group = "what", conflicts_with = "entry")]
     pub search: Option<String>,
@@ -485,6 +503,25 @@ fn with_tip(message: String, arguments: &[OsString]) -> String {
     }
 }
 
+/// The arguments, `--dashboard ADDR:PORT` as one of them. What follows may as well be the folder of the site.
+fn with_joined_place(arguments: &[OsString]) -> Vec<OsString> {
+    let is_place = |text: &str| {
+        let port = text.rsplit(':').next().unwrap_or(text);
+        !text.contains('/') && port.parse::<u16>().is_ok()
+    };
+    let mut joined: Vec<OsString> = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        match (joined.last_mut(), argument.to_str()) {
+            (Some(last), Some(text)) if last == "--dashboard" && is_place(text) => {
+                last.push("=");
+                last.push(text);
+            }
+            _ => joined.push(argument.clone()),
+        }
+    }
+    joined
+}
+
 /// Reads a line that begins with a word (without the program's name).
 ///
 /// # Errors
@@ -493,7 +530,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Answer, String> {
     if arguments.first().is_some_and(|word| word == "--version") {
         return Ok(Answer::Word(Word::Version));
     }
-    let line = std::iter::once(OsString::from("mayfly")).chain(arguments.iter().cloned());
+    let line = std::iter::once(OsString::from("mayfly")).chain(with_joined_place(arguments));
     match Line::try_parse_from(line) {
         Ok(Line { word }) => Ok(Answer::Word(word)),
         Err(error) => match error.kind() {
@@ -545,6 +582,30 @@ mod tests {
     }
 
     #[test]
+    fn serve_tells_the_place_of_the_dashboard_from_the_folder() {
+        for (line, place) in [
+            ("serve site", None),
+            ("serve site --dashboard", Some("127.0.0.1:8090")),
+            ("serve --dashboard site", Some("127.0.0.1:8090")),
+            ("serve site --dashboard 127.0.0.1:1", Some("127.0.0.1:1")),
+            ("serve --dashboard [::1]:1 site", Some("[::1]:1")),
+            ("serve site --dashboard=9000", Some("9000")),
+            ("serve site --dashboard 9000 --tls", Some("9000")),
+        ] {
+            let Ok(Answer::Word(Word::Serve(args))) = run(line) else {
+                panic!("{line}")
+            };
+            assert_eq!(args.dir, PathBuf::from("site"), "{line}");
+            assert_eq!(args.dashboard.as_deref(), place, "{line}");
+        }
+        let Ok(Answer::Word(Word::Serve(args))) = run("serve --dashboard http://127.0.0.1:81")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.dir, PathBuf::from("http://127.0.0.1:81"));
+    }
+
+    #[test]
     fn purge_takes_targets_of_all_kinds() {
         let line = "purge https://a/ /b --tag t --tag u --prefix p --pattern q --host h --all --soft --dry-run --json -c f";
         let Ok(Answer::Word(Word::Purge(args))) = run(line) else {
@@ -569,8 +630,13 @@ mod tests {
         assert_eq!(args.url.as_deref(), Some("http://a/"));
         assert_eq!(args.fields, ["Cookie:a=b", "X:y"]);
         assert_eq!(args.method.as_deref(), Some("HEAD"));
-        assert!(args.ask && args.json);
+        assert!(args.ask && args.json && args.from.is_none());
         assert_eq!(args.server.conf, Some("f".into()));
+        let Ok(Answer::Word(Word::Explain(args))) = run("explain http://a/ --from 2001:db8::1")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(args.from, "2001:db8::1".parse().ok());
         let Ok(Answer::Word(Word::Explain(args))) = run("explain --search /a --tag t --limit 5")
         else {
             panic!("refused")
@@ -643,6 +709,8 @@ mod tests {
             ("check", "<FILE>"),
             ("explain", "URL|--search"),
             ("explain --ask --tag a", "cannot be used with"),
+            ("explain --from ::1 --tag a", "cannot be used with"),
+            ("explain http://a/ --from here", "--from"),
             ("explain http://a/ --tag a", "cannot be used with"),
             ("purge", "<URL|--tag"),
             ("purge --soft", "<URL|--tag"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use machine_check::{Pool, Subject, Zone};
+use machine_check::{Pool, Subject, Workers, Zone};
 use site::{
     Content, ListenAddress, Part, PhpPool, Process, Root, Server, Settings, Site, Template,
 };
@@ -52,7 +52,12 @@ pub fn of(site: &Site, root: &Path) -> Subject {
             })
             .collect(),
         temporary_folders,
-        pools: site.process.php_pools.iter().map(pool).collect(),
+        pools: site
+            .process
+            .php_pools
+            .iter()
+            .map(|it| pool(it, root))
+            .collect(),
         has_php: all_settings().any(|it| is_php(&it.settings)),
         document_roots,
     }
@@ -78,16 +83,29 @@ fn literal(template: &Template) -> Option<String> {
     }
 }
 
-fn pool(pool: &PhpPool) -> Pool {
+fn pool(pool: &PhpPool, root: &Path) -> Pool {
     let settings = pool.settings.iter();
     Pool {
         name: pool.name.clone(),
-        workers: pool.workers.and_then(|it| u64::try_from(it).ok()),
+        workers: match pool.workers {
+            Some(count) => Workers::Count(u64::try_from(count).unwrap_or(u64::MAX)),
+            None => auto_workers(root),
+        },
         max_requests: pool.max_requests,
         has_slow_log: pool.slow_log.is_some(),
         settings: settings
             .map(|it| (it.name.clone(), it.value.clone()))
             .collect(),
+    }
+}
+
+/// What `workers auto` would choose at a start.
+fn auto_workers(root: &Path) -> Workers {
+    let machine = php_pool::Machine::observe_below(root);
+    let bytes_each = php_pool::WORKER_BYTES_ASSUMED;
+    Workers::Auto {
+        chosen: php_pool::auto_workers(machine, bytes_each).into(),
+        bytes_each,
     }
 }
 

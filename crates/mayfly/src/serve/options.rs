@@ -1,5 +1,6 @@
 //! What the command line of `mayfly serve` asks for.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +32,17 @@ pub struct ServeOptions {
     pub https: Option<Https>,
     /// `--tls`: the certificate for this machine's own names, with its key in the same file.
     pub local_certificate: Option<PathBuf>,
+    /// `--dashboard`
+    pub dashboard: Option<Dashboard>,
+}
+
+/// A server for whoever runs this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dashboard {
+    /// A loopback address.
+    pub place: SocketAddr,
+    /// The file with the hashes of tokens.
+    pub tokens: PathBuf,
 }
 
 /// A site on the internet: HTTPS for its names, with certificates that come by themselves.
@@ -66,6 +78,7 @@ impl Default for ServeOptions {
             behind: Vec::new(),
             https: None,
             local_certificate: None,
+            dashboard: None,
         }
     }
 }

@@ -7,6 +7,7 @@
 use super::applications::rules;
 use super::cache_rules::{Spelling, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, word};
+use super::dashboard::dashboard;
 use super::http_settings::{compression, log, trusted_proxies};
 use super::https;
 use super::kind::Kind;
@@ -142,6 +143,7 @@ pub fn write_upstream_config(
     conf.close();
     conf.close();
     https::redirects(&mut conf, options)?;
+    dashboard(&mut conf, options)?;
     conf.close();
     Ok(conf.text)
 }

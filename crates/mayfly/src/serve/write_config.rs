@@ -12,6 +12,7 @@ use std::path::Path;
 use super::applications::rules;
 use super::cache_rules::{FASTCGI, cache_rules, cache_zone, max_valid};
 use super::conf_text::{CannotWrite, Conf, path, word};
+use super::dashboard::dashboard;
 use super::detect::Found;
 use super::http_settings::{compression, log, trusted_proxies, types};
 use super::https;
@@ -73,6 +74,7 @@ pub fn write_config(
     locations(&mut conf, found, rules.as_ref(), caching.is_some(), vouched);
     conf.close();
     https::redirects(&mut conf, options)?;
+    dashboard(&mut conf, options)?;
     conf.close();
     Ok(conf.text)
 }
@@ -161,7 +163,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::serve::Https;
+    use crate::serve::{Dashboard, Https};
 
     fn found(kind: Kind) -> Found {
         Found {
@@ -203,6 +205,10 @@ mod tests {
             behind: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
             https: None,
             local_certificate: None,
+            dashboard: Some(Dashboard {
+                place: "127.0.0.1:8090".parse().unwrap(),
+                tokens: "/run/mayfly/dashboard-127.0.0.1-8090.tokens".into(),
+            }),
         };
         let local = ServeOptions {
             listen: vec!["127.0.0.1:8443".into()],

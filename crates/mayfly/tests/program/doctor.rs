@@ -118,6 +118,147 @@ fn each_hazard_of_a_configuration_is_found() {
     }
 }
 
+/// A machine and a site with every fault that is looked for, and the same mended.
+const FAULTS: [(&str, &str, &str); 16] = [
+    (
+        "proc/self/limits",
+        "Max open files            1024                 1024                 files\n",
+        "Max open files            1024                 524288               files\n",
+    ),
+    ("proc/sys/net/core/somaxconn", "128\n", "4096\n"),
+    (
+        "proc/sys/net/ipv4/ip_local_port_range",
+        "50000 50999\n",
+        "32768 60999\n",
+    ),
+    // Port 18080.
+    (
+        "proc/net/tcp",
+        "  sl  local\n   0: 00000000:46A0 00000000:0000 0A 0\n",
+        "  sl  local\n",
+    ),
+    (
+        "proc/meminfo",
+        "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\nSwapTotal: 1048576 kB\nSwapFree: 4 kB\n",
+        "MemTotal: 4194304 kB\nMemAvailable: 3000000 kB\nSwapTotal: 1048576 kB\nSwapFree: 1048576 kB\n",
+    ),
+    ("proc/self/cgroup", "0::/mayfly\n", "0::/mayfly\n"),
+    (
+        "sys/fs/cgroup/mayfly/memory.max",
+        "100000000\n",
+        "4000000000\n",
+    ),
+    (
+        "sys/fs/cgroup/mayfly/memory.events",
+        "oom_kill 2\n",
+        "oom_kill 0\n",
+    ),
+    (
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "always madvise [never]\n",
+        "always [madvise] never\n",
+    ),
+    (
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "hpet\n",
+        "tsc\n",
+    ),
+    ("run/systemd/system/x", "", ""),
+    (
+        "proc/self/mounts",
+        "tmpfs /dev/shm tmpfs rw,size=16384k 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n",
+        "tmpfs /dev/shm tmpfs rw,size=2097152k 0 0\n/dev/vda1 / ext4 rw 0 0\n",
+    ),
+    ("etc/php/8.2/fpm/php.ini", "", ""),
+    (
+        "etc/php/8.2/fpm/conf.d/10-opcache.ini",
+        "zend_extension=opcache\nopcache.enable=0\n",
+        "zend_extension=opcache\n",
+    ),
+    ("run/mysqld/mysqld.sock", "", ""),
+    (
+        "srv/site/wp-config.php",
+        "define('DB_HOST', '127.0.0.1');",
+        "define('DB_HOST', 'localhost');",
+    ),
+];
+const FAULTY: &str = "php_pool site { workers auto; }\n\
+    events { }\n\
+    http {\n\
+    fastcgi_cache_path /dev/shm/pages keys_zone=pages:8m memory=64m;\n\
+    client_body_temp_path /var/tmp/body;\n\
+    server { listen 127.0.0.1:18080; root /srv/site; fastcgi_cache pages; fastcgi_cache_valid 200 1s;\n\
+    location / { try_files $uri /index.php; }\n\
+    location = /old.php { fastcgi_pass php:site; fastcgi_cache_key $request_uri; }\n\
+    location ~ \\.php$ { fastcgi_pass php:site;\n\
+    fastcgi_cache_key $request_method$scheme$host$server_port$request_uri$request_body; } } }\n";
+
+#[test]
+fn every_fault_at_once_is_found_and_with_all_mended_nothing_is_said() {
+    let root = tempfile::tempdir().expect("a folder");
+    write_files(root.path(), &FILES);
+    write_files(root.path(), &FAULTS.map(|(path, faulty, _)| (path, faulty)));
+    let file = root.path().join("mayfly.conf");
+    std::fs::write(&file, FAULTY).expect("a file");
+    let (exit, text) = said(&run(&file, root.path()));
+    assert_eq!(exit, 4, "{text}");
+    let mut names: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_suffix(']')?.rsplit_once(" ["))
+        .map(|(_, name)| name)
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        "backlog",
+        "clock",
+        "clock-source",
+        "cookies-ignored",
+        "database-socket",
+        "group-memory",
+        "huge-pages",
+        "key-without-host",
+        "max-requests",
+        "opcache",
+        "open-files",
+        "out-of-memory",
+        "port-range",
+        "port-taken",
+        "secrets-served",
+        "slow-log",
+        "swap-used",
+        "tmpfs-size",
+        "tmpfs-temporary",
+        "uploads-run",
+    ];
+    assert_eq!(names, expected, "{text}");
+    assert_eq!(text.matches("  mend: ").count(), expected.len(), "{text}");
+    write_files(root.path(), &FAULTS.map(|(path, _, mended)| (path, mended)));
+    write_files(root.path(), &[("run/systemd/timesync/synchronized", "")]);
+    std::fs::write(&file, SOUND).expect("a file");
+    assert_eq!(said(&run(&file, root.path())), (0, String::new()));
+}
+
+#[test]
+fn what_workers_auto_would_choose_is_held_against_the_machine() {
+    let root = tempfile::tempdir().expect("a folder");
+    let meminfo = |total: u64| format!("MemTotal: {total} kB\nMemAvailable: {} kB\n", total / 2);
+    let file = root.path().join("mayfly.conf");
+    let conf = SOUND
+        .replace("workers 2;", "workers auto;")
+        .replace("memory=16m", "memory=128m");
+    std::fs::write(&file, conf).expect("a file");
+    // At least 2 workers are chosen, of 48 MB each.
+    write_files(root.path(), &[("proc/meminfo", &meminfo(200 << 10))]);
+    let (exit, text) = said(&run(&file, root.path()));
+    assert_eq!(exit, 3, "{text}");
+    assert!(
+        text.contains("[memory]") && text.contains("2 PHP workers (workers auto chooses so many)"),
+        "{text}"
+    );
+    write_files(root.path(), &[("proc/meminfo", &meminfo(4 << 20))]);
+    assert_eq!(said(&run(&file, root.path())), (0, String::new()));
+}
+
 #[test]
 fn what_is_found_is_told_as_json_too() {
     let root = tempfile::tempdir().expect("a folder");

@@ -7,8 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use site::Builtin as B;
 
 use crate::access::limit_key::key_in_zone;
+use crate::exchange::own_visit::{ForeseenLimit, LimitSays};
 use crate::exchange::request::Request;
 use crate::exchange::value::put_unless_empty;
+use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::live::limit_conn::{Refused, Zone};
@@ -63,4 +65,30 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Result<(), u16> {
         }
     }
     Ok(())
+}
+
+/// What the limits would say to the request. Nothing is counted and nothing logged.
+pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
+    let settings = request.settings_held();
+    let reaction = settings.limits.on_connections;
+    let mut foreseen = Vec::new();
+    for limit in &settings.limits.connections {
+        let Some(zone) = zones.get(limit.zone.0) else {
+            continue;
+        };
+        let key = variable::evaluate(request, &zone.key);
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            continue;
+        }
+        foreseen.push(ForeseenLimit {
+            directive: "limit_conn",
+            zone: zone.name.clone(),
+            says: match zone.is_full_for(&key, limit.connections) {
+                true => LimitSays::Refuse(reaction.status),
+                false => LimitSays::Pass,
+            },
+            is_dry_run: reaction.dry_run,
+        });
+    }
+    foreseen
 }

@@ -8,8 +8,10 @@ use std::time::Duration;
 use site::{Builtin as B, LogLevel};
 
 use crate::access::limit_key::key_in_zone;
+use crate::exchange::own_visit::{ForeseenLimit, LimitSays};
 use crate::exchange::request::Request;
 use crate::exchange::value::put_unless_empty;
+use crate::exchange::variable;
 use crate::exchange::variable_table::Value::Request as Of;
 use crate::exchange::variable_table::Variables;
 use crate::live::limit_req::{Applied, Outcome, Zone, judge};
@@ -106,6 +108,33 @@ pub fn check(request: &mut Request, zones: &[Arc<Zone>]) -> Verdict {
             Verdict::Delay(Duration::from_millis(delay_ms))
         }
     }
+}
+
+/// What the limits would say to the request, each by itself. Nothing is counted and nothing logged.
+pub fn foresee(request: &mut Request, zones: &[Arc<Zone>]) -> Vec<ForeseenLimit> {
+    let settings = request.settings_held();
+    let reaction = settings.limits.on_requests;
+    let mut foreseen = Vec::new();
+    for limit in &settings.limits.requests {
+        let Some(zone) = zones.get(limit.zone.0) else {
+            continue;
+        };
+        let key = variable::evaluate(request, &zone.key);
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            continue;
+        }
+        foreseen.push(ForeseenLimit {
+            directive: "limit_req",
+            zone: zone.name.clone(),
+            says: match zone.foresee(&key, crate::base::clock::now(), limit) {
+                None => LimitSays::Refuse(reaction.status),
+                Some(0) => LimitSays::Pass,
+                Some(delay_ms) => LimitSays::Delay(Duration::from_millis(delay_ms)),
+            },
+            is_dry_run: reaction.dry_run,
+        });
+    }
+    foreseen
 }
 
 /// Delays are logged one level below rejections.

@@ -32,3 +32,16 @@ pub fn check(request: &mut Request) -> Limited {
         limit_req::Verdict::Delay(pause) => Limited::Delay(pause),
     }
 }
+
+/// Notes what the limits of the request's location would say, for whoever has the request explained. As for
+/// visitors, the first location that has some counts.
+pub fn foresee(request: &mut Request) {
+    let configuration = request.configuration.clone();
+    let mut foreseen = limit_conn::foresee(request, &configuration.live.limit_conn);
+    foreseen.extend(limit_req::foresee(request, &configuration.live.limit_req));
+    if let Some(visit) = &mut request.extras.own_visit
+        && visit.limits.is_empty()
+    {
+        visit.limits = foreseen;
+    }
+}

@@ -3,6 +3,7 @@
 //! but for the limits on requests, and asks no upstream for what would not be stored.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_cache::{Reason, Wanted};
 
@@ -10,6 +11,27 @@ use http_cache::{Reason, Wanted};
 pub struct OwnVisit {
     pub purpose: Purpose,
     pub not_asked: Option<NotAsked>,
+    /// What limits would say, where that is to be told.
+    pub limits: Vec<ForeseenLimit>,
+}
+
+/// What `limit_conn` or `limit_req` would say to a request at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeseenLimit {
+    pub directive: &'static str,
+    pub zone: String,
+    pub says: LimitSays,
+    /// It is only tried.
+    pub is_dry_run: bool,
+}
+
+/// What a limit says to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitSays {
+    Pass,
+    Delay(Duration),
+    /// With this status.
+    Refuse(u16),
 }
 
 /// What a visit is for.
@@ -51,6 +73,7 @@ impl OwnVisit {
         OwnVisit {
             purpose,
             not_asked: None,
+            limits: Vec::new(),
         }
     }
 }

@@ -58,6 +58,46 @@ pub fn on(why: Reason) -> Vec<String> {
     vec![text(why).to_owned()]
 }
 
+/// What to do where `cache_litespeed` is on: the application decides by LiteSpeed's fields.
+pub fn of_litespeed(why: Option<Reason>, is_private: bool) -> Option<String> {
+    let text = match why {
+        None if is_private => {
+            "cache_litespeed: this is one visitor's own copy, because X-LiteSpeed-Cache-Control says private. With ESI \
+             in the settings of the plug-in, the page is public, and what is personal is a fragment of it."
+        }
+        Some(Reason::Cookie) => {
+            "cache_litespeed: a page for visitors with cookies is stored when the application has once said in \
+             X-LiteSpeed-Cache-Control who may share it, so from the second request on. A private one needs a cookie \
+             of 16 bytes or more, and at most 16 of these. --ask makes the request."
+        }
+        Some(Reason::NoCache | Reason::NoStoreDirective | Reason::ZeroLifetime) => {
+            "cache_litespeed: X-LiteSpeed-Cache-Control counts in the place of Cache-Control and X-Accel-Expires. The \
+             plug-in sends no-cache for what its settings exclude, and for visitors whom they give no copies."
+        }
+        Some(Reason::Private) => {
+            "cache_litespeed: the page is private in X-LiteSpeed-Cache-Control. It is then stored for visitors with a \
+             cookie of 16 bytes or more, a copy for each, and for nobody without cookies. With public, those without \
+             cookies share it."
+        }
+        Some(Reason::CookieOutsideKey) => {
+            "cache_litespeed: the response has no X-LiteSpeed-Cache-Control, so nobody says who shares it beside this \
+             visitor. Is the plug-in active, and does it see this page?"
+        }
+        Some(Reason::SetCookie) => {
+            "cache_litespeed: a cookie that all visitors of the page may get belongs in the field LSC-Cookie as well."
+        }
+        Some(Reason::VaryStar) => {
+            "cache_litespeed: X-LiteSpeed-Vary may say cookie=NAME and value=ismobile; another value cannot be told from \
+             the request."
+        }
+        Some(Reason::NoLifetime) => {
+            "cache_litespeed: max-age in X-LiteSpeed-Cache-Control gives the lifetime."
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 fn text(why: Reason) -> &'static str {
     match why {
         Reason::Off => {
@@ -67,7 +107,8 @@ fn text(why: Reason) -> &'static str {
             "GET and HEAD are stored. POST is with fastcgi_cache_methods POST and $request_body in the key."
         }
         Reason::Body => {
-            "A body that reaches the application shapes its answer. Send it with POST, or no body at all."
+            "A GET with a body is never stored, because the body may shape the answer. Without the body it is. POST is stored \
+             with fastcgi_cache_methods POST and a $request_body that fits in memory."
         }
         Reason::Upgrade => "A connection that changes its protocol has no response to store.",
         Reason::Range => "fastcgi_cache_max_range_offset says how far back a range may begin.",
@@ -98,7 +139,10 @@ fn text(why: Reason) -> &'static str {
         Reason::Path => {
             "If the page is the same for everybody, take it out of cache_personal_paths."
         }
-        Reason::TooLong => "The cookies of cache_key_cookies are longer than 1024 bytes together.",
+        Reason::TooLong => {
+            "The cookies of cache_key_cookies are longer than 1024 bytes together. Name fewer there, or have the \
+             application set shorter ones."
+        }
         Reason::Purge => "The request removes what is stored. Ask with GET.",
         Reason::MinUses => {
             "It is stored when it was asked for often enough: fastcgi_cache_min_uses says how often."
@@ -111,7 +155,9 @@ fn text(why: Reason) -> &'static str {
              in Vary, or fields with fewer values."
         }
         Reason::Failed => "The error log says what is wrong with the upstream.",
-        Reason::NoAnswer => "The configuration or the application closes the connection.",
+        Reason::NoAnswer => {
+            "The configuration (return 444) or the application closes the connection. Only a response can be stored."
+        }
         Reason::AccelRedirect => {
             "What X-Accel-Redirect names is answered by its own location, with its own cache."
         }
@@ -119,7 +165,10 @@ fn text(why: Reason) -> &'static str {
             "The condition is true for this request. It is stored where all variables of the line are \
              empty or 0."
         }
-        Reason::Status => "No cache stores responses of this status.",
+        Reason::Status => {
+            "No cache stores responses of this status (1xx, 304 and the like). With another status, such as 200 or 404, \
+             it is stored for as long as fastcgi_cache_valid or Cache-Control says."
+        }
         Reason::Partial => {
             "The slice directive stores responses in parts; others are stored whole only."
         }
@@ -154,11 +203,15 @@ fn text(why: Reason) -> &'static str {
             "Write fastcgi_cache_valid for this status, or have the application send Cache-Control: s-maxage."
         }
         Reason::TooLarge => {
-            "The response is larger than a zone stores; a file is better served as a file."
+            "The response is larger than a zone stores. A file is better served as a file, also by X-Accel-Redirect; else \
+             slice stores it in parts."
         }
         Reason::NoRoom => "Give the zone more memory: memory= in fastcgi_cache_path.",
         Reason::Truncated => "The upstream closed the connection too early: its own log says why.",
-        Reason::ExcessData => "The Content-Length of the application is too small.",
+        Reason::ExcessData => {
+            "The Content-Length of the application is too small. It counts bytes, after compression; without the field, \
+             the response is stored as it comes."
+        }
         Reason::Purged => "It is stored with the next request.",
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::explain::{CachePart, KnownBy, Outcome, ToldReason, Variants};
+use control::explain::{CachePart, KnownBy, Limit, LimitSays, Outcome, ToldReason, Variants};
 use control::{ExplainRequest, Explanation, Refusal};
 use http_cache::{Millis, Reason, Refusal as LastRefusal, StoredId};
 use site::CacheRules;
@@ -17,6 +17,8 @@ use crate::base::clock;
 use crate::content::through_cache::outlook::{Known, Lookup, Outlook, Would};
 use crate::exchange::active_configuration::ActiveConfiguration;
 use crate::exchange::configuration_handle::ConfigurationHandle;
+use crate::exchange::own_visit::LimitSays as Says;
+use crate::exchange::request::Request;
 use crate::transport::facts::LocalAddress;
 
 /// What would become of a request, or what became of it where it is to be asked.
@@ -58,6 +60,10 @@ fn told(
     };
     let entry = lookup.and_then(|lookup| entry_of(way, lookup));
     let mut advice = known.map_or_else(Vec::new, |(why, ..)| advice::on(why));
+    if rules.is_some_and(|rules| rules.speaks_litespeed()) {
+        let is_private = entry.as_ref().is_some_and(|entry| entry.is_private);
+        advice.extend(advice::of_litespeed(known.map(|(why, ..)| why), is_private));
+    }
     if let Some(Outlook {
         would: Would::Fail(name),
         ..
@@ -84,6 +90,11 @@ fn told(
         server: request.server().name.clone(),
         location: request.location().name.clone(),
         plan: way.plan.clone(),
+        client: request
+            .client
+            .filter(|_| question.from.is_some())
+            .map(|client| client.ip()),
+        limits: limits(request),
         cache: lookup.map(cache_part),
         outcome: outlook.map_or(Outcome::Off, outcome),
         is_stored: entry.is_some(),
@@ -94,6 +105,24 @@ fn told(
         advice,
         asked: answer.map(|answer| answer.told),
     }
+}
+
+fn limits(request: &Request) -> Vec<Limit> {
+    let visit = request.extras.own_visit.as_ref();
+    let limits = visit.map_or(&[][..], |visit| &visit.limits);
+    let told = limits.iter().map(|limit| Limit {
+        directive: limit.directive.to_owned(),
+        zone: limit.zone.clone(),
+        says: match limit.says {
+            Says::Pass => LimitSays::Pass,
+            Says::Delay(pause) => LimitSays::Delay {
+                milliseconds: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+            },
+            Says::Refuse(status) => LimitSays::Refuse { status },
+        },
+        is_dry_run: limit.is_dry_run,
+    });
+    told.collect()
 }
 
 fn outcome(outlook: &Outlook) -> Outcome {

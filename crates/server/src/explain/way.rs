@@ -1,5 +1,7 @@
 //! The way of a request through all stages but the content, and where it comes out.
 
+use std::net::IpAddr;
+
 use control::ExplainRequest;
 use control::explain::{MAX_FIELDS, Plan, PlanKind};
 use site::{Builtin, Content, Part, PassTarget, Protocol, Template, Variable};
@@ -28,6 +30,7 @@ pub struct Way {
 pub struct Question {
     pub url: String,
     pub method: String,
+    pub from: Option<IpAddr>,
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
@@ -50,6 +53,7 @@ impl Question {
         Ok(Question {
             url: asked.url.clone(),
             method: asked.method.clone().unwrap_or_else(|| "GET".to_owned()),
+            from: asked.from,
             fields: usual
                 .filter(|(name, _)| !is_given(name))
                 .chain(given)
@@ -69,6 +73,7 @@ impl Question {
         let asked = AskedUrl {
             url: &self.url,
             method: &self.method,
+            client: self.from,
             fields: self.fields.clone(),
         };
         own_visit::of_url(configuration, &asked, purpose)

@@ -62,6 +62,12 @@ impl Zone {
         }
     }
 
+    /// Would one more connection of `key` be refused now? Nothing is counted.
+    pub fn is_full_for(&self, key: &[u8], limit: u64) -> bool {
+        let counts = self.counts.lock();
+        counts.by_key.get(key).is_some_and(|count| *count >= limit)
+    }
+
     /// Counts one more connection of `key`, of which there may be as many as `limit`.
     ///
     /// # Errors
@@ -124,6 +130,19 @@ mod tests {
         drop((second, third));
         assert!(zone.counts.lock().by_key.is_empty());
         assert_eq!(zone.counts.lock().used_bytes, 0);
+    }
+
+    #[test]
+    fn what_is_foreseen_is_what_happens_and_counts_nothing() {
+        let zone = zone(1 << 20);
+        assert!(!zone.is_full_for(b"a", 1) && !zone.is_full_for(b"a", 1));
+        let held = enter(&zone, b"a", 1);
+        assert!(
+            zone.is_full_for(b"a", 1) && !zone.is_full_for(b"a", 2) && !zone.is_full_for(b"b", 1)
+        );
+        drop(held);
+        assert!(!zone.is_full_for(b"a", 1));
+        assert!(zone.counts.lock().by_key.is_empty());
     }
 
     #[test]

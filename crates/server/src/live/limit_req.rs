@@ -71,6 +71,17 @@ impl Zone {
         }
     }
 
+    /// How long one more request with `key` would wait now; `None`: it would be refused. Nothing is counted.
+    pub fn foresee(&self, key: &[u8], now: u64, limit: &LimitReq) -> Option<u64> {
+        let mut buckets = self.buckets.lock();
+        let Some(bucket) = buckets.by_key.peek(key) else {
+            return Some(0);
+        };
+        let (_, excess) = self.risen(bucket, now);
+        let is_within = excess <= limit.burst.saturating_mul(1000);
+        is_within.then(|| self.delay(excess, limit.delay_after))
+    }
+
     /// Looks at `key`'s bucket. With `counts` the request is counted at once;
     /// else the bucket is pinned until [`Zone::count`] or [`Zone::release`].
     fn look(&self, key: &[u8], now: u64, burst: u64, counts: bool) -> Found {
@@ -371,7 +382,15 @@ mod tests {
                     zone: &zone,
                     key: b"k".to_vec(),
                 }];
-                assert_eq!(judge(&applied, 1_000_000 + at), wanted, "{name} at {at}");
+                let now = 1_000_000 + at;
+                // To look ahead counts nothing, however often.
+                let foreseen = [(); 2].map(|()| zone.foresee(b"k", now, limit));
+                let delay = match &wanted {
+                    Outcome::Passed { delay_ms, .. } => Some(*delay_ms),
+                    Outcome::Rejected { .. } => None,
+                };
+                assert_eq!(foreseen, [delay; 2], "{name} at {at}");
+                assert_eq!(judge(&applied, now), wanted, "{name} at {at}");
             }
         }
     }

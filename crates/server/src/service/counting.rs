@@ -10,6 +10,7 @@ use crate::base::clock;
 use crate::base::sampling::Sample;
 use crate::exchange::request::Request;
 use crate::live::stats::{EndedRequest, PagesOfThread};
+use crate::service::masked_path;
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -81,7 +82,7 @@ fn note_miss(request: &Request) {
     }
 }
 
-/// Host and path of a page, with the names of its arguments. What they say may be a secret.
+/// Host and path of a page, with the names of its arguments. What they say may be a secret, as may a part of the path.
 fn write_page_name(request: &Request, name: &mut Vec<u8>) {
     let target = request.received_target();
     let target = target.get(..MAX_NAMED_BYTES).unwrap_or(target);
@@ -91,7 +92,7 @@ fn write_page_name(request: &Request, name: &mut Vec<u8>) {
     };
     name.clear();
     name.extend_from_slice(&request.host);
-    name.extend_from_slice(path);
+    masked_path::put(path, path.len() == MAX_NAMED_BYTES, name);
     if arguments.is_empty() {
         return;
     }
@@ -100,7 +101,9 @@ fn write_page_name(request: &Request, name: &mut Vec<u8>) {
         name.push(separator);
         // Without a value the whole may be one.
         if let Some(end) = argument.iter().position(|&byte| byte == b'=') {
-            name.extend_from_slice(&argument[..=end]);
+            // Joomla has a token in the place of a name.
+            masked_path::put(&argument[..end], false, name);
+            name.push(b'=');
         }
         name.push(b'*');
         separator = b'&';

@@ -4,6 +4,7 @@
 mod counting;
 mod end;
 mod listener;
+mod masked_path;
 pub mod own_visit;
 mod receive;
 mod tls;

@@ -20,7 +20,7 @@ use crate::transport::body::RequestBody;
 use crate::transport::facts::{ConnectionFacts, LocalAddress, Offered, SessionId, TlsFacts};
 use crate::transport::service::BodyLength;
 
-/// Whom the server asks for: the IPv4 dummy address (RFC 7600), which no machine has. So no `allow`,
+/// Whom the server asks for unless told otherwise: the IPv4 dummy address (RFC 7600), which no machine has. So no `allow`,
 /// `geo` or `set_real_ip_from` means it by chance, and it has none of the rights of this machine.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 0, 8)), 0);
 
@@ -38,6 +38,8 @@ pub struct Asked {
     /// Path and arguments, as they are sent.
     pub target: String,
     pub method: String,
+    /// `None`: nobody's.
+    pub client: Option<IpAddr>,
     /// More fields.
     pub fields: Vec<(String, Vec<u8>)>,
 }
@@ -46,6 +48,8 @@ pub struct Asked {
 pub struct AskedUrl<'a> {
     pub url: &'a str,
     pub method: &'a str,
+    /// As whom; `None`: as nobody.
+    pub client: Option<IpAddr>,
     /// More fields; a Host among them is the host that is asked for.
     pub fields: Vec<(String, Vec<u8>)>,
 }
@@ -117,7 +121,10 @@ pub fn request(
         configuration: configuration.clone(),
         listener: asked.listener,
     };
-    let connection = Arc::new(connection(&terms, listener, &asked.host));
+    let client = asked
+        .client
+        .map_or(NOBODY, |client| SocketAddr::new(client, 0));
+    let connection = Arc::new(connection(&terms, listener, &asked.host, client));
     let (server, now) = (terms.server, clock::now());
     let mut request = Request::new(terms.configuration, connection, head, server, now);
     request.extras.class = upstream::Class::Refresh;
@@ -185,6 +192,7 @@ pub fn of_url(
         host: named,
         target,
         method: asked.method.to_owned(),
+        client: asked.client,
         fields,
     };
     request(configuration, &asked, purpose).map_err(|why| match why {
@@ -229,12 +237,17 @@ fn head(asked: &Asked) -> Result<Vec<u8>, Unaskable> {
 }
 
 /// The connection that a visitor would have come by.
-fn connection(terms: &RequestTerms, listener: &Listener, host: &str) -> ConnectionFacts {
+fn connection(
+    terms: &RequestTerms,
+    listener: &Listener,
+    host: &str,
+    client: SocketAddr,
+) -> ConnectionFacts {
     let local = match &listener.address {
         ListenAddress::Tcp(address) | ListenAddress::Udp(address) => LocalAddress::Ip(*address),
         ListenAddress::Unix(path) => LocalAddress::Unix(path.clone()),
     };
-    let mut facts = ConnectionFacts::new(Some(NOBODY), local, clock::now());
+    let mut facts = ConnectionFacts::new(Some(client), local, clock::now());
     if listener.options.ssl {
         facts.scheme = "https";
         let name = http_semantics::parse_host(host.as_bytes());

@@ -40,6 +40,7 @@ pub fn requests(configuration: &ConfigurationHandle, wanted: &Wanted) -> Vec<Ask
                         host,
                         target: url.target.clone(),
                         method: "GET".to_owned(),
+                        client: None,
                         fields: Vec::new(),
                     });
                 }

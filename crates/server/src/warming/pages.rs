@@ -124,6 +124,7 @@ fn page(url: &str, fields: Vec<(String, Vec<u8>)>) -> AskedUrl<'_> {
     AskedUrl {
         url,
         method: "GET",
+        client: None,
         fields,
     }
 }

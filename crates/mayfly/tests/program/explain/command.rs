@@ -114,6 +114,16 @@ async fn a_page_that_is_not_stored_says_why_and_what_helps() {
 }
 
 #[tokio::test]
+async fn a_request_is_explained_as_one_from_here_unless_another_address_is_given() {
+    let (_php, server) = site().await;
+    let (exit, text) = typed(&server, &["http://site.test/"]).await;
+    assert_eq!(exit, 0, "{text}");
+    has(&text, &["  client      127.0.0.1\n"]);
+    let (_, text) = typed(&server, &["http://site.test/", "--from", "2001:db8::1"]).await;
+    has(&text, &["  client      2001:db8::1\n"]);
+}
+
+#[tokio::test]
 async fn wrong_use_and_no_server_are_told_apart() {
     let (_php, mut server) = site().await;
     for (arguments, exit, words) in [

@@ -1,7 +1,9 @@
 //! `mayfly explain` and `$cache_reason`: what is said before is what then happens.
 
+mod client;
 mod command;
 mod inside;
+mod litespeed;
 mod reasons;
 
 use control::{ExplainRequest, Explanation};

@@ -3,6 +3,7 @@
 mod dashboard;
 mod inside;
 mod metrics;
+mod page_names;
 mod reload;
 
 use control::client;

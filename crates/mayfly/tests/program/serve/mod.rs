@@ -1,5 +1,6 @@
 //! What `mayfly serve` does for applications that it knows, with a real PHP.
 
+mod dashboard;
 mod http_upstream;
 mod options;
 mod several_applications;

@@ -1,0 +1,33 @@
+//! What `--dashboard` adds: a server of its own for whoever runs this one.
+
+use super::conf_text::{CannotWrite, Conf, path};
+use super::options::ServeOptions;
+
+pub(super) fn dashboard(conf: &mut Conf, options: &ServeOptions) -> Result<(), CannotWrite> {
+    let Some(dashboard) = &options.dashboard else {
+        return Ok(());
+    };
+    conf.gap();
+    conf.note("The server's numbers and what is stored, for this machine alone.");
+    conf.open("server");
+    conf.line(&format!("listen {};", dashboard.place));
+    conf.line("server_name localhost;");
+    conf.gap();
+    conf.open("location = /");
+    conf.note(
+        "`mayfly serve` makes a token at each start. Another one: mayfly purge --new-token NAME",
+    );
+    conf.line(&format!("cache_purge_token {};", path(&dashboard.tokens)?));
+    conf.line("dashboard;");
+    conf.close();
+    conf.gap();
+    conf.open("location = /metrics");
+    conf.line("metrics;");
+    conf.close();
+    conf.gap();
+    conf.open("location /");
+    conf.line("return 404;");
+    conf.close();
+    conf.close();
+    Ok(())
+}
