@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Every test, one part after the other: the crates, the demo and the scripts, what
-# a hit costs in instructions, real applications. A part that fails does not keep
-# the next from running; the last line adds all of them up as "N passed, N failed".
+# Every test: the crates, the demo and the scripts, what a hit costs in instructions, real
+# applications. A part that fails does not keep the next from running; the last line adds
+# all of them up as "N passed, N failed".
+#
+# One part comes after the other, but for two that only one core is busy with, while the
+# tests beside them mostly wait: the program is linked while the crates are tested, and
+# instructions, which no load changes, are counted while the checks run.
 #
 #   scripts/test.sh BINARY      the program that the build below leaves
 set -uo pipefail
@@ -10,7 +14,9 @@ cd "$(dirname "$0")/.."
 binary=$1
 cargo=${CARGO:-cargo}
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+beside=$(mktemp -d)
+declare -A started=()
+trap 'kill "${started[@]}" 2>/dev/null; rm -rf "$log" "$beside"' EXIT
 failed_parts=()
 
 part() { # part NAME COMMAND...
@@ -19,10 +25,26 @@ part() { # part NAME COMMAND...
     "$@" 2>&1 | tee -a "$log" || failed_parts+=("$name")
 }
 
+# A part in the background, behind the others; `end` waits for it and shows what it said.
+begin() { # begin NAME COMMAND...
+    local name=$1
+    shift
+    nice "$@" >"$beside/$name" 2>&1 &
+    started[$name]=$!
+}
+end() { # end NAME
+    wait "${started[$1]}" || failed_parts+=("$1")
+    unset "started[$1]"
+    tee -a "$log" <"$beside/$1"
+}
+
+"$cargo" test --workspace --locked --no-run
+begin build "$cargo" build --release --locked --package mayfly
 part crates "$cargo" test --workspace --locked --no-fail-fast
-part build "$cargo" build --release --locked --package mayfly
+end build
+begin instructions bench/instructions.py --binary "$binary"
 part checks scripts/checks/run.py --binary "$binary"
-part instructions bench/instructions.py --binary "$binary"
+end instructions
 if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
     part applications python3 apps/run.py --binary "$binary" --seconds 30
 else

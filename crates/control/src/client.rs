@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use crate::Version;
+use crate::command::{Command, CommandReport};
 use crate::entries::{Entry, EntryRequest, Found, SearchRequest};
 use crate::explain::{ExplainRequest, Explanation};
 use crate::purge::{PurgeReport, PurgeRequest};
@@ -33,7 +34,9 @@ pub enum ClientError {
     NoServer(io::Error),
     /// The server says no.
     Refused(Refusal),
-    /// The connection ended, or what came is no answer.
+    /// The connection ended before there was an answer.
+    Ended(String),
+    /// What came is no answer.
     Broken(String),
 }
 
@@ -42,7 +45,7 @@ impl std::fmt::Display for ClientError {
         match self {
             ClientError::NoServer(error) => write!(f, "no server listens there ({error})"),
             ClientError::Refused(refusal) => refusal.fmt(f),
-            ClientError::Broken(what) => f.write_str(what),
+            ClientError::Ended(what) | ClientError::Broken(what) => f.write_str(what),
         }
     }
 }
@@ -102,6 +105,14 @@ pub async fn search(path: &Path, request: &SearchRequest) -> Result<Found, Clien
 /// [`ClientError`]; a refusal of status 404 where it is not stored any more.
 pub async fn entry(path: &Path, request: &EntryRequest) -> Result<Entry, ClientError> {
     ask(path, Method::POST, "/1/entry", json(request)?).await
+}
+
+/// Tells the server itself something.
+///
+/// # Errors
+/// [`ClientError`]; a refusal of status [`FAILED`](crate::command::FAILED) where it was tried.
+pub async fn command(path: &Path, command: Command) -> Result<CommandReport, ClientError> {
+    ask(path, Method::POST, command.path(), Vec::new()).await
 }
 
 /// What a server says of itself.
@@ -197,7 +208,7 @@ async fn exchange(
     let response = sender
         .send_request(request)
         .await
-        .map_err(|error| broken(&error))?;
+        .map_err(|error| ClientError::Ended(format!("no answer: {error}")))?;
     let status = response.status().as_u16();
     let body = Limited::new(response.into_body(), max_bytes);
     let body = body.collect().await.map_err(|error| broken(&error))?;

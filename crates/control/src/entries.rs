@@ -92,7 +92,8 @@ pub struct Entry {
     pub forms: Vec<Form>,
     /// When it was last asked for, in milliseconds before.
     pub used_milliseconds_ago: u64,
-    /// In about how many of the last seconds it was asked for; old ones count less.
+    /// In about how many seconds it was asked for, however often in each: this counts no hits. The
+    /// longer ago the last one is, the less all of them count.
     pub seconds_used: u32,
     /// For one session alone (`cache_private`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -8,6 +8,8 @@
 //! POST /1/explain   ExplainRequest ─► 200 Explanation, or 4xx/5xx Refusal
 //! POST /1/search    SearchRequest ─► 200 Found, or 4xx/5xx Refusal
 //! POST /1/entry     EntryRequest  ─► 200 Entry, or 4xx/5xx Refusal
+//! POST /1/reload    nothing       ─► 200 CommandReport, or 4xx/5xx Refusal; as well /1/reopen,
+//!                                    /1/quit, /1/stop
 //! GET  /1/version                 ─► 200 Version
 //! GET  /1/numbers                 ─► 200 Snapshot of crates/numbers
 //! GET  /1/pages                   ─► 200 Pages of crates/numbers
@@ -21,6 +23,7 @@
 //! for is a [`server::Handler`]: nothing here knows the cache.
 
 pub mod client;
+pub mod command;
 pub mod entries;
 pub mod explain;
 pub mod purge;
@@ -32,6 +35,7 @@ pub mod warm;
 use serde::{Deserialize, Serialize};
 
 pub use client::ClientError;
+pub use command::{Command, CommandReport};
 pub use entries::{Entry, EntryRequest, Form, Found, SearchRequest};
 pub use explain::{ExplainRequest, Explanation};
 pub use purge::{PurgeReport, PurgeRequest, TargetKind, TargetReport, ZoneReport};

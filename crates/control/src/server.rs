@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
+use crate::command::{Command, CommandReport};
 use crate::entries::{Entry, EntryRequest, Found, SearchRequest};
 use crate::explain::{ExplainRequest, Explanation};
 use crate::purge::{PurgeReport, PurgeRequest};
@@ -50,6 +51,13 @@ pub struct Caller {
 pub trait Handler: Send + Sync + 'static {
     /// `GET /1/version`
     fn version(&self) -> Version;
+
+    /// `POST /1/reload`, and the other paths of a [`Command`]. Over when it is done, or has failed.
+    fn command(
+        &self,
+        command: Command,
+        caller: Caller,
+    ) -> impl Future<Output = Result<CommandReport, Refusal>> + Send;
 
     /// `GET /1/numbers`
     fn numbers(&self) -> Result<Snapshot, Refusal>;
@@ -172,7 +180,14 @@ async fn respond<H: Handler>(
         (_, "/1/purge" | "/1/warm" | "/1/page" | "/1/explain" | "/1/search" | "/1/entry") => {
             Err(Refusal::new(405, "expected POST"))
         }
-        (_, path) => Err(unknown(path)),
+        (method, path) => match Command::of_path(path) {
+            Some(command) if method == Method::POST => {
+                let done = handler.command(command, caller).await;
+                done.and_then(|done| json(&done))
+            }
+            Some(_) => Err(Refusal::new(405, "expected POST")),
+            None => Err(unknown(path)),
+        },
     };
     answered.unwrap_or_else(|refusal| {
         let mut response = with_json(refusal.status, refusal.to_json());

@@ -14,6 +14,7 @@ use crate::account::Account;
 use crate::config::Invocation;
 use crate::logs::LogFiles;
 use crate::messages::SentConfiguration;
+use crate::orders::Orders;
 use crate::pools::PoolStatus;
 use crate::serving::{Served, Serving};
 use crate::worker_handle::{WorkerEvent, WorkerProcess};
@@ -31,6 +32,7 @@ pub enum Backend {
         worker: WorkerProcess,
         account: Account,
         serial: u64,
+        orders: Orders,
     },
 }
 
@@ -83,18 +85,20 @@ impl Handover<'_> {
 }
 
 impl Backend {
-    /// Starts serving, as `account` if there is one.
+    /// Starts serving, as `account` if there is one. What callers of the control socket tell the
+    /// server goes to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
     pub async fn start(
         handover: Handover<'_>,
         account: Option<Account>,
+        orders: Orders,
     ) -> Result<Backend, String> {
         match account {
             None => {
                 let (release, released) = mpsc::unbounded_channel();
-                let serving = Serving::start(handover.served())?;
+                let serving = Serving::start(handover.served(), orders)?;
                 Ok(Backend::InProcess(InProcess {
                     serving,
                     serial: 0,
@@ -103,7 +107,7 @@ impl Backend {
                 }))
             }
             Some(account) => {
-                let mut worker = spawn(&account, &handover)?;
+                let mut worker = spawn(&account, &handover, &orders)?;
                 if let Err(reason) = worker.serve(handover.sent(0)).await {
                     worker.kill().await;
                     return Err(reason);
@@ -112,6 +116,7 @@ impl Backend {
                     worker,
                     account,
                     serial: 0,
+                    orders,
                 })
             }
         }
@@ -152,11 +157,12 @@ impl Backend {
             worker,
             account,
             serial,
+            orders,
         } = self
         else {
             return Err("all workers have ended".to_owned());
         };
-        let mut next = spawn(account, &handover)?;
+        let mut next = spawn(account, &handover, orders)?;
         next.serve(handover.sent(*serial)).await?;
         *worker = next;
         Ok(())
@@ -216,7 +222,11 @@ impl Backend {
     }
 }
 
-fn spawn(account: &Account, handover: &Handover<'_>) -> Result<WorkerProcess, String> {
-    WorkerProcess::spawn(account, &handover.site.process.env)
+fn spawn(
+    account: &Account,
+    handover: &Handover<'_>,
+    orders: &Orders,
+) -> Result<WorkerProcess, String> {
+    WorkerProcess::spawn(account, &handover.site.process.env, orders.clone())
         .map_err(|error| format!("could not start the worker process: {error}"))
 }

@@ -4,8 +4,8 @@
 //! be megabytes, as the descriptor of a file in memory.
 //!
 //! ```text
-//! parent -> worker   Serve(configuration + descriptors), Pool, Reopen, Answers, Stop
-//! worker -> parent   Ready, Refused(why), Released(serial)
+//! parent -> worker   Serve(configuration + descriptors), Pool, Reopen, Answers, Outcome, Stop
+//! worker -> parent   Ready, Refused(why), Released(serial), Order(reload, reopen, quit or stop)
 //! ```
 //!
 //! The end of the channel is a message too: whoever reads it ends.

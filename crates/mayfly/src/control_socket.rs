@@ -10,8 +10,8 @@ use bytes::Bytes;
 use control::socket::ControlSocket;
 use control::warm::MAX_PAGE_BYTES;
 use control::{
-    Caller, Entry, EntryRequest, ExplainRequest, Explanation, Found, Handler, PurgeReport,
-    PurgeRequest, Refusal, SearchRequest, Version, WarmReport, WarmRequest,
+    Caller, Command, CommandReport, Entry, EntryRequest, ExplainRequest, Explanation, Found,
+    Handler, PurgeReport, PurgeRequest, Refusal, SearchRequest, Version, WarmReport, WarmRequest,
 };
 use server::content::purging::{self, Asked, Scope};
 use server::exchange::numbers;
@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 
 use crate::account;
 use crate::journal::Journal;
+use crate::orders::Orders;
 
 /// Where the control socket of a configuration is; `None`: it has none. `unnamed` is where it is
 /// unless the configuration says so, `None`: beside the pid file.
@@ -151,13 +152,16 @@ impl NewControl {
 }
 
 /// Answers in the place of the workers.
-struct Answering(Weak<Shared>);
+struct Answering {
+    shared: Weak<Shared>,
+    orders: Orders,
+}
 
 impl Answering {
     /// What the workers share, for no longer than a moment.
     fn shared(&self) -> Result<Arc<Shared>, Refusal> {
         let ends = || Refusal::new(503, "the server is about to end");
-        let shared = self.0.upgrade().ok_or_else(ends)?;
+        let shared = self.shared.upgrade().ok_or_else(ends)?;
         match shared.is_stopping() {
             true => Err(ends()),
             false => Ok(shared),
@@ -173,6 +177,11 @@ impl Handler for Answering {
         }
     }
 
+    async fn command(&self, command: Command, caller: Caller) -> Result<CommandReport, Refusal> {
+        self.orders.give(command, caller).await?;
+        Ok(CommandReport { done: command })
+    }
+
     fn numbers(&self) -> Result<Snapshot, Refusal> {
         Ok(numbers::snapshot(&self.shared()?.configuration()))
     }
@@ -186,7 +195,7 @@ impl Handler for Answering {
     }
 
     async fn purge(&self, request: PurgeRequest, caller: Caller) -> Result<PurgeReport, Refusal> {
-        let Some(shared) = self.0.upgrade() else {
+        let Some(shared) = self.shared.upgrade() else {
             return Err(Refusal::new(503, "the server is about to end"));
         };
         let who = match caller.pid {
@@ -232,8 +241,9 @@ impl Handler for Answering {
 pub struct Answers(JoinHandle<()>);
 
 impl Answers {
-    pub fn begin(listener: UnixListener, shared: &Arc<Shared>) -> Answers {
-        let handler = Arc::new(Answering(Arc::downgrade(shared)));
+    pub fn begin(listener: UnixListener, shared: &Arc<Shared>, orders: Orders) -> Answers {
+        let shared = Arc::downgrade(shared);
+        let handler = Arc::new(Answering { shared, orders });
         Answers(tokio::spawn(async move {
             // A socket that cannot be waited for is one without answers.
             let _ = control::server::serve(listener, handler).await;

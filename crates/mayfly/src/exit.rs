@@ -3,7 +3,7 @@
 //! | code | when |
 //! | --- | --- |
 //! | 0 | done, or stopped as asked |
-//! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start or a signal that failed |
+//! | 1 | refused: a bad configuration, a flag nginx would refuse too, a start, a reload or a signal that failed |
 //! | 2 | a word (`serve`, `check`, ...) was used wrongly, or `purge` or `warm` found no server |
 //! | 3 | `doctor` has warnings |
 //! | 4 | `doctor` has errors |

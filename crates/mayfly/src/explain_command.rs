@@ -261,7 +261,7 @@ fn entry_lines(entry: &Entry) -> Vec<Line> {
         (
             "used",
             format!(
-                "{} ago, in {} of the last seconds",
+                "{} ago; asked for in about {} seconds lately, however often in each",
                 time(entry.used_milliseconds_ago),
                 entry.seconds_used
             ),

@@ -32,6 +32,7 @@ mod limits;
 mod local_authority;
 mod logs;
 mod messages;
+mod orders;
 mod paths;
 mod pid_file;
 mod pools;

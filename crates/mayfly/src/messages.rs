@@ -12,6 +12,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use control::{Caller, Command};
 use nginx_conf::{MemoryLoader, Sources};
 use server::live::acme_answers::AcmeAnswerTexts;
 use server::live::tls_files::TlsFiles;
@@ -21,6 +22,7 @@ use site::ListenAddress;
 use crate::channel::{self, Decoder, Encoder, Message};
 use crate::config::Invocation;
 use crate::logs::LogFiles;
+use crate::orders::Outcome;
 use crate::pools::PoolStatus;
 
 /// A configuration with what belongs to it, as the worker gets it.
@@ -46,6 +48,8 @@ pub enum ToWorker {
     Reopen(LogFiles),
     /// What issuers of certificates look for.
     Answers(AcmeAnswerTexts),
+    /// What came of an order.
+    Outcome(u64, Outcome),
     /// Graceful: requests under way are finished.
     Stop,
 }
@@ -59,16 +63,24 @@ pub enum FromWorker {
     Refused(String),
     /// No request uses this configuration any more.
     Released(u64),
+    /// A caller of the control socket tells the server something.
+    Order {
+        number: u64,
+        command: Command,
+        caller: Caller,
+    },
 }
 
 const SERVE: u8 = b'c';
 const POOL: u8 = b'p';
 const REOPEN: u8 = b'l';
 const ANSWERS: u8 = b'a';
+const OUTCOME: u8 = b'o';
 const STOP: u8 = b'q';
 const READY: u8 = b'r';
 const REFUSED: u8 = b'x';
 const RELEASED: u8 = b'd';
+const ORDER: u8 = b's';
 
 /// What the parent sends of a configuration; borrowed, since it keeps all of it.
 #[derive(Clone, Copy)]
@@ -154,6 +166,16 @@ pub fn send_answers(channel: BorrowedFd<'_>, answers: &AcmeAnswerTexts) -> io::R
 
 /// # Errors
 /// What the system says.
+pub fn send_outcome(channel: BorrowedFd<'_>, number: u64, outcome: &Outcome) -> io::Result<()> {
+    let mut out = Encoder::default();
+    out.number(number);
+    let reasons = outcome.as_ref().err();
+    out.optional(reasons.map(String::as_bytes));
+    channel::send(channel, OUTCOME, &out.0, &[])
+}
+
+/// # Errors
+/// What the system says.
 pub fn send_stop(channel: BorrowedFd<'_>) -> io::Result<()> {
     channel::send(channel, STOP, b"", &[])
 }
@@ -166,6 +188,20 @@ pub fn reply(channel: BorrowedFd<'_>, reply: &FromWorker) -> io::Result<()> {
         FromWorker::Refused(reason) => channel::send(channel, REFUSED, reason.as_bytes(), &[]),
         FromWorker::Released(serial) => {
             channel::send(channel, RELEASED, &serial.to_le_bytes(), &[])
+        }
+        FromWorker::Order {
+            number,
+            command,
+            caller,
+        } => {
+            let mut out = Encoder::default();
+            out.number(*number);
+            out.bytes(command.path().as_bytes());
+            out.number(u64::from(caller.uid));
+            // No process has the number 0.
+            let pid = caller.pid.and_then(|pid| u64::try_from(pid).ok());
+            out.number(pid.unwrap_or(0));
+            channel::send(channel, ORDER, &out.0, &[])
         }
     }
 }
@@ -184,6 +220,7 @@ pub fn receive_reply(channel: BorrowedFd<'_>) -> io::Result<Option<FromWorker>> 
             String::from_utf8_lossy(&message.body).into_owned(),
         )),
         RELEASED => Decoder(&message.body).number().map(FromWorker::Released),
+        ORDER => order(&mut Decoder(&message.body)),
         _ => None,
     };
     reply
@@ -215,8 +252,25 @@ fn decode(message: Message) -> Option<ToWorker> {
             files: pairs(&mut input)?,
             certificates: pairs(&mut input)?,
         }),
+        OUTCOME => {
+            let number = input.number()?;
+            let reasons = input.optional()?;
+            let reasons = reasons.map(|text| String::from_utf8_lossy(text).into_owned());
+            ToWorker::Outcome(number, reasons.map_or(Ok(()), Err))
+        }
         STOP => ToWorker::Stop,
         _ => return None,
+    })
+}
+
+fn order(input: &mut Decoder<'_>) -> Option<FromWorker> {
+    Some(FromWorker::Order {
+        number: input.number()?,
+        command: Command::of_path(std::str::from_utf8(input.bytes()?).ok()?)?,
+        caller: Caller {
+            uid: u32::try_from(input.number()?).ok()?,
+            pid: i32::try_from(input.number()?).ok().filter(|&pid| pid > 0),
+        },
     })
 }
 

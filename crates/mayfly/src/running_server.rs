@@ -112,7 +112,9 @@ pub fn explained(path: &Path, error: &ClientError) -> (Exit, String) {
             format!("no server listens on {shown} ({})", reason(error)),
         ),
         ClientError::Refused(refusal) => (Exit::Refused, refusal.to_string()),
-        ClientError::Broken(what) => (Exit::Refused, format!("{shown}: {what}")),
+        ClientError::Ended(what) | ClientError::Broken(what) => {
+            (Exit::Refused, format!("{shown}: {what}"))
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::control_socket::Answers;
 use crate::large_store;
 use crate::logs::LogFiles;
+use crate::orders::Orders;
 use crate::pools::PoolStatus;
 
 /// Everything a site needs to be served.
@@ -39,6 +40,7 @@ pub struct Serving {
     pools: Vec<PoolStatus>,
     ended: Option<oneshot::Receiver<()>>,
     answers: Option<Answers>,
+    orders: Orders,
 }
 
 /// A configuration that was replaced; it lives until its last request ends.
@@ -64,11 +66,12 @@ impl Former {
 }
 
 impl Serving {
-    /// Starts the workers; `workers_of` says how many.
+    /// Starts the workers, as many as the configuration says. What callers of the control socket
+    /// tell the server goes to `orders`.
     ///
     /// # Errors
     /// A message for the operator.
-    pub fn start(mut served: Served) -> Result<Serving, String> {
+    pub fn start(mut served: Served, orders: Orders) -> Result<Serving, String> {
         let control = served.control.take();
         let count = worker_count(served.site.process.workers);
         let (configuration, sockets, pools) = build(served, None)?;
@@ -93,10 +96,11 @@ impl Serving {
             .spawn(end)
             .map_err(|error| format!("could not start a thread: {error}"))?;
         Ok(Serving {
-            answers: control.map(|listener| Answers::begin(listener, &shared)),
+            answers: control.map(|listener| Answers::begin(listener, &shared, orders.clone())),
             shared,
             pools,
             ended: Some(ended),
+            orders,
         })
     }
 
@@ -111,7 +115,8 @@ impl Serving {
         let (configuration, sockets, pools) = build(served, Some(&former))?;
         self.shared.replace(configuration, sockets);
         // Who waits on the same socket is accepted by the next who looks there.
-        self.answers = control.map(|listener| Answers::begin(listener, &self.shared));
+        let begin = |listener| Answers::begin(listener, &self.shared, self.orders.clone());
+        self.answers = control.map(begin);
         // Pools that stayed may have a new master.
         let earlier = std::mem::replace(&mut self.pools, pools.clone());
         for pool in pools {

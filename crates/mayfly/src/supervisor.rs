@@ -6,6 +6,9 @@
 //! HUP:     activation from what is served; if it fails, that goes on untouched
 //! QUIT:    no new connections -> requests end -> PHP ends -> files removed
 //! ```
+//!
+//! What signals say, callers of the control socket may say as well (`-s`); they are told what comes of
+//! it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,10 +29,11 @@ use crate::exit::Exit;
 use crate::journal::Journal;
 use crate::limits;
 use crate::logs::LogFiles;
+use crate::orders::{self, Orders};
 use crate::pid_file::PidFile;
 use crate::pools::{PoolStatus, Pools, RetiredPools};
 use crate::serving::worker_count;
-use crate::signals::{Instruction, Signals};
+use crate::signals::{Instruction, Signals, Told};
 use crate::sockets::BoundSockets;
 use crate::worker_handle::WorkerEvent;
 
@@ -92,7 +96,8 @@ enum Shutdown {
 /// Reads, starts and serves until the end.
 pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: Accepted) -> Exit {
     // Signals count from here on: none may be lost between start and loop.
-    let mut signals = match Signals::new() {
+    let (orders, given) = orders::way();
+    let mut signals = match Signals::new(given) {
         Ok(signals) => signals,
         Err(error) => {
             journal.emerg(format_args!("signals cannot be received: {error}"));
@@ -111,6 +116,7 @@ pub async fn run(plan: Plan, journal: Arc<Journal>, accepted: Accepted) -> Exit 
         accepted,
         writes_pid_file,
         control_socket,
+        orders,
     );
     let started = tokio::select! {
         started = start => started,
@@ -137,6 +143,7 @@ impl Supervisor {
         accepted: Accepted,
         writes_pid_file: bool,
         unnamed_control: Option<PathBuf>,
+        orders: Orders,
     ) -> Result<Supervisor, Vec<String>> {
         let opened = activation::open_logs(accepted)?;
         let Accepted { site, .. } = opened.accepted();
@@ -170,7 +177,8 @@ impl Supervisor {
             control: &mut control,
             pools: &mut pools,
         };
-        let serve = async |handover: Handover<'_>| Backend::start(handover, account.clone()).await;
+        let serve =
+            async |handover: Handover<'_>| Backend::start(handover, account.clone(), orders).await;
         let (backend, activated) = opened.activate(surroundings, held, serve).await?;
         let mut supervisor = Supervisor {
             invocation,
@@ -229,13 +237,13 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Does what signals say, until one says stop.
+    /// Does what signals and callers say, until one says stop.
     async fn serve(&mut self, signals: &mut Signals) -> Shutdown {
         loop {
             let next_end = self.retired.iter().map(|retired| retired.until).min();
             tokio::select! {
-                instruction = signals.next() => {
-                    if let Some(shutdown) = self.obey(instruction, signals).await {
+                told = signals.next() => {
+                    if let Some(shutdown) = self.obey(told, signals).await {
                         return shutdown;
                     }
                 }
@@ -255,37 +263,44 @@ impl Supervisor {
         }
     }
 
-    /// Does what one signal says; answers how to end where it says so.
-    async fn obey(&mut self, instruction: Instruction, signals: &mut Signals) -> Option<Shutdown> {
-        match instruction {
+    /// Does what it was told; answers how to end where that is so.
+    async fn obey(&mut self, told: Told, signals: &mut Signals) -> Option<Shutdown> {
+        match told.instruction {
             Instruction::Reload => {
-                self.journal.notice("signal HUP received, reloading");
+                self.journal.notice(format_args!("{told}, reloading"));
                 // A PHP that does not come up must not hold up the end.
                 let reloaded = tokio::select! {
                     reloaded = self.reload() => reloaded,
-                    () = signals.asked_to_end() => return Some(self.stop_at_once()),
+                    end = signals.asked_to_end() => {
+                        told.tell(Err("the server was told to stop meanwhile".to_owned()));
+                        return Some(self.stop_at_once(end));
+                    }
                 };
-                match reloaded {
+                match &reloaded {
                     Ok(()) => self.journal.notice("reloaded"),
                     Err(messages) => messages.iter().for_each(|it| self.journal.emerg(it)),
                 }
+                told.tell(reloaded.map_err(|messages| messages.join("\n")));
             }
-            Instruction::Reopen => self.reopen(),
+            Instruction::Reopen => self.reopen(told),
             Instruction::Quit => {
-                self.journal
-                    .notice("signal QUIT received, stopping after the requests under way");
+                self.journal.notice(format_args!(
+                    "{told}, stopping after the requests under way"
+                ));
+                told.tell(Ok(()));
                 return Some(Shutdown::Graceful);
             }
-            Instruction::Stop => return Some(self.stop_at_once()),
-            Instruction::Upgrade => self.journal.notice(
-                "signal USR2 received: replacing the program while it runs is not there yet",
-            ),
+            Instruction::Stop => return Some(self.stop_at_once(told)),
+            Instruction::Upgrade => self.journal.notice(format_args!(
+                "{told}: replacing the program while it runs is not there yet"
+            )),
         }
         None
     }
 
-    fn stop_at_once(&self) -> Shutdown {
-        self.journal.notice("signal TERM or INT received, stopping");
+    fn stop_at_once(&self, told: Told) -> Shutdown {
+        self.journal.notice(format_args!("{told}, stopping"));
+        told.tell(Ok(()));
         Shutdown::Fast
     }
 
@@ -369,19 +384,21 @@ impl Supervisor {
     }
 
     /// USR1: the logs were moved away.
-    fn reopen(&mut self) {
-        self.journal.notice("signal USR1 received, reopening logs");
-        match LogFiles::open(&self.logs.files.keys().cloned().collect()) {
+    fn reopen(&mut self, told: Told) {
+        self.journal.notice(format_args!("{told}, reopening logs"));
+        let opened = LogFiles::open(&self.logs.files.keys().cloned().collect());
+        match &opened {
             Ok(logs) => {
-                self.backend.reopen(&logs);
+                self.backend.reopen(logs);
                 self.journal
-                    .use_logs(&self.configuration.process.error_logs, &logs);
-                self.logs = logs;
+                    .use_logs(&self.configuration.process.error_logs, logs);
+                self.logs = logs.clone();
             }
             Err(messages) => messages
                 .iter()
                 .for_each(|message| self.journal.error(message)),
         }
+        told.tell(opened.map(drop).map_err(|messages| messages.join("\n")));
     }
 
     /// Starts the worker process again, with what is in force.
@@ -513,10 +530,16 @@ impl Supervisor {
                     WorkerEvent::Released(_) => {}
                 },
                 Some(status) = self.pool_changes.recv() => self.backend.pool_changed(status),
-                instruction = signals.next() => match instruction {
-                    Instruction::Stop => return Shutdown::Fast,
-                    Instruction::Reopen => self.reopen(),
-                    Instruction::Quit | Instruction::Reload | Instruction::Upgrade => {}
+                // Callers are heard that came before the control socket was closed.
+                told = signals.next() => match told.instruction {
+                    Instruction::Stop => {
+                        told.tell(Ok(()));
+                        return Shutdown::Fast;
+                    }
+                    Instruction::Reopen => self.reopen(told),
+                    Instruction::Quit => told.tell(Ok(())),
+                    Instruction::Reload => told.tell(Err("the server is about to end".to_owned())),
+                    Instruction::Upgrade => {}
                 },
                 () = sleep_until(deadline) => {
                     self.journal.notice("worker_shutdown_timeout is over, ending what is still under way");

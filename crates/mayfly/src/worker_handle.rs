@@ -31,6 +31,7 @@ use crate::channel;
 use crate::cli::WORKER;
 use crate::logs::LogFiles;
 use crate::messages::{self, FromWorker, SentConfiguration};
+use crate::orders::Orders;
 use crate::pools::PoolStatus;
 
 /// A configuration of the largest size is in force within a second or two.
@@ -58,11 +59,16 @@ pub enum WorkerEvent {
 }
 
 impl WorkerProcess {
-    /// Starts it, without anything to serve yet.
+    /// Starts it, without anything to serve yet. What callers of its control socket tell the
+    /// server goes to `orders`.
     ///
     /// # Errors
     /// What the system says.
-    pub fn spawn(account: &Account, env: &[(String, Option<String>)]) -> io::Result<WorkerProcess> {
+    pub fn spawn(
+        account: &Account,
+        env: &[(String, Option<String>)],
+        orders: Orders,
+    ) -> io::Result<WorkerProcess> {
         let (ours, theirs) = channel::channel()?;
         // A worker that does not read any more must not hold up its parent.
         rustix::net::sockopt::set_socket_timeout(&ours, Timeout::Send, Some(SEND_TIMEOUT))?;
@@ -86,7 +92,15 @@ impl WorkerProcess {
         let reader = channel.clone();
         let read = move || {
             while let Ok(Some(reply)) = messages::receive_reply(reader.as_fd()) {
-                if sender.blocking_send(reply).is_err() {
+                if let FromWorker::Order {
+                    number,
+                    command,
+                    caller,
+                } = reply
+                {
+                    // Whatever the supervisor waits for: it may be told to end.
+                    orders.pass(command, caller, number, &reader);
+                } else if sender.blocking_send(reply).is_err() {
                     return;
                 }
             }
@@ -129,6 +143,7 @@ impl WorkerProcess {
                 Ok(Some(FromWorker::Ready)) => return Ok(()),
                 Ok(Some(FromWorker::Refused(reason))) => return Err(reason),
                 Ok(Some(FromWorker::Released(serial))) => self.released.push(serial),
+                Ok(Some(FromWorker::Order { .. })) => {}
                 Ok(None) => return Err("the worker process ended".to_owned()),
                 Err(_) => return Err("the worker process does not answer".to_owned()),
             }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::config;
 use crate::exit::Exit;
 use crate::messages::{self, FromWorker, ReceivedConfiguration, ToWorker};
+use crate::orders::{self, Orders, Waiting};
 use crate::serving::{Served, Serving};
 
 /// Messages that may wait while one is being handled; the parent waits for the
@@ -81,11 +82,24 @@ fn give_up_rights() {
 async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -> Exit {
     let mut serving: Option<Serving> = None;
     let mut serial = 0;
-    while let Some(message) = messages.recv().await {
+    let (orders, mut given) = orders::way();
+    let mut waiting = Waiting::default();
+    loop {
+        let message = tokio::select! {
+            message = messages.recv() => message,
+            Some(order) = given.recv() => {
+                waiting.pass_on(order, channel);
+                continue;
+            }
+        };
+        let Some(message) = message else {
+            // The parent is gone, and with it PHP: nothing is left to wait for.
+            return Exit::Refused;
+        };
         match message {
             ToWorker::Serve(received) => {
                 let next = received.serial;
-                let result = serve_configuration(channel, &mut serving, received, serial);
+                let result = serve_configuration(channel, &mut serving, received, serial, &orders);
                 let answer = match result {
                     Ok(()) => {
                         serial = next;
@@ -115,6 +129,7 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
                     return Exit::Refused;
                 }
             }
+            ToWorker::Outcome(number, outcome) => waiting.told(number, outcome),
             ToWorker::Stop => {
                 if let Some(serving) = &mut serving {
                     serving.stop_gracefully();
@@ -124,8 +139,6 @@ async fn serve(channel: &Arc<OwnedFd>, mut messages: mpsc::Receiver<ToWorker>) -
             }
         }
     }
-    // The parent is gone, and with it PHP: nothing is left to wait for.
-    Exit::Refused
 }
 
 /// Requests end, for as long as the parent lives: it is what counts the time.
@@ -150,6 +163,7 @@ fn serve_configuration(
     serving: &mut Option<Serving>,
     received: ReceivedConfiguration,
     serial: u64,
+    orders: &Orders,
 ) -> Result<(), String> {
     let ReceivedConfiguration {
         invocation,
@@ -173,7 +187,7 @@ fn serve_configuration(
         tls_files,
     };
     match serving {
-        None => *serving = Some(Serving::start(served)?),
+        None => *serving = Some(Serving::start(served, orders.clone())?),
         Some(serving) => {
             let former = serving.replace(served)?;
             let channel = channel.clone();

@@ -1,5 +1,6 @@
 //! All numbers at one moment.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::definition::Kind;
 use crate::table::Number;
 
 /// What a label says, by the label's name.
-pub type Labels = BTreeMap<String, String>;
+pub type Labels = BTreeMap<Cow<'static, str>, String>;
 
 /// All numbers at one moment, as the control socket and the dashboard give them:
 ///
@@ -25,7 +26,7 @@ pub struct Snapshot {
     pub at: u64,
     /// The series of each number, by its name in the table. A name that a reader does not know is
     /// one of a later release.
-    pub numbers: BTreeMap<String, Vec<Series>>,
+    pub numbers: BTreeMap<Cow<'static, str>, Vec<Series>>,
 }
 
 /// One value of a number, and the labels that it is for.
@@ -109,20 +110,44 @@ impl Snapshot {
     /// Sets a counter or gauge for these values of its labels. What is there already is added to:
     /// two groups of one name are one series.
     pub fn put(&mut self, number: Number, values: &[&str], value: f64) {
-        match self.series(number, values, Value::Single { value: 0.0 }) {
+        match self.series(number, values, || Value::Single { value: 0.0 }) {
             Value::Single { value: sum } => *sum += value,
             Value::Distribution(_) => debug_assert!(false, "{number:?} is a histogram"),
         }
     }
 
-    /// The same for a histogram.
+    /// Sets a counter or gauge for each value of its only label, which has none yet.
+    pub fn put_each(
+        &mut self,
+        number: Number,
+        values: &[&str],
+        counts: impl IntoIterator<Item = u64>,
+    ) {
+        let definition = number.definition();
+        debug_assert_eq!(definition.labels.len(), 1, "{number:?}");
+        let label = definition.labels[0].name;
+        let all = self.numbers.entry(Cow::Borrowed(definition.name));
+        let all = all.or_default();
+        debug_assert!(all.is_empty(), "{number:?}");
+        let counts = values.iter().zip(counts);
+        all.extend(counts.map(|(&value, count)| {
+            let mut labels = Labels::new();
+            labels.insert(Cow::Borrowed(label), value.to_owned());
+            let value = Value::Single {
+                value: count as f64,
+            };
+            Series { labels, value }
+        }));
+    }
+
+    /// The same as [`Snapshot::put`] for a histogram.
     pub fn put_distribution(&mut self, number: Number, values: &[&str], more: &Distribution) {
         let Kind::Histogram(bounds) = number.definition().kind else {
             debug_assert!(false, "{number:?} is no histogram");
             return;
         };
-        let empty = Distribution::new(vec![0; bounds.len() + 1], 0.0);
-        if let Value::Distribution(sum) = self.series(number, values, Value::Distribution(empty)) {
+        let empty = || Value::Distribution(Distribution::new(vec![0; bounds.len() + 1], 0.0));
+        if let Value::Distribution(sum) = self.series(number, values, empty) {
             for (sum, more) in sum.buckets.iter_mut().zip(&more.buckets) {
                 *sum += more;
             }
@@ -131,19 +156,31 @@ impl Snapshot {
         }
     }
 
-    fn series(&mut self, number: Number, values: &[&str], empty: Value) -> &mut Value {
+    fn series(
+        &mut self,
+        number: Number,
+        values: &[&str],
+        empty: impl FnOnce() -> Value,
+    ) -> &mut Value {
         let definition = number.definition();
         debug_assert_eq!(values.len(), definition.labels.len(), "{number:?}");
-        let names = definition.labels.iter().map(|label| label.name.to_owned());
-        let labels: Labels = names
-            .zip(values.iter().map(|&value| value.to_owned()))
-            .collect();
-        let all = self.numbers.entry(definition.name.to_owned()).or_default();
-        let at = all.iter().position(|series| series.labels == labels);
+        let labels = definition.labels.iter().map(|label| label.name).zip(values);
+        let is_it = |series: &Series| {
+            let mut labels = labels.clone();
+            labels.all(|(name, &value)| series.labels.get(name).is_some_and(|its| its == value))
+        };
+        let name = Cow::Borrowed(definition.name);
+        let all = self.numbers.entry(name).or_default();
+        let at = all.iter().position(is_it);
         let at = at.unwrap_or_else(|| {
+            // One after the other: to collect them would sort them.
+            let mut entered = Labels::new();
+            for (name, &value) in labels {
+                entered.insert(Cow::Borrowed(name), value.to_owned());
+            }
             all.push(Series {
-                labels,
-                value: empty,
+                labels: entered,
+                value: empty(),
             });
             all.len() - 1
         });

@@ -163,7 +163,8 @@ pub const TABLE: &[Definition] = &[
         unit: Unit::Seconds,
         labels: &[],
         help: "How long answers from memory took (HIT, STALE, UPDATING), from the whole head of the request \
-               until the system had the last byte. One request in sixteen is timed, chosen at random.",
+               until the system had the last byte. Each thread times all of the first hundred requests of a minute, and \
+               of later ones fewer and fewer, down to one in 64, chosen at random; each counts for those that are not.",
     },
     Definition {
         number: Number::MissDuration,

@@ -4,8 +4,11 @@
 //!
 //! Two halves of an hour are kept, so that what was yesterday does not count for ever.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 
+use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
 /// Names that are kept in each half.
@@ -14,6 +17,10 @@ const ROOM: usize = 128;
 const MAX_NAME_BYTES: usize = 200;
 /// How long a half lasts.
 const HALF_MS: u64 = 1_800_000;
+/// Children of a place in the heap: with 8, a name passes three places on its way to the end.
+const CHILDREN: usize = 8;
+/// Hashes that are compared at a time.
+const AT_A_TIME: usize = 16;
 /// Names that are handed out.
 const SHOWN: usize = 20;
 
@@ -25,17 +32,19 @@ pub struct Top {
     began_at: u64,
 }
 
-/// The names of half an hour. Their hashes stand side by side: a name is looked for in these.
+/// The names of half an hour. Both lists have the order of a heap: what weighs least is the first, and
+/// nothing weighs less than its parent, which stands at an eighth of its place. The hashes stand side
+/// by side: a name is looked for in these.
 #[derive(Debug, Default)]
 struct Half {
-    hashes: Vec<u64>,
+    hashes: Vec<u32>,
     kept: Vec<Kept>,
 }
 
 /// A name, and what it weighs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 struct Kept {
-    name: Box<[u8]>,
+    name: Vec<u8>,
     count: u64,
     weight: u64,
 }
@@ -54,7 +63,7 @@ pub struct TopEntry {
 pub struct Pages {
     /// By the time that requests waited for an upstream, in milliseconds.
     pub costly: Vec<TopEntry>,
-    /// By hits; one hit in sixteen is looked at, and counts for sixteen.
+    /// By hits; of many, some are looked at, and count for the others. `count` is those.
     pub wanted: Vec<TopEntry>,
     /// By requests that were not stored, or did not ask the cache; the reason stands behind the page.
     pub not_stored: Vec<TopEntry>,
@@ -73,41 +82,42 @@ impl Top {
         self.now.add(name, weight);
     }
 
-    /// Adds what this one knows to `sum`, at `now`.
-    fn merge_into(&self, sum: &mut Vec<Kept>, now: u64) {
+    /// What counts at `now`.
+    fn kept(&self, now: u64) -> impl Iterator<Item = &Kept> {
         let is_over = |ms: u64| now.saturating_sub(self.began_at) >= ms;
-        let recent = self.now.kept.iter().filter(|_| !is_over(2 * HALF_MS));
-        let before = self.before.kept.iter().filter(|_| !is_over(HALF_MS));
-        for kept in recent.chain(before) {
-            match sum.iter_mut().find(|it| it.name == kept.name) {
-                Some(known) => {
-                    known.count += kept.count;
-                    known.weight += kept.weight;
-                }
-                None => sum.push(kept.clone()),
-            }
-        }
+        let (is_now_over, is_before_over) = (is_over(2 * HALF_MS), is_over(HALF_MS));
+        let recent = self.now.kept.iter().filter(move |_| !is_now_over);
+        let before = self.before.kept.iter().filter(move |_| !is_before_over);
+        recent.chain(before)
     }
 }
 
 /// The first of several together.
 #[must_use]
 pub fn first_of<'t>(all: impl IntoIterator<Item = &'t Top>, now: u64) -> Vec<TopEntry> {
-    let mut sum = Vec::new();
-    all.into_iter()
-        .for_each(|top| top.merge_into(&mut sum, now));
-    sum.sort_by(|one, other| {
-        other
-            .weight
-            .cmp(&one.weight)
-            .then_with(|| one.name.cmp(&other.name))
-    });
-    let first = sum.into_iter().take(SHOWN);
-    first
-        .map(|kept| TopEntry {
-            name: String::from_utf8_lossy(&kept.name).into_owned(),
-            count: kept.count,
-            weight: kept.weight,
+    // Room for those of one thread; more is made where several have others.
+    let mut sums: HashMap<&[u8], (u64, u64), _> =
+        HashMap::with_capacity_and_hasher(2 * ROOM, FixedState::default());
+    for kept in all.into_iter().flat_map(|top| top.kept(now)) {
+        let (weight, count) = sums.entry(&kept.name).or_default();
+        *weight += kept.weight;
+        *count += kept.count;
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    let order = |&(name, (weight, _)): &(_, (u64, _))| (Reverse(weight), name);
+    if sums.len() > SHOWN {
+        sums.select_nth_unstable_by_key(SHOWN, order);
+        sums.truncate(SHOWN);
+    }
+    sums.sort_unstable_by_key(order);
+    sums.into_iter()
+        .map(|(name, (weight, count))| TopEntry {
+            name: match std::str::from_utf8(name) {
+                Ok(name) => name.to_owned(),
+                Err(_) => String::from_utf8_lossy(name).into_owned(),
+            },
+            count,
+            weight,
         })
         .collect()
 }
@@ -115,40 +125,79 @@ pub fn first_of<'t>(all: impl IntoIterator<Item = &'t Top>, now: u64) -> Vec<Top
 impl Half {
     fn add(&mut self, name: &[u8], weight: u64) {
         let hash = hash(name);
-        if let Some(known) = self.known(hash, name) {
-            known.count += 1;
-            known.weight += weight;
-            return;
-        }
-        let mut new = Kept {
-            name: name.into(),
-            count: 1,
-            weight,
-        };
-        if self.kept.len() < ROOM {
+        if let Some(at) = self.find(hash, name) {
+            self.kept[at].count += 1;
+            self.kept[at].weight += weight;
+            self.sink(at);
+        } else if self.kept.len() < ROOM {
             self.hashes.push(hash);
-            self.kept.push(new);
-            return;
-        }
-        let places = self.hashes.iter_mut().zip(&mut self.kept);
-        if let Some((its_hash, least)) = places.min_by_key(|(_, kept)| kept.weight) {
-            new.weight += least.weight;
-            (*its_hash, *least) = (hash, new);
+            self.kept.push(Kept {
+                name: name.to_vec(),
+                count: 1,
+                weight,
+            });
+            self.rise(self.kept.len() - 1);
+        } else if let (Some(its_hash), Some(least)) =
+            (self.hashes.first_mut(), self.kept.first_mut())
+        {
+            *its_hash = hash;
+            least.name.clear();
+            least.name.extend_from_slice(name);
+            least.count = 1;
+            least.weight += weight;
+            self.sink(0);
         }
     }
 
-    fn known(&mut self, hash: u64, name: &[u8]) -> Option<&mut Kept> {
+    fn find(&self, hash: u32, name: &[u8]) -> Option<usize> {
+        // Several at a time: without a way out in between, the compiler compares them at once.
+        let is_here = |hashes: &[u32]| hashes.iter().fold(false, |is, &its| is | (its == hash));
+        let mut chunks = self.hashes.chunks(AT_A_TIME);
+        let chunk = chunks.position(is_here)?;
         // Two names with one hash are so rare that the second counts as a newcomer each time.
-        let at = self.hashes.iter().position(|&its| its == hash)?;
-        self.kept.get_mut(at).filter(|kept| *kept.name == *name)
+        let rest = &self.hashes[chunk * AT_A_TIME..];
+        let at = chunk * AT_A_TIME + rest.iter().position(|&its| its == hash)?;
+        self.kept.get(at).filter(|kept| kept.name == name)?;
+        Some(at)
+    }
+
+    /// What stands there has become heavier, and goes behind what is lighter.
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let first = CHILDREN * at + 1;
+            let children = first..(first + CHILDREN).min(self.kept.len());
+            let Some(lighter) = children.min_by_key(|&child| self.kept[child].weight) else {
+                return;
+            };
+            if self.kept[at].weight <= self.kept[lighter].weight {
+                return;
+            }
+            self.swap(at, lighter);
+            at = lighter;
+        }
+    }
+
+    /// What stands there is new, and goes before what is heavier.
+    fn rise(&mut self, mut at: usize) {
+        while at > 0 {
+            let parent = (at - 1) / CHILDREN;
+            if self.kept[parent].weight <= self.kept[at].weight {
+                return;
+            }
+            self.swap(at, parent);
+            at = parent;
+        }
+    }
+
+    fn swap(&mut self, one: usize, other: usize) {
+        self.hashes.swap(one, other);
+        self.kept.swap(one, other);
     }
 }
 
 /// Whoever chooses the names gains nothing by two with one hash: they would miss in a list.
-fn hash(name: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(name);
-    hasher.finish()
+fn hash(name: &[u8]) -> u32 {
+    FixedState::default().hash_one(name) as u32
 }
 
 #[cfg(test)]
@@ -168,7 +217,41 @@ mod tests {
         assert_eq!(first[0].name, "/often");
         assert!(first[0].weight >= 5000, "{:?}", first[0]);
         assert_eq!(first.len(), SHOWN);
-        assert!(top.now.kept.len() <= ROOM);
+        assert_eq!(top.now.kept.len(), ROOM);
+        assert_eq!(top.now.hashes.len(), ROOM);
+    }
+
+    #[test]
+    fn a_newcomer_takes_the_room_of_the_lightest() {
+        let (mut top, mut random) = (Top::default(), 1_u64);
+        for round in 0..20_000_u64 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let (name, weight) = ((random >> 33) % 300, (random >> 50) % 7);
+            let least = top.now.kept.iter().map(|kept| kept.weight).min();
+            let known = top.now.kept.len();
+            let is_known = top.now.find(hash(&name.to_le_bytes()), &name.to_le_bytes());
+            let sum = |top: &Top| top.now.kept.iter().map(|kept| kept.weight).sum::<u64>();
+            let before = sum(&top);
+            top.add(&name.to_le_bytes(), weight, 0);
+            assert_eq!(sum(&top), before + weight, "{round}");
+            let kept = &top.now.kept;
+            for (at, one) in kept.iter().enumerate() {
+                assert_eq!(top.now.hashes[at], hash(&one.name), "{round}");
+                assert!(
+                    kept[at.saturating_sub(1) / CHILDREN].weight <= one.weight,
+                    "{round}"
+                );
+            }
+            if is_known.is_none() && known == ROOM {
+                let new = kept.iter().find(|kept| kept.name == name.to_le_bytes());
+                assert_eq!(
+                    new.map(|new| (new.count, new.weight)),
+                    least.map(|it| (1, it + weight))
+                );
+            }
+        }
     }
 
     #[test]

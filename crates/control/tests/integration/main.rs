@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use control::command::FAILED;
 use control::socket::ControlSocket;
 use control::{
-    Caller, ClientError, Entry, EntryRequest, ExplainRequest, Explanation, Found, Handler,
-    PurgeReport, PurgeRequest, Refusal, SearchRequest, TargetKind, TargetReport, Version,
-    WarmReport, WarmRequest, WarmResult,
+    Caller, ClientError, Command, CommandReport, Entry, EntryRequest, ExplainRequest, Explanation,
+    Found, Handler, PurgeReport, PurgeRequest, Refusal, SearchRequest, TargetKind, TargetReport,
+    Version, WarmReport, WarmRequest, WarmResult,
 };
 use numbers::{History, HistoryReport, Number, Pages, Snapshot};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,6 +27,13 @@ impl Handler for Recorder {
         Version {
             version: "1.2.3".to_owned(),
             pid: 7,
+        }
+    }
+
+    async fn command(&self, command: Command, _: Caller) -> Result<CommandReport, Refusal> {
+        match command {
+            Command::Reload => Err(Refusal::new(FAILED, "one reason\nand another")),
+            done => Ok(CommandReport { done }),
         }
     }
 
@@ -173,6 +181,38 @@ async fn numbers_and_their_history_come_as_they_were_put() {
             "{request}: {answer}"
         );
     }
+}
+
+#[tokio::test]
+async fn the_server_itself_is_told_and_says_what_came_of_it() {
+    let running = start();
+    for command in Command::ALL {
+        assert_eq!(Command::of_path(command.path()), Some(command));
+        match control::client::command(&running.path, command).await {
+            Ok(report) => assert_eq!(report.done, command),
+            Err(ClientError::Refused(refusal)) => {
+                assert_eq!((command, refusal.status), (Command::Reload, FAILED));
+                assert_eq!(refusal.message, "one reason\nand another");
+            }
+            Err(error) => panic!("{error}"),
+        }
+        let asked = format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", command.path());
+        let answer = raw(&running, asked.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_whose_server_ends_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    tokio::spawn(async move {
+        let (mut caller, _) = listener.accept().await.unwrap();
+        assert!(caller.read(&mut [0; 4096]).await.unwrap() > 0);
+    });
+    let ended = control::client::command(&path, Command::Stop).await;
+    assert!(matches!(ended, Err(ClientError::Ended(_))), "{ended:?}");
 }
 
 #[tokio::test]

@@ -40,7 +40,8 @@ pub struct Inspected {
     pub forms_bytes: u64,
     /// When it was last asked for, or stored.
     pub last_used: Millis,
-    /// In about how many of the last seconds it was asked for; old ones count less.
+    /// In about how many seconds it was asked for, however often in each: this counts no hits. The
+    /// longer ago the last one is, the less all of them count.
     pub seconds_used: u32,
     /// Purges have removed it; it only waits to leave.
     pub is_gone: bool,

@@ -53,6 +53,7 @@ mod ssi_gunzip;
 mod store;
 mod temporary_files;
 mod tls;
+mod told;
 mod traces;
 mod upstream;
 mod variables;

@@ -12,7 +12,7 @@ use crate::command_line::{SMALL, folder};
 use crate::program;
 
 /// Started by root.
-fn privileged(folder: &TempDir) -> Option<KilledOnDrop> {
+pub fn privileged(folder: &TempDir) -> Option<KilledOnDrop> {
     if !is_root() {
         eprintln!("skipped: only root can give up root's rights");
         return None;

@@ -65,48 +65,21 @@ pub fn pages(configuration: &ActiveConfiguration) -> Pages {
     configuration.live.stats.pages.first(clock::now())
 }
 
-/// Puts a number for each value of its only label.
-fn put_each(
-    snapshot: &mut Snapshot,
-    number: Number,
-    of: &[&str],
-    counts: impl IntoIterator<Item = u64>,
-) {
-    for (value, count) in of.iter().zip(counts) {
-        snapshot.put(number, &[value], count as f64);
-    }
-}
-
 fn read(counts: &[AtomicU64]) -> impl Iterator<Item = u64> {
     counts.iter().map(|count| count.load(Relaxed))
 }
 
 fn requests(snapshot: &mut Snapshot, stats: &Stats) {
     let ended = &stats.ended;
-    put_each(snapshot, Number::Requests, CACHE_STATUSES, ended.by_cache());
-    put_each(
-        snapshot,
-        Number::Responses,
-        STATUS_CLASSES,
-        ended.by_class(),
-    );
+    snapshot.put_each(Number::Requests, CACHE_STATUSES, ended.by_cache());
+    snapshot.put_each(Number::Responses, STATUS_CLASSES, ended.by_class());
     snapshot.put(Number::SentBytes, &[], ended.sent_bytes() as f64);
     snapshot.put(Number::ReceivedBytes, &[], ended.received_bytes() as f64);
     snapshot.put_distribution(Number::HitDuration, &[], &ended.hits());
     snapshot.put_distribution(Number::MissDuration, &[], &ended.misses());
     snapshot.put(Number::SparedSeconds, &[], ended.spared().as_secs_f64());
-    put_each(
-        snapshot,
-        Number::RefusedRequests,
-        LIMITS,
-        read(&stats.refused),
-    );
-    put_each(
-        snapshot,
-        Number::LogLines,
-        LOG_LEVELS,
-        read(&stats.log_lines),
-    );
+    snapshot.put_each(Number::RefusedRequests, LIMITS, read(&stats.refused));
+    snapshot.put_each(Number::LogLines, LOG_LEVELS, read(&stats.log_lines));
 }
 
 fn connections(snapshot: &mut Snapshot, configuration: &ActiveConfiguration) {
@@ -114,17 +87,11 @@ fn connections(snapshot: &mut Snapshot, configuration: &ActiveConfiguration) {
     let census = configuration.connections.census();
     let states = [census.reading, census.writing, census.waiting];
     let states = states.map(|count| count as u64);
-    put_each(snapshot, Number::OpenConnections, CONNECTION_STATES, states);
+    snapshot.put_each(Number::OpenConnections, CONNECTION_STATES, states);
     let accepted = stats.accepted.load(Relaxed);
     snapshot.put(Number::AcceptedConnections, &[], accepted as f64);
-    put_each(
-        snapshot,
-        Number::Connections,
-        PROTOCOLS,
-        read(&stats.connections),
-    );
-    put_each(
-        snapshot,
+    snapshot.put_each(Number::Connections, PROTOCOLS, read(&stats.connections));
+    snapshot.put_each(
         Number::TlsHandshakes,
         HANDSHAKE_RESULTS,
         read(&stats.handshakes),

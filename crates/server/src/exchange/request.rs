@@ -7,7 +7,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use http_cache::{DecidedBy, Reason};
@@ -15,7 +14,7 @@ use http_semantics::RequestHead;
 use parking_lot::Mutex;
 use site::{Location, LocationId, Server, ServerId, Settings};
 
-use crate::base::spare_fields;
+use crate::base::{sampling::Sample, spare_fields};
 use crate::exchange::compiled_location::{CompiledLocation, CompiledLocationId, CompiledLocations};
 use crate::exchange::configuration_handle::ConfigurationHandle;
 use crate::exchange::error_page::ErrorPage;
@@ -87,8 +86,8 @@ pub struct Request {
     pub client: Option<SocketAddr>,
     /// Unix milliseconds of the first byte.
     pub started_at: u64,
-    /// When its head was there, if it is one of those that are timed.
-    pub timed_from: Option<Instant>,
+    /// If it is one of those that are looked at more closely.
+    pub sample: Option<Sample>,
     /// Unix milliseconds at which this request was last looked at.
     pub now: u64,
     pub nth_on_connection: u64,
@@ -394,7 +393,7 @@ impl Request {
                 scheme,
                 client,
                 started_at: now,
-                timed_from: None,
+                sample: None,
                 now,
                 nth_on_connection: 1,
                 pipelined: false,

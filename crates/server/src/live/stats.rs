@@ -69,17 +69,21 @@ pub struct PagesOfThread {
     pub costly: Top,
     pub wanted: Top,
     pub not_stored: Top,
+    /// Where names are written that are looked for here.
+    pub name: Vec<u8>,
 }
 
 /// As many threads count without meeting each other.
 const THREADS: usize = 64;
 
+/// The number that a thread gets which has none.
+static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
+
 /// The number of this thread, given to it when it first counts.
 #[inline]
 fn thread_number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static NUMBER: usize = NEXT.fetch_add(1, Relaxed);
+        static NUMBER: usize = NEXT_THREAD.fetch_add(1, Relaxed);
     }
     NUMBER.with(|number| *number)
 }
@@ -154,9 +158,10 @@ impl<T: Default> PerThread<T> {
         }
     }
 
-    /// Those of all threads that have counted.
+    /// Those of all threads that have counted. No thread has a number that was not given yet.
     fn all(&self) -> impl Iterator<Item = &T> {
-        let own = self.own.iter().filter_map(OnceLock::get);
+        let given = NEXT_THREAD.load(Relaxed).min(THREADS);
+        let own = self.own[..given].iter().filter_map(OnceLock::get);
         own.map(|counts| &**counts).chain([&self.others])
     }
 
@@ -224,11 +229,12 @@ impl OfThread<'_, EndedRequests> {
         }
     }
 
-    /// A hit was timed.
-    pub fn note_hit(&self, took: Duration) {
+    /// A hit was timed that stands for so many.
+    pub fn note_hits(&self, took: Duration, hits: u64) {
         let at = numbers::bucket(HIT_BOUNDS, took.as_secs_f64());
-        self.counts.hits[at].add(1, self.writer);
-        self.counts.hit_micros.add(micros(took), self.writer);
+        self.counts.hits[at].add(hits, self.writer);
+        let micros = micros(took).saturating_mul(hits);
+        self.counts.hit_micros.add(micros, self.writer);
     }
 
     /// A request waited for an upstream.
@@ -328,7 +334,7 @@ mod tests {
                 tally.add_one();
                 ended.of_thread().note(request);
             }
-            ended.of_thread().note_hit(Duration::from_micros(20));
+            ended.of_thread().note_hits(Duration::from_micros(20), 4);
             ended.of_thread().note_miss(Duration::from_millis(20));
         };
         std::thread::scope(|scope| {
@@ -347,9 +353,10 @@ mod tests {
         assert_eq!(ended.spared(), Duration::from_micros(5 * all));
         assert_eq!(
             (ended.hits().count, ended.misses().count),
-            (threads as u64, threads as u64)
+            (4 * threads as u64, threads as u64)
         );
-        assert_eq!(ended.hits().buckets[1], threads as u64);
+        assert_eq!(ended.hits().buckets[1], 4 * threads as u64);
+        assert!((ended.hits().sum - 80e-6 * threads as f64).abs() < 1e-9);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub fn receive(
     let listener = terms.listener;
     let is_first = received.nth_on_connection == 1;
     let mut request = begin(terms, received);
-    request.timed_from = sampling::start();
+    request.sample = sampling::start();
     if is_first {
         counting::count_connection(&request);
     }

@@ -25,7 +25,7 @@ pub(super) const TABLE: &[Directive] = &[
         .takes(1, 1, "PATH | off")
         .short("sets where commands speak with the running server")
         .long("\
-            `mayfly purge`, `mayfly warm`, `mayfly explain` and `mayfly top` find the server by this unix socket. \
+            `mayfly -s`, `mayfly purge`, `mayfly warm`, `mayfly explain` and `mayfly top` find the server by this unix socket. \
             Only the account that started the server, and root, may connect to it: its mode is 0600. What a \
             server that was killed has left there is replaced. A socket on which another server listens is an error.\n\n\
             Without the directive, it is beside the pid file, and is called as that file is with \
@@ -134,8 +134,8 @@ pub(super) const TABLE: &[Directive] = &[
         .default("logs/mayfly.pid")
         .short("sets the file for the process number")
         .long("\
-            The file is written when all sockets listen, and is removed at the end. `mayfly -s reload` \
-            and the other signals read it to find the process. A relative path starts at the prefix \
+            The file is written when all sockets listen, and is removed at the end. `mayfly -s` reads it \
+            to find the process and sends it a signal where no control socket answers. A relative path starts at the prefix \
             (`-p`).")
         .example("pid /run/mayfly.pid;"),
     Directive::new("thread_pool", &[Context::Main])

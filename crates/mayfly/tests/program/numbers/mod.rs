@@ -142,7 +142,7 @@ async fn the_numbers_are_the_sums_of_the_access_log() {
 }
 
 #[tokio::test]
-async fn one_hit_in_sixteen_is_timed() {
+async fn hits_that_are_timed_stand_for_those_that_are_not() {
     let php = slow_pages().await;
     let server = start(&configuration(&php, "")).await;
     let mut client = server.connect().await;
@@ -156,11 +156,20 @@ async fn one_hit_in_sixteen_is_timed() {
     }
     let numbers = numbers_of(&server).await;
     let timed = numbers.distribution(Number::HitDuration);
+    // Within four standard deviations of it.
+    let hits = HITS as u64;
     assert!(
-        (HITS as u64 / 28..HITS as u64 / 9).contains(&timed.count),
+        (hits * 2 / 3..hits * 4 / 3).contains(&timed.count),
         "{timed:?}"
     );
     assert!(timed.sum > 0.0 && timed.sum < 60.0, "{timed:?}");
+    let pages = client::pages(&server.path("pid.control")).await;
+    let wanted = &pages.expect("the control socket answers").wanted[0];
+    assert_eq!(
+        (wanted.name.as_str(), wanted.weight),
+        ("site.test/a", timed.count)
+    );
+    assert!((127..hits / 2).contains(&wanted.count), "{wanted:?}");
 }
 
 #[tokio::test]

@@ -197,7 +197,7 @@ function build() {
   const tables = [
     table("costly", "Pages that cost PHP most", "Of the last half hour to hour. What arguments say is not shown.", ["page", "waited", "requests"],
       () => pages.costly.map((page) => [page.name, seconds(page.weight / 1000), short(page.count)])),
-    table("wanted", "Most wanted pages", "By hits; one in sixteen is looked at.", ["page", "hits, about"],
+    table("wanted", "Most wanted pages", "By hits; on a busy site, from a sample of them.", ["page", "hits, about"],
       () => pages.wanted.map((page) => [page.name, short(page.weight)])),
     table("not_stored", "Most often not stored", "Pages that were not answered from memory, with the reason.", ["page (reason)", "requests"],
       () => pages.not_stored.map((page) => [page.name, short(page.weight)])),

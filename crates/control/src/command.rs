@@ -1,0 +1,59 @@
+//! What the server itself is told: to read its configuration anew, to open its logs anew, to end. The
+//! words are those of `-s`.
+
+use serde::{Deserialize, Serialize};
+
+/// What a server can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    Reload,
+    Reopen,
+    /// To end after the requests under way.
+    Quit,
+    /// To end now.
+    Stop,
+}
+
+impl Command {
+    /// All of them.
+    pub const ALL: [Command; 4] = [
+        Command::Reload,
+        Command::Reopen,
+        Command::Quit,
+        Command::Stop,
+    ];
+
+    /// The path that tells it.
+    #[must_use]
+    pub fn path(self) -> &'static str {
+        match self {
+            Command::Reload => "/1/reload",
+            Command::Reopen => "/1/reopen",
+            Command::Quit => "/1/quit",
+            Command::Stop => "/1/stop",
+        }
+    }
+
+    /// The command of a path.
+    #[must_use]
+    pub fn of_path(path: &str) -> Option<Command> {
+        Command::ALL.into_iter().find(|it| it.path() == path)
+    }
+
+    /// Does the server end by it? Then nobody may be left to answer.
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, Command::Quit | Command::Stop)
+    }
+}
+
+/// The answer where it was done: the reload is in force, the logs are open, the end has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandReport {
+    pub done: Command,
+}
+
+/// The status of the answer where it was tried, and what was before stays. The message says why, in a
+/// line for each reason.
+pub const FAILED: u16 = 422;
