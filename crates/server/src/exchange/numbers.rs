@@ -34,7 +34,7 @@ pub fn snapshot(configuration: &ActiveConfiguration) -> Snapshot {
     }
     let spans = &live.stats.spans;
     let spans = [&spans.sent, &spans.dropped, &spans.failed].map(|count| count.load(Relaxed));
-    put_each(&mut snapshot, Number::Spans, SPAN_RESULTS, spans);
+    snapshot.put_each(Number::Spans, SPAN_RESULTS, spans);
     snapshot.put(Number::ResidentBytes, &[], resident_bytes());
     let started_at = live.stats.started_at.duration_since(UNIX_EPOCH);
     let started_at = started_at.unwrap_or_default().as_secs_f64();
