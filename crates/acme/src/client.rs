@@ -13,11 +13,9 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use parking_lot::Mutex;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 /// For one request with its response. Issuers may take their time to answer.
@@ -26,15 +24,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A response: a chain of certificates is the largest.
 const MAX_BODY_BYTES: usize = 1 << 20;
-
-/// Where systems keep the authorities they trust.
-const SYSTEM_AUTHORITIES: [&str; 5] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
 
 /// Asks issuers. Clones are one client.
 #[derive(Clone)]
@@ -50,31 +39,8 @@ impl Client {
     /// # Errors
     /// There are none.
     pub fn new(trusted: Option<&[u8]>) -> Result<Client, String> {
-        let system;
-        let pem = match trusted {
-            Some(pem) => pem,
-            None => {
-                let mut files = SYSTEM_AUTHORITIES.iter();
-                system = files.find_map(|file| std::fs::read(file).ok()).ok_or(
-                    "no certificates of authorities are installed (on Debian: ca-certificates)",
-                )?;
-                &system
-            }
-        };
-        let mut roots = RootCertStore::empty();
-        let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
-        let (added, _) = roots.add_parsable_certificates(certificates);
-        if added == 0 {
-            return Err("the trusted certificates contain none that can be used".to_owned());
-        }
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
         Ok(Client {
-            tls: Arc::new(config),
+            tls: Arc::new(outgoing::tls(trusted)?),
             retry_after: Arc::default(),
         })
     }
@@ -116,7 +82,7 @@ impl Client {
             .trim_start_matches('[')
             .trim_end_matches(']')
             .to_owned();
-        let stream = connect(&bare, port).await?;
+        let stream = outgoing::connect(&bare, port, CONNECT_TIMEOUT).await?;
         let request = in_origin_form(request, &uri)?;
         if !is_encrypted {
             return over(stream, request).await;
@@ -135,20 +101,6 @@ impl HttpClient for Client {
     ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
         Box::pin(self.clone().send(request))
     }
-}
-
-/// The first address that takes a connection.
-async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
-    let addresses = tokio::net::lookup_host((host, port)).await;
-    let mut last = "the name has no address".to_owned();
-    for address in addresses.map_err(|error| error.to_string())? {
-        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = "no connection in time".to_owned(),
-        }
-    }
-    Err(last)
 }
 
 /// The request as it is written to a server: the target without scheme and host (RFC 9112 §3.2.1).

@@ -14,7 +14,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::endpoint::Protocol;
@@ -136,7 +135,7 @@ impl Client {
 
     async fn connect(&self) -> Result<Connection, String> {
         let endpoint = &self.settings.endpoint;
-        let stream = connect(&endpoint.host, endpoint.port).await?;
+        let stream = outgoing::connect(&endpoint.host, endpoint.port, CONNECT_TIMEOUT).await?;
         let _ = stream.set_nodelay(true);
         let Some(tls) = &self.tls else {
             return begin(stream, endpoint.protocol()).await;
@@ -180,20 +179,6 @@ fn told(error: &dyn std::error::Error) -> String {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     }
-}
-
-/// The first address that takes a connection.
-async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
-    let addresses = tokio::net::lookup_host((host, port)).await;
-    let mut last = "the name has no address".to_owned();
-    for address in addresses.map_err(|error| error.to_string())? {
-        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = "no connection in time".to_owned(),
-        }
-    }
-    Err(last)
 }
 
 /// The connection's own task ends when it is dropped or closed.

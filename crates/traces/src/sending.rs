@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tokio::time::Instant;
 
 use crate::client::Client;
@@ -23,15 +21,6 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// Between two lines about what was lost.
 const TELL_EVERY: Duration = Duration::from_secs(60);
-
-/// Where systems keep the authorities they trust.
-const SYSTEM_AUTHORITIES: [&str; 5] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
 
 /// Who is told what goes wrong. Called now and then only, from the exporter's thread.
 pub trait Report: Send + Sync {
@@ -204,29 +193,7 @@ impl Teller<'_> {
 }
 
 fn tls(settings: &Settings) -> Result<Arc<ClientConfig>, String> {
-    let system;
-    let pem = match &settings.trusted {
-        Some(trusted) => &trusted.0,
-        None => {
-            let mut files = SYSTEM_AUTHORITIES.iter();
-            system = files.find_map(|file| std::fs::read(file).ok()).ok_or(
-                "no certificates of authorities are installed (on Debian: ca-certificates)",
-            )?;
-            &system
-        }
-    };
-    let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
-    let (added, _) = roots.add_parsable_certificates(certificates);
-    if added == 0 {
-        return Err("the trusted certificates contain none that can be used".to_owned());
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config = outgoing::tls(settings.trusted.as_ref().map(|trusted| &*trusted.0))?;
     config.alpn_protocols = match settings.endpoint.protocol() {
         Protocol::Http => vec![b"http/1.1".to_vec()],
         Protocol::Grpc => vec![b"h2".to_vec()],
