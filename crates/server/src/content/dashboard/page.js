@@ -88,8 +88,8 @@ const KEPT = "mayfly-token";
 let token = kept();    // Who looks; null: nobody that is known by name.
 let about = null;      // Who may do what: null until it is known.
 
-async function ask(what, method = "GET") {
-  const headers = token ? { Authorization: "Bearer " + token } : {};
+async function ask(what, method = "GET", as = token) {
+  const headers = as ? { Authorization: "Bearer " + as } : {};
   const answer = await fetch("?" + what, { method, headers, cache: "no-store", credentials: "same-origin" });
   if (answer.ok) return answer.json();
   let message = "the server answers " + answer.status;
