@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::process::Child;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 pub use rustix::process::Signal;
 use rustix::process::{Pid, geteuid, kill_process};
@@ -90,11 +91,23 @@ pub fn memory_bytes(pid: u32, name: &str) -> u64 {
     kilobytes.unwrap_or(0) << 10
 }
 
-/// A port that nobody listens on at this moment.
+/// A port of 127.0.0.1 for a server that is about to start: nobody listens there, and each call gives another one.
+/// It is below those that the kernel hands out by itself, so that nobody is given it meanwhile.
 ///
 /// # Panics
-/// When there is none.
+/// When all are taken.
 pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
+    const FIRST: u32 = 10_240;
+    const COUNT: u32 = 20_000;
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    // Test programs that run side by side begin at different ports.
+    let begin = std::process::id().wrapping_mul(257);
+    let another = || {
+        let nth = begin.wrapping_add(CALLS.fetch_add(1, Relaxed));
+        u16::try_from(FIRST + nth % COUNT).ok()
+    };
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut ports = std::iter::repeat_with(another).take(COUNT as usize);
+    let free = ports.find_map(|port| port.filter(is_free));
+    free.expect("a free port")
 }
