@@ -16,7 +16,7 @@ One figure is no request's: what a second costs in which the server is watched b
 it. An open dashboard asks for the numbers and the pages every two seconds, Prometheus for the metrics
 every second, `mayfly top` for the numbers and the pages every second over the control socket. A line at
 the end says what part of a hit that is on a site with 20,000 hits a second, and counts as failed above
-1 %. Two counts of this one differ by up to 3 %.
+1 %. Two counts of this one differ by up to 5 %: it may rise by 10 %.
 
 The figures agreed on are in bench/instructions.json. A rise above 3 % ends with
 status 1: argue for it in the commit and write the new figures with --record, or take
@@ -52,6 +52,7 @@ REQUESTS = 1000
 # The first requests fill buffers and tables that later ones find.
 WARM_UP = 200
 MOST_RISE = 0.03
+MOST_RISE_WATCHING = 0.10
 # A busy site, for what those who watch it cost: an eighth of what a core answers (docs/benchmarks.md).
 BUSY_HITS_PER_SECOND = 20_000
 MOST_WATCHING = 0.01
@@ -187,6 +188,8 @@ class Counted:
     requests: int = REQUESTS
     warm_up: int = WARM_UP
 
+    most_rise = MOST_RISE
+
     def request(self, number):
         return load.request_bytes(self.method, self.target.format(number), self.fields)
 
@@ -201,6 +204,8 @@ class Counted:
 @dataclasses.dataclass
 class Watching(Counted):
     """What is counted is no request, but a second of watching."""
+
+    most_rise = MOST_RISE_WATCHING
 
     def ask(self, server, seconds):
         pages = [load.request_bytes("GET", f"/page/{number}?bytes=40&age=3600", ()) for number in range(WATCHED_PAGES)]
@@ -306,7 +311,7 @@ def least(scenario, agreed):
     file still the same?) is done more often while the machine is slow."""
     now = count(scenario)
     for _ in range(AGAIN):
-        if not agreed or now <= agreed * (1 + MOST_RISE):
+        if not agreed or now <= agreed * (1 + scenario.most_rise):
             break
         now = min(now, count(scenario))
     return now
@@ -330,7 +335,7 @@ def main():
         before = agreed.get(scenario.name)
         figures[scenario.name] = now = least(scenario, before)
         change = now / before - 1 if before else 0
-        too_many = change > MOST_RISE
+        too_many = change > scenario.most_rise
         risen += too_many
         verdict = "ROSE" if too_many else "" if before else "new"
         lines.append((scenario.title, f"{now:,}", f"{before:,}" if before else "", f"{change:+.1%}" if before else "", verdict))
