@@ -29,13 +29,13 @@ pub enum Instruction {
 
 /// An instruction, and who gave it.
 #[derive(Debug)]
-pub struct Told {
+pub struct Received {
     pub instruction: Instruction,
     /// None: by a signal.
     order: Option<Order>,
 }
 
-impl Told {
+impl Received {
     /// Tells whoever waits for it what came of it.
     pub fn tell(self, outcome: Outcome) {
         if let Some(order) = self.order {
@@ -44,18 +44,18 @@ impl Told {
     }
 }
 
-impl From<Instruction> for Told {
-    fn from(instruction: Instruction) -> Told {
-        Told {
+impl From<Instruction> for Received {
+    fn from(instruction: Instruction) -> Received {
+        Received {
             instruction,
             order: None,
         }
     }
 }
 
-impl From<Order> for Told {
-    fn from(order: Order) -> Told {
-        Told {
+impl From<Order> for Received {
+    fn from(order: Order) -> Received {
+        Received {
             instruction: match order.command {
                 Command::Reload => Instruction::Reload,
                 Command::Reopen => Instruction::Reopen,
@@ -68,7 +68,7 @@ impl From<Order> for Told {
 }
 
 /// `signal HUP received`, `told by uid=0 pid=5 over the control socket`.
-impl Display for Told {
+impl Display for Received {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(order) = &self.order else {
             let name = match self.instruction {
@@ -120,7 +120,7 @@ impl Signals {
     }
 
     /// The next thing to do; the more urgent signals first.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> Received {
         if let Some(order) = self.kept.pop_front() {
             return order.into();
         }
@@ -142,7 +142,7 @@ impl Signals {
 
     /// Resolves when everything shall end at once, whatever is under way. Other signals and
     /// orders are kept.
-    pub async fn asked_to_end(&mut self) -> Told {
+    pub async fn asked_to_end(&mut self) -> Received {
         loop {
             tokio::select! {
                 _ = self.term.recv() => return Instruction::Stop.into(),

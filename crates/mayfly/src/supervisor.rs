@@ -33,7 +33,7 @@ use crate::orders::{self, Orders};
 use crate::pid_file::PidFile;
 use crate::pools::{PoolStatus, Pools, RetiredPools};
 use crate::serving::worker_count;
-use crate::signals::{Instruction, Signals, Told};
+use crate::signals::{Instruction, Received, Signals};
 use crate::sockets::BoundSockets;
 use crate::worker_handle::WorkerEvent;
 
@@ -264,7 +264,7 @@ impl Supervisor {
     }
 
     /// Does what it was told; answers how to end where that is so.
-    async fn obey(&mut self, told: Told, signals: &mut Signals) -> Option<Shutdown> {
+    async fn obey(&mut self, told: Received, signals: &mut Signals) -> Option<Shutdown> {
         match told.instruction {
             Instruction::Reload => {
                 self.journal.notice(format_args!("{told}, reloading"));
@@ -298,7 +298,7 @@ impl Supervisor {
         None
     }
 
-    fn stop_at_once(&self, told: Told) -> Shutdown {
+    fn stop_at_once(&self, told: Received) -> Shutdown {
         self.journal.notice(format_args!("{told}, stopping"));
         told.tell(Ok(()));
         Shutdown::Fast
@@ -384,7 +384,7 @@ impl Supervisor {
     }
 
     /// USR1: the logs were moved away.
-    fn reopen(&mut self, told: Told) {
+    fn reopen(&mut self, told: Received) {
         self.journal.notice(format_args!("{told}, reopening logs"));
         let opened = LogFiles::open(&self.logs.files.keys().cloned().collect());
         match &opened {

@@ -101,9 +101,9 @@ fn settings(exporter: &OtelExporter, files: &TlsFiles) -> Result<Settings, Build
 
 /// Writes lines of the exporter to the error log of the configuration in force.
 #[derive(Clone, Default)]
-struct Teller(Arc<Mutex<Option<Told>>>);
+struct Teller(Arc<Mutex<Option<LogTargets>>>);
 
-type Told = (Arc<ErrorLogs>, Vec<ErrorLog>);
+type LogTargets = (Arc<ErrorLogs>, Vec<ErrorLog>);
 
 impl Report for Teller {
     fn trouble(&self, message: &str) {
