@@ -36,6 +36,7 @@ SCENARIOS = (
     "browser_wordpress_https",
     "browser_protocols",
     "browser_dashboard",
+    "browser_page_load",
     "crawler_wordpress",
     "apache_behind_cache",
     "mediawiki_cdn",

@@ -22,6 +22,7 @@ need openssl openssl
 need mariadbd mariadb-server
 need memcached memcached
 need curl curl
+need npm npm
 need chromium chromium
 need chromedriver chromium-driver
 need /usr/share/fonts/truetype/dejavu fonts-dejavu-core
@@ -42,11 +43,7 @@ fetch_axe() {
     mkdir -p "$folder"
     archive=$folder/axe-core-$AXE.tgz
     echo "fetching axe-core $AXE"
-    if command -v npm >/dev/null 2>&1; then
-        npm pack --silent --pack-destination "$folder" "axe-core@$AXE" >/dev/null || true
-    else
-        curl -fsSL -o "$archive" "https://registry.npmjs.org/axe-core/-/axe-core-$AXE.tgz" || true
-    fi
+    npm pack --silent --pack-destination "$folder" "axe-core@$AXE" >/dev/null || true
     if ! echo "$AXE_SHA512  $archive" | sha512sum -c --status 2>/dev/null; then
         rm -f "$archive"
         echo "axe-core $AXE was not fetched, or is another: nothing is looked at with it" >&2

@@ -10,7 +10,7 @@ $_SERVER['REQUEST_URI'] = '/';
 $_SERVER['SERVER_PROTOCOL'] = 'HTTP/1.1';
 define('WP_USE_THEMES', false);
 require '/usr/share/wordpress/wp-load.php';
-foreach (['post', 'user', 'nav-menu', 'image', 'media', 'file', 'theme', 'widgets'] as $part) {
+foreach (['post', 'user', 'nav-menu', 'image', 'media', 'file', 'theme', 'widgets', 'bookmark', 'comment', 'plugin', 'taxonomy'] as $part) {
     require_once ABSPATH . "wp-admin/includes/$part.php";
 }
 $user = get_user_by('login', $task['user'] ?? '');

@@ -66,6 +66,24 @@ foreach (['about' => '', 'team' => 'about', 'history' => 'about', 'contact' => '
             . ($name === 'history' ? '<!-- wp:latest-comments /--><!-- wp:tag-cloud /-->' : ''),
     ]);
 }
+foreach (['poll', 'events', 'banner', 'offer', 'offer_until', 'links', 'people', 'popular', 'colours', 'term_colour', 'form', 'short', 'visits', 'views', 'past'] as $name) {
+    $made['pages'][$name] = wp_insert_post([
+        'post_type' => 'page', 'post_status' => 'publish', 'post_title' => "Own $name", 'post_name' => "own-$name",
+        // Lists show the newest pages: not these, of which some are different each time.
+        'post_date' => '2020-01-01 00:00:00',
+        'post_author' => $authors[0], 'post_content' => "<!-- wp:shortcode -->[tables_$name]<!-- /wp:shortcode -->",
+    ]);
+}
+$made['draft'] = wp_insert_post(['post_title' => 'Kept back', 'post_name' => 'kept-back', 'post_status' => 'draft', 'post_content' => 'Later.']);
+$made['held'] = wp_insert_comment([
+    'comment_post_ID' => $made['posts']['article-4'], 'comment_author' => 'Hilda', 'comment_author_email' => 'hilda@example.test',
+    'comment_content' => 'May I?', 'comment_approved' => 0, 'comment_date_gmt' => gmdate('Y-m-d H:i:s'),
+]);
+$made['moderation_hash'] = wp_hash(get_comment($made['held'])->comment_date_gmt);
+wp_set_post_terms($made['posts']['article-11'], '', 'post_format');
+$made['link'] = wp_insert_link(['link_name' => 'A friend', 'link_url' => 'https://friend.example.test/']);
+update_term_meta($made['categories']['sport'], 'colour', 'green');
+update_post_meta($made['posts']['article-2'], 'colour', 'red');
 $menu = wp_create_nav_menu('Main');
 $item = fn ($arguments) => wp_update_nav_menu_item($menu, 0, $arguments + ['menu-item-status' => 'publish']);
 $item(['menu-item-type' => 'post_type', 'menu-item-object' => 'page', 'menu-item-object-id' => $made['pages']['about']]);

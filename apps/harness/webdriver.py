@@ -275,6 +275,13 @@ class Browser:
                 exchanges.append(Exchange(url, 0, parameters["errorText"], parameters["type"], False, {}))
         return exchanges
 
+    def requests(self):
+        """All addresses asked for since the last call, each with what asked: parser, script, ..."""
+        self._drain_log()
+        events, self._log = self._log, []
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [(it["request"]["url"], it["initiator"]["type"]) for it in sent]
+
     def console_errors(self):
         """Severe console messages since the last call."""
         entries = self._do("POST", "/se/log", {"type": "browser"})

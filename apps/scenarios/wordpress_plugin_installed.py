@@ -17,6 +17,10 @@ from harness.workdir import Workdir, listens, wait_for
 
 # Without the plug-in a page is kept for one.
 MORE_SECONDS = 1.5
+# WordPress's cron is called each minute.
+CRON_SECONDS = 150
+# What is due earlier, WordPress publishes at once.
+SCHEDULED_SECONDS = 62
 
 
 def run(options, report):
@@ -95,6 +99,16 @@ def tell(report, subject, admin):
         seen = visit(page)
         report.check(f"installed: {page} is new for the next visitor", not seen.is_hit and "Changed at once" in seen.text, seen.status)
     report.check("installed: the page that does not show it stays", visit(other).field("x-cache") == "HIT")
+    due = {"title": "On time", "status": "future", "date_gmt": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + SCHEDULED_SECONDS))}
+    answer = editor.request(
+        "POST", "/index.php?rest_route=/wp/v2/posts", body=json.dumps(due).encode(),
+        fields={"Content-Type": "application/json", "X-WP-Nonce": nonce},
+    )  # fmt: skip
+    report.check("installed: a post is scheduled", answer.status == 201 and '"future"' in answer.text, answer.text[:300])
+    until = time.monotonic() + CRON_SECONDS
+    while "On time" not in visit("/").text and time.monotonic() < until:
+        time.sleep(0.5)
+    report.check("installed: it is seen, though no visitor has a page made", "On time" in visit("/").text)
     own = editor.get("/")
     report.check("installed: who is logged in gets a page of their own", not own.is_hit and "wp-admin-bar" in own.text)
     forbidden = visit("/wp-content/mu-plugins/mayfly.php")

@@ -1,7 +1,7 @@
 <!DOCTYPE html>
 <html <?php language_attributes(); ?>>
 <head><meta charset="<?php bloginfo('charset'); ?>"><?php wp_head(); ?></head>
-<body <?php body_class(); ?>>
+<body <?php body_class(); ?> data-colour="<?php echo esc_attr(get_theme_mod('colour', 'none')); ?>">
 <header><a href="<?php echo esc_url(home_url('/')); ?>"><?php bloginfo('name'); ?></a> <?php bloginfo('description'); ?>
 <?php wp_nav_menu(['theme_location' => 'primary']); ?></header>
 <main>

@@ -11,7 +11,7 @@ final class Server
 {
     /**
      * @param bool        $isMayfly  whether it is a Mayfly, which takes tags and purges
-     * @param string|null $tagMark   begins the lines of the error stream that name tags
+     * @param string|null $tagMark   begins and ends messages of the error stream that name tags
      *                               (`cache_tags ... stderr`); null where they are not read
      * @param bool        $parsesEsi whether it puts pages together from fragments
      */

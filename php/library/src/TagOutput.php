@@ -25,7 +25,7 @@ final class TagOutput
     private const LINE_BYTES = 1000;
 
     /**
-     * PHP-FPM cuts what `error_log()` is given at 1024 bytes (`log_limit`), with its own prefix and the mark.
+     * PHP-FPM cuts what `error_log()` is given at 1024 bytes (`log_limit`), with its own prefix and both marks.
      */
     private const STREAM_LINE_BYTES = 800;
 
@@ -111,7 +111,9 @@ final class TagOutput
 
         $lines = $tags === [] ? [] : explode("\n", wordwrap(implode(' ', $tags), self::STREAM_LINE_BYTES, "\n"));
         foreach ($lines as $line) {
-            if (!$this->errorStream->write($this->server->tagMark . ' ' . $line)) {
+            // The second mark says where the tags end, whatever PHP puts behind them.
+            $mark = $this->server->tagMark;
+            if (!$this->errorStream->write("$mark $line /$mark")) {
                 return false;
             }
         }

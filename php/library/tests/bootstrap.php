@@ -17,7 +17,12 @@ require __DIR__ . '/Stubs/psr_http_server.php';
 if (!interface_exists(FOS\HttpCache\ProxyClient\ProxyClient::class)) {
     require __DIR__ . '/Stubs/fos_http_cache.php';
 }
+require __DIR__ . '/Stubs/wordpress.php';
 spl_autoload_register(static function (string $class): void {
+    if (str_starts_with($class, 'Mayfly\\WordPress\\')) {
+        $folder = __DIR__ . '/../../wordpress/mayfly/src/';
+        require $folder . strtr(substr($class, strlen('Mayfly\\WordPress\\')), '\\', '/') . '.php';
+    }
     if (str_starts_with($class, 'Mayfly\\Tests\\')) {
         $file = __DIR__ . '/' . strtr(substr($class, strlen('Mayfly\\Tests\\')), '\\', '/') . '.php';
         if (is_file($file)) {

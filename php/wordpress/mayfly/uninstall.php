@@ -5,5 +5,7 @@
  */
 
 if (defined('WP_UNINSTALL_PLUGIN')) {
-    delete_option('mayfly_waiting');
+    foreach (['mayfly_waiting', 'mayfly_counters', 'mayfly_files'] as $option) {
+        delete_option($option);
+    }
 }

@@ -74,7 +74,7 @@ final class MayflyTest extends TestCase
         $this->head->isOpen = false;
         $mayfly->reads('b')->end();
         self::assertSame(['X-Accel-Expires: 60', 'Surrogate-Key: a'], $this->head->lines);
-        self::assertSame(['mark b'], $this->stream->lines);
+        self::assertSame(['mark b /mark'], $this->stream->lines);
     }
 
     public function testOutputThatLeavesEarlyWithoutAMarkIsNotStored(): void

@@ -42,7 +42,7 @@ final class TagOutputTest extends TestCase
         self::assertTrue($output->send(['a', 'b', 'c'], true));
         self::assertTrue($output->send(['a', 'b', 'c'], true));
         self::assertSame(['Surrogate-Key: a b'], $this->head->lines);
-        self::assertSame(['mark c'], $this->stream->lines);
+        self::assertSame(['mark c /mark'], $this->stream->lines);
     }
 
     public function testAPageThatGoesOnWithoutAMarkIsNotStored(): void
@@ -61,7 +61,8 @@ final class TagOutputTest extends TestCase
         foreach ($this->stream->lines as $line) {
             self::assertLessThan(850, strlen($line));
             self::assertStringStartsWith('mark ', $line);
-            array_push($named, ...explode(' ', substr($line, strlen('mark '))));
+            self::assertStringEndsWith(' /mark', $line);
+            array_push($named, ...explode(' ', substr($line, strlen('mark '), -strlen(' /mark'))));
         }
         self::assertSame($tags, $named);
     }

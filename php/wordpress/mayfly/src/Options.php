@@ -10,20 +10,12 @@ namespace Mayfly\WordPress;
 final class Options
 {
     /**
-     * A change of these concerns all pages, and no page names them: each page has something of most, and the
-     * others are settings of WordPress that change once in a year. So a page names options of plug-ins alone.
+     * A change of these concerns all pages, and no page names them: WordPress reads them for each.
      */
     private const OF_ALL_PAGES = [
-        'active_plugins', 'avatar_default', 'avatar_rating', 'blog_charset', 'blog_public', 'blogdescription',
-        'blogname', 'category_base', 'close_comments_days_old', 'close_comments_for_old_posts', 'comment_order',
-        'comment_registration', 'comments_per_page', 'current_theme', 'date_format', 'default_comments_page',
-        'gmt_offset', 'home', 'html_type', 'link_manager_enabled', 'page_comments', 'page_for_posts',
-        'page_on_front', 'permalink_structure', 'posts_per_page', 'posts_per_rss', 'require_name_email',
-        'rss_use_excerpt', 'show_avatars', 'show_comments_cookies_opt_in', 'show_on_front', 'site_icon',
-        'site_logo', 'siteurl', 'start_of_week', 'stylesheet', 'stylesheet_root', 'tag_base', 'template',
-        'template_root', 'thread_comments', 'thread_comments_depth', 'time_format', 'timezone_string',
-        'upload_path', 'upload_url_path', 'use_balanceTags', 'use_smilies', 'use_trackback', 'users_can_register',
-        'wp_page_for_privacy_policy', 'WPLANG',
+        'active_plugins', 'blog_charset', 'blog_public', 'category_base', 'comments_per_page', 'current_theme',
+        'home', 'html_type', 'link_manager_enabled', 'permalink_structure', 'siteurl', 'stylesheet', 'stylesheet_root', 'tag_base', 'template', 'template_root', 'gmt_offset',
+        'timezone_string', 'upload_path', 'upload_url_path', 'use_smilies', 'WPLANG',
     ];
 
     /**
@@ -39,12 +31,20 @@ final class Options
         'mailserver_login', 'mailserver_pass', 'mailserver_port', 'mailserver_url', 'moderation_keys',
         'moderation_notify', 'nav_menu_options', 'new_admin_email', 'ping_sites', 'recently_activated',
         'recently_edited', 'rewrite_rules', 'sidebars_widgets', 'sticky_posts', 'theme_switched',
-        'uninstall_plugins', 'uploads_use_yearmonth_folders', 'user_count', 'wp_force_deactivated_plugins',
+        'uninstall_plugins', 'uploads_use_yearmonth_folders', 'wp_force_deactivated_plugins',
     ];
 
-    /** Names that are made: transients, locks, caches of hierarchies, widgets, and this plug-in's own. */
+    /** Transients whose changes are told otherwise, or that pages have nothing of. */
+    private const TRANSIENTS_OF_NO_PAGE =
+        '/^(?:_site)?_transient_(?:timeout_|doing_cron$|is_multi_author$|global_styles|wp_core_block|wp_styles_for_blocks|theme_roots$'
+        . '|wp_theme_files_patterns|update_|dash_|dirsize_cache$|health-check|browser_|php_check_|community-events|wp_remote_block_patterns'
+        . '|available_translations$|poptags_|plugin_slugs$|wporg_theme_feature_list$|popular_importers)/';
+
+    private const TRANSIENT_PATTERN = '/^(_site)?_transient_(?!timeout_)/';
+
+    /** Names that are made: locks, caches of hierarchies, widgets, and this plug-in's own. */
     private const BEGINNINGS_OF_NO_PAGE = [
-        '_transient', '_site_transient', '_wp_', 'widget_', 'mayfly_', 'auto_core_update', 'finished_',
+        '_wp_', 'widget_', 'mayfly_', 'auto_core_update', 'finished_',
     ];
     private const ENDS_OF_NO_PAGE = ['.lock', '_children', '_user_roles'];
 
@@ -57,6 +57,19 @@ final class Options
     public function __construct()
     {
         $this->kinds = array_fill_keys(self::OF_ALL_PAGES, 'site') + array_fill_keys(self::OF_NO_PAGE, 'none');
+    }
+
+    public static function isTransient(string $option): bool
+    {
+        return preg_match(self::TRANSIENT_PATTERN, $option) === 1;
+    }
+
+    /**
+     * The option that says when a transient ends.
+     */
+    public static function endOfTransient(string $option): string
+    {
+        return (string) preg_replace(self::TRANSIENT_PATTERN, '$1_transient_timeout_', $option);
     }
 
     /**
@@ -91,6 +104,9 @@ final class Options
      */
     private function kind(string $option): string
     {
+        if (preg_match(self::TRANSIENTS_OF_NO_PAGE, $option) === 1) {
+            return 'none';
+        }
         foreach (self::BEGINNINGS_OF_NO_PAGE as $beginning) {
             if (str_starts_with($option, $beginning)) {
                 return 'none';

@@ -30,6 +30,9 @@ use Mayfly\WordPress\Reading\Reader;
  */
 final class Plugin
 {
+    /** How often WordPress's cron is called. */
+    private const CRON_SECONDS = 60;
+
     /** @var list<Reader> */
     private array $readers = [];
 
@@ -50,6 +53,14 @@ final class Plugin
 
     private readonly TagNames $names;
 
+    private readonly Lifetime $lifetime;
+
+    private readonly Counters $counters;
+
+    private readonly Tables $tables;
+
+    private readonly bool $isPageView;
+
     /** The page is complete; what leaves before that may lack tags. */
     private bool $isComplete = false;
 
@@ -67,7 +78,12 @@ final class Plugin
         $this->pageTags = new PageTags($this->names);
         $this->waiting = new Waiting($this->names);
         $this->changes = new Changes($server, $head, $purger, $this->substitute(), $this->headBytes);
-        $this->changedTags = new ChangedTags($this->names, $this->changes);
+        $this->lifetime = new Lifetime();
+        $this->counters = new Counters();
+        $this->tables = new Tables();
+        $this->isPageView = !is_admin() && !wp_doing_cron() && \in_array($_SERVER['REQUEST_METHOD'] ?? '', ['GET', 'HEAD'], true)
+            && \PHP_SAPI !== 'cli';
+        $this->changedTags = new ChangedTags($this->names, $this->changes, $this->isPageView ? $this->counters : null);
         $this->tagOutput = new TagOutput($server, $head, new PhpErrorStream(), $this->headBytes);
     }
 
@@ -81,27 +97,73 @@ final class Plugin
         }
         $isCommand = \in_array(\PHP_SAPI, ['cli', 'phpdbg'], true);
         $plugin = new self($isCommand ? Server::none() : Server::fromParams($_SERVER), new PhpResponseHead());
+        if ($plugin->server->isMayfly && wp_doing_ajax() && ($_GET['action'] ?? null) === Files::ACTION) {
+            $plugin->lookAtFiles();
+        }
         $plugin->watch();
+    }
+
+    /**
+     * Answers Mayfly, which asks again and again, before WordPress goes on to make a page.
+     */
+    private function lookAtFiles(): never
+    {
+        $changed = (new Files())->changed();
+        if ($changed !== []) {
+            // WordPress 6.1 keeps the styles of a theme for a minute.
+            Changing\PostWatcher::forgetStyles();
+            $this->changedTags->add(...$changed);
+        }
+        $this->purge();
+        $this->nameRepeats();
+        $this->head->add('Cache-Control', 'no-store', true);
+        http_response_code(204);
+        exit;
+    }
+
+    /**
+     * What Mayfly is to ask the site for, as long as pages are kept and so few are made: whether files have changed,
+     * and WordPress's cron, unless the site has another.
+     */
+    private function nameRepeats(): void
+    {
+        // Visitors may name any host and port, and each would be asked again and again.
+        $site = (array) parse_url(site_url()) + ['host' => '', 'port' => null];
+        $host = $site['host'] . ($site['port'] === null ? '' : ":$site[port]");
+        if (!$this->head->isOpen() || strcasecmp($host, (string) ($_SERVER['HTTP_HOST'] ?? '')) !== 0) {
+            return;
+        }
+        if (get_option(Files::OPTION) === false) {
+            // From now on it is known what changes.
+            (new Files())->changed();
+        }
+        $path = static fn (string $url): string => (string) parse_url($url, \PHP_URL_PATH);
+        $repeats = [$path(admin_url('admin-ajax.php')) . '?action=' . Files::ACTION . ' ' . Files::SECONDS];
+        if (!(\defined('DISABLE_WP_CRON') && \constant('DISABLE_WP_CRON'))) {
+            $repeats[] = $path(site_url('wp-cron.php')) . '?doing_wp_cron ' . self::CRON_SECONDS;
+        }
+        $this->head->add('X-Cache-Repeat', implode(', ', $repeats), true);
     }
 
     private function watch(): void
     {
-        $isPageView = !is_admin() && !wp_doing_cron() && \in_array($_SERVER['REQUEST_METHOD'] ?? '', ['GET', 'HEAD'], true)
-            && \PHP_SAPI !== 'cli';
         $options = new Options();
-        if ($this->server->isMayfly && $isPageView) {
+        if ($this->server->isMayfly && $this->isPageView) {
             $this->watchPage($options);
         }
-        $this->watchers = [
-            new Changing\PostWatcher($this->changedTags, $isPageView),
-            new Changing\TermWatcher($this->changedTags),
-            new Changing\UserWatcher($this->changedTags, $isPageView),
-            new Changing\CommentWatcher($this->changedTags),
-        ];
-        if (!$isPageView) {
-            // Counters of visitors and caches of plug-ins are no edits.
-            $this->watchers[] = new Changing\OptionWatcher($this->changedTags, $options);
-        }
+        $posts = new Changing\PostWatcher($this->changedTags);
+        $terms = new Changing\TermWatcher($this->changedTags);
+        $users = new Changing\UserWatcher($this->changedTags);
+        $comments = new Changing\CommentWatcher($this->changedTags);
+        $settings = new Changing\OptionWatcher($this->changedTags, $options, $this->isPageView);
+        $tables = new Changing\TableWatcher($this->changedTags, $this->tables, [
+            'posts' => $posts->row(...), 'postmeta' => $posts->metaRow(...),
+            'terms' => $terms->row(...), 'term_taxonomy' => $terms->row(...), 'termmeta' => $terms->metaRow(...),
+            'users' => $users->row(...), 'usermeta' => $users->metaRow(...),
+            'comments' => $comments->row(...), 'commentmeta' => $comments->metaRow(...),
+            'options' => $settings->row(...),
+        ]);
+        $this->watchers = [$tables, $posts, $terms, $users, $comments, $settings];
         foreach ($this->watchers as $watcher) {
             $watcher->watch();
         }
@@ -120,14 +182,17 @@ final class Plugin
 
     private function watchPage(Options $options): void
     {
-        $posts = new Reading\PostReader($this->pageTags);
+        $posts = new Reading\PostReader($this->pageTags, $this->counters);
         $this->readers = [
-            new Reading\OptionReader($this->pageTags, $options),
+            new Reading\OptionReader($this->pageTags, $options, $this->counters, $this->lifetime),
+            new Reading\TableReader($this->pageTags, $this->tables, $this->counters, $this->lifetime),
+            new Reading\NonceReader($this->lifetime),
+            new Reading\FileReader($this->pageTags),
             new Reading\QueryReader($this->pageTags, $posts),
             $posts,
             new Reading\TermReader($this->pageTags),
             new Reading\UserReader($this->pageTags),
-            new Reading\CommentReader($this->pageTags),
+            new Reading\CommentReader($this->pageTags, $this->lifetime),
             new Reading\MenuReader($this->pageTags),
         ];
         foreach ($this->readers as $reader) {
@@ -149,16 +214,22 @@ final class Plugin
         foreach ($this->readers as $reader) {
             $reader->finish();
         }
-        $this->isComplete = true;
-        $this->sendTags();
         foreach ($this->watchers as $watcher) {
             $watcher->finish();
+        }
+        $this->isComplete = true;
+        $this->sendTags();
+        if ($this->isPageView) {
+            $this->changes->add(...$this->counters->settle(!\function_exists('is_user_logged_in') || !is_user_logged_in()));
         }
         $this->purge();
     }
 
     private function sendTags(): void
     {
+        if ($this->readers !== []) {
+            $this->nameRepeats();
+        }
         if ($this->readers === [] || \function_exists('is_user_logged_in') && is_user_logged_in()) {
             return;
         }
@@ -174,7 +245,10 @@ final class Plugin
      */
     private function vouch(): void
     {
-        $seconds = self::param('MAYFLY_KEEP_SECONDS');
+        if ($this->counters->areShown()) {
+            $this->lifetime->changesUnseen();
+        }
+        $seconds = $this->lifetime->said(self::param('MAYFLY_KEEP_SECONDS'));
         if ($seconds === null || !$this->isComplete || !$this->head->isOpen() || http_response_code() !== 200) {
             return;
         }

@@ -25,6 +25,18 @@ final class Posts
     /** Taxonomies whose terms no page shows: they say where posts belong. */
     private const UNSEEN_TAXONOMIES = ['wp_theme' => true, 'wp_template_part_area' => true];
 
+    /** Templates and styles. */
+    public const DESIGN = ['wp_template', 'wp_template_part', 'wp_global_styles'];
+
+    /**
+     * Whether the page is one for browsers. Feeds, sitemaps and the interface have no design, though WordPress
+     * reads it for each of them.
+     */
+    public static function isDocument(): bool
+    {
+        return did_action('wp_head') > 0 || did_action('embed_head') > 0;
+    }
+
     public static function isOfSeenType(string $type): bool
     {
         return !isset(self::UNSEEN_TYPES[$type]);
@@ -50,6 +62,26 @@ final class Posts
     }
 
     /**
+     * Whether lists of all types have posts of this one, such as searches: not templates, nor blocks.
+     */
+    public static function isListed(string $type): bool
+    {
+        $about = get_post_type_object($type);
+
+        return $about === null || $about->public || !$about->exclude_from_search;
+    }
+
+    /**
+     * Names that begin with a type, for posts of it or of any.
+     *
+     * @return list<string>
+     */
+    public static function ofTypes(string $type, string $what): array
+    {
+        return ["posts:$type:$what", ...(self::isListed($type) ? ["posts:any:$what"] : [])];
+    }
+
+    /**
      * The lists that a post is in, and those in which something depends on any post of its type.
      *
      * @return list<string>
@@ -57,10 +89,13 @@ final class Posts
     public static function lists(\WP_Post $post): array
     {
         $type = $post->post_type;
+        $names = ["posts:$type", "posts:$type:name:$post->post_name", ...(self::isListed($type) ? ['posts:any'] : [])];
+        if ($type === 'attachment') {
+            // Lists of these have no narrower name.
+            return $names;
+        }
         $names = [
-            "posts:$type",
-            'posts:any',
-            "posts:$type:name:$post->post_name",
+            ...$names,
             "posts:user:$post->post_author",
             ...self::dates($post->post_date),
         ];

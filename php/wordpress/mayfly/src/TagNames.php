@@ -17,23 +17,31 @@ use Mayfly\Tag;
  *     posts:TYPE:any      anything of any public post of a type: orders, searches and meta data
  *     posts:TYPE:name:X   the post of a type with this name
  *     posts:term:7        which posts a term has; posts:user:3, posts:date:2026-11 likewise
- *     posts:sticky        which posts are sticky
- *     term:7  text:7      a term; its description
+ *     posts:TYPE:text     what searches find
+ *     posts:sticky        which posts are sticky; sticky:5, whether one is
+ *     term:7  text:7      a term; its description, or the name of a menu
+ *     term:7:meta         its meta data; with :count, its number of posts
+ *     slug:7              its address, as the classes of a post have it
  *     terms:TAXONOMY      which terms have posts; with :empty, which terms there are; with :count, how many
  *     user:3              a user's name and addresses; with :meta, what else is known of the user
- *     users               which users there are
- *     comments:5          the comments of a post
+ *     users  writers      which users there are; which have written something
+ *     comments:5          the comments of a post; commented:5, their number
  *     comment:9  comments a comment; which comments are newest
+ *     held:9              a comment that waits, which its author sees
  *     menu:2              a menu
  *     sidebar:NAME        the widgets of a sidebar
  *     option:NAME         an option
+ *     table:NAME          a table of a plug-in, or one of WordPress's that is read by a statement
+ *     file:HASH           a template of a theme; template:NAME, one that a page would have, were it there
  *     missing             what is not there yet
+ *     document            all pages for browsers: not feeds, sitemaps and the interface
  *     site                all pages
  *     all:KIND            any tag whose first part is KIND: of a page that has too many of them
  */
 final class TagNames
 {
     public const SITE = 'site';
+    public const DOCUMENT = 'document';
     public const MISSING = 'missing';
     public const ALL = 'all';
 

@@ -23,11 +23,17 @@ final class CommentWatcher implements Watcher
             }
         }, 10, 2);
         add_action('transition_comment_status', function ($now, $before, $comment): void {
+            if ($comment instanceof \WP_Comment) {
+                $this->held($comment);
+            }
             if ($comment instanceof \WP_Comment && ($now === 'approved' || $before === 'approved')) {
                 $this->changed($comment, true);
             }
         }, 10, 3);
         add_action('delete_comment', function ($id, $comment): void {
+            if ($comment instanceof \WP_Comment) {
+                $this->held($comment);
+            }
             if ($comment instanceof \WP_Comment && (string) $comment->comment_approved === '1') {
                 $this->changed($comment, true);
             }
@@ -43,7 +49,7 @@ final class CommentWatcher implements Watcher
         // All comments of a post go with it, and come back with it.
         foreach (['trashed_post_comments', 'untrashed_post_comments'] as $hook) {
             add_action($hook, function ($post): void {
-                $this->changed->add('comments:' . (int) $post, 'comments');
+                $this->changed->add('comments:' . (int) $post, 'commented:' . (int) $post, 'comments');
             });
         }
     }
@@ -53,13 +59,56 @@ final class CommentWatcher implements Watcher
     }
 
     /**
+     * A row of the table, before a statement and at the end: also a comment that is moved to another post.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function row(?array $before, ?array $after): void
+    {
+        $isOther = $before === null || $after === null
+            || $before['comment_post_ID'] !== $after['comment_post_ID'] || $before['comment_approved'] !== $after['comment_approved'];
+        foreach (array_filter([$before, $after]) as $row) {
+            $comment = new \WP_Comment((object) $row);
+            $this->held($comment);
+            if ((string) $comment->comment_approved === '1') {
+                $this->changed($comment, $isOther);
+            }
+        }
+    }
+
+    /**
+     * A row of the meta data.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function metaRow(?array $before, ?array $after): void
+    {
+        foreach (array_filter([$before, $after]) as $row) {
+            $comment = get_comment((int) $row['comment_id']);
+            if ($comment instanceof \WP_Comment && (string) $comment->comment_approved === '1') {
+                $this->changed($comment, false);
+            }
+        }
+    }
+
+    /**
+     * Its author sees it before it is approved.
+     */
+    private function held(\WP_Comment $comment): void
+    {
+        $this->changed->add("held:$comment->comment_ID", 'table:comments');
+    }
+
+    /**
      * @param bool $isOther whether it came or went
      */
     private function changed(\WP_Comment $comment, bool $isOther): void
     {
         $this->changed->add("comment:$comment->comment_ID", "comments:$comment->comment_post_ID");
         if ($isOther) {
-            $this->changed->add('comments');
+            $this->changed->add('comments', "commented:$comment->comment_post_ID");
         }
     }
 }

@@ -15,8 +15,14 @@ final class OptionWatcher implements Watcher
 {
     private const WIDGET = 'widget_';
 
-    public function __construct(private readonly ChangedTags $changed, private readonly Options $options)
-    {
+    /**
+     * @param bool $isPageView whether somebody looks at a page: then transients are made, which ends no page
+     */
+    public function __construct(
+        private readonly ChangedTags $changed,
+        private readonly Options $options,
+        private readonly bool $isPageView,
+    ) {
     }
 
     public function watch(): void
@@ -25,11 +31,15 @@ final class OptionWatcher implements Watcher
             $this->changed((string) $name, $before, $after);
         }, 10, 3);
         add_action('added_option', function ($name, $value): void {
-            $this->changed((string) $name, null, $value);
+            if (!$this->isPageView || !Options::isTransient((string) $name)) {
+                $this->changed((string) $name, null, $value);
+            }
         }, 10, 2);
         // What is deleted can be read only before.
         add_action('delete_option', function ($name): void {
-            $this->changed((string) $name, get_option((string) $name), null);
+            if (!$this->hasEnded((string) $name)) {
+                $this->changed((string) $name, get_option((string) $name), null);
+            }
         });
         foreach (['switch_theme', 'upgrader_process_complete', 'activated_plugin', 'deactivated_plugin'] as $hook) {
             add_action($hook, function (): void {
@@ -42,6 +52,32 @@ final class OptionWatcher implements Watcher
     {
     }
 
+    /**
+     * A row of the table, before a statement and at the end.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function row(?array $before, ?array $after): void
+    {
+        // Hooks have told what was added.
+        $name = (string) ($before['option_name'] ?? '');
+        if ($name !== '' && !$this->hasEnded($name)) {
+            $value = static fn (?array $row): mixed => $row === null ? null : maybe_unserialize($row['option_value']);
+            $this->changed($name, $value($before), $value($after));
+        }
+    }
+
+    /**
+     * Whether a transient is deleted because its time is over: pages that show it are not kept for longer.
+     */
+    private function hasEnded(string $name): bool
+    {
+        $end = Options::isTransient($name) ? get_option(Options::endOfTransient($name)) : false;
+
+        return is_numeric($end) && (int) $end <= time();
+    }
+
     private function changed(string $name, mixed $before, mixed $after): void
     {
         if ($name === 'sticky_posts') {
@@ -50,12 +86,27 @@ final class OptionWatcher implements Watcher
             $this->sidebars((array) $before, (array) $after);
         } elseif (str_starts_with($name, self::WIDGET)) {
             $this->widgets(substr($name, \strlen(self::WIDGET)), (array) $before, (array) $after);
-        } else {
+        } elseif (!str_starts_with($name, 'theme_mods_') || self::mods($before) !== self::mods($after)) {
             $tag = $this->options->tag($name);
             if ($tag !== null) {
-                $this->changed->add($this->isWatched($name, $before === null) ? $tag : TagNames::SITE);
+                $tags = [$this->isWatched($name, $before === null) ? $tag : TagNames::SITE, 'table:options'];
+                $this->changed->addWritten("option:$name", ...$tags);
             }
         }
+    }
+
+    /**
+     * Settings of a theme but for the number of its CSS, which WordPress notes when a page is made, and which has a
+     * watcher of its own.
+     *
+     * @return array<mixed>
+     */
+    private static function mods(mixed $value): array
+    {
+        $mods = \is_array($value) ? $value : [];
+        unset($mods['custom_css_post_id'], $mods[0]);
+
+        return $mods;
     }
 
     /**
@@ -79,7 +130,7 @@ final class OptionWatcher implements Watcher
         }
         $this->changed->add('posts:sticky');
         foreach (array_filter($numbers, \is_numeric(...)) as $number) {
-            $this->changed->add('post:' . (int) $number);
+            $this->changed->add('sticky:' . (int) $number);
         }
     }
 

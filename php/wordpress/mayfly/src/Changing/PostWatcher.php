@@ -6,6 +6,7 @@ namespace Mayfly\WordPress\Changing;
 
 use Mayfly\WordPress\ChangedTags;
 use Mayfly\WordPress\Posts;
+use Mayfly\WordPress\TagNames;
 
 /**
  * Posts, pages, attachments, templates and whatever else is a post: before and after are compared, so that
@@ -18,6 +19,9 @@ final class PostWatcher implements Watcher
         'post_title', 'post_name', 'post_parent', 'post_date', 'post_status', 'post_password', 'post_type', 'menu_order',
     ];
 
+    /** What searches look at, and what they are ordered by. */
+    private const TEXT_FIELDS = ['post_title', 'post_content', 'post_excerpt', 'post_date', 'post_password', 'post_type'];
+
     /** What a post is found by, and the names of the lists in which it is. */
     private const LIST_FIELDS = [
         'post_author' => ['posts:user:%s', 'posts:any'],
@@ -27,18 +31,12 @@ final class PostWatcher implements Watcher
 
     /** What editors and WordPress note of a post for themselves. */
     private const OWN_META_PATTERN =
-        '/^(?:_edit_lock|_edit_last|_pingme|_encloseme|_wp_old_slug|_wp_old_date|_wp_desired_post_slug|_wp_trash_.*|_menu_item_.*)$/';
+        '/^(?:_edit_lock|_edit_last|_oembed_.*|_pingme|_encloseme|_wp_old_slug|_wp_old_date|_wp_desired_post_slug|_wp_trash_.*|_menu_item_.*)$/';
 
-    /** @var array<int, true> posts whose changes are known */
-    private array $compared = [];
+    /** What of a row no page shows, or what pages have by another tag. */
+    private const UNSEEN_FIELDS = ['comment_count', 'post_content_filtered', 'pinged', 'to_ping', 'guid'];
 
-    /** @var array<int, \WP_Post> posts whose caches were cleaned */
-    private array $cleaned = [];
-
-    /**
-     * @param bool $isPageView whether somebody only looks at a page: what is counted then is no edit
-     */
-    public function __construct(private readonly ChangedTags $changed, private readonly bool $isPageView)
+    public function __construct(private readonly ChangedTags $changed)
     {
     }
 
@@ -63,47 +61,66 @@ final class PostWatcher implements Watcher
         add_action('deleted_term_relationships', function ($id, $terms, $taxonomy): void {
             $this->terms((int) $id, array_map(\intval(...), $terms), (string) $taxonomy);
         }, 10, 3);
-        // Its number of comments is a matter of the comments.
-        add_action('wp_update_comment_count', function ($id): void {
-            $this->compared[(int) $id] = true;
-        });
-        if ($this->isPageView) {
-            return;
-        }
         foreach (['added_post_meta', 'updated_post_meta', 'deleted_post_meta'] as $hook) {
             add_action($hook, function ($meta, $id, $name): void {
                 $this->meta((int) $id, (string) $name);
             }, 10, 3);
         }
-        // Plug-ins that write into the table and clean the cache.
-        add_action('clean_post_cache', function ($id, $post): void {
-            if ($post instanceof \WP_Post) {
-                $this->cleaned[(int) $id] ??= $post;
-            }
-        }, 10, 2);
     }
 
     public function finish(): void
     {
-        foreach (array_diff_key($this->cleaned, $this->compared) as $id => $before) {
-            $now = get_post($id);
-            $this->compare($before, $now instanceof \WP_Post ? $now : null, true);
-        }
-        $this->cleaned = [];
     }
 
     /**
-     * @param bool $isUnknown whether anything may have changed
+     * A row of the table, before a statement and at the end.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
      */
-    private function compare(?\WP_Post $before, ?\WP_Post $after, bool $isUnknown = false): void
+    public function row(?array $before, ?array $after): void
+    {
+        // The number of comments is a matter of the comments.
+        $unseen = array_flip(self::UNSEEN_FIELDS);
+        if ($before !== null && $after !== null && array_diff_key($before, $unseen) === array_diff_key($after, $unseen)) {
+            if ($before['comment_count'] !== $after['comment_count']) {
+                $this->changed->add('table:posts');
+            }
+
+            return;
+        }
+        $post = static fn (?array $row): ?\WP_Post => $row === null ? null
+            : new \WP_Post(sanitize_post((object) $row, 'raw'));
+        $this->compare($post($before), $post($after));
+    }
+
+    /**
+     * A row of the meta data.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function metaRow(?array $before, ?array $after): void
+    {
+        foreach (array_filter([$before, $after]) as $row) {
+            $this->meta((int) $row['post_id'], (string) $row['meta_key']);
+        }
+    }
+
+    private function compare(?\WP_Post $before, ?\WP_Post $after): void
     {
         $post = $after ?? $before;
         if ($post === null) {
             return;
         }
-        $this->compared[$post->ID] = true;
+        if ($post->post_status !== 'auto-draft' && $post->post_type !== 'revision') {
+            $this->changed->add('table:posts:any');
+        }
+        if ($post->post_type === 'nav_menu_item') {
+            $this->menus($post->ID);
+        }
         if ($post->post_type === 'custom_css') {
-            $this->changed->add('site');
+            $this->changed->add(TagNames::DOCUMENT);
 
             return;
         }
@@ -112,7 +129,7 @@ final class PostWatcher implements Watcher
         if (!$wasPublic && !$isPublic) {
             return;
         }
-        $this->changed->add("post:$post->ID", "posts:$post->post_type:any", 'posts:any:any');
+        $this->changed->add("post:$post->ID", 'table:posts', ...Posts::ofTypes($post->post_type, 'any'));
         if ($post->post_type === 'wp_global_styles') {
             self::forgetStyles();
         }
@@ -120,7 +137,13 @@ final class PostWatcher implements Watcher
             $fields,
             static fn (string $field): bool => (string) $before->$field !== (string) $after->$field,
         ) !== [];
-        $isOther = $isUnknown || $wasPublic !== $isPublic;
+        $isOther = $wasPublic !== $isPublic;
+        if ($isOther || $differs(self::TEXT_FIELDS)) {
+            $this->changed->add(...Posts::ofTypes($post->post_type, 'text'));
+        }
+        if ($isOther || $differs(['post_author'])) {
+            $this->writers($before, $after);
+        }
         if ($isOther || $differs(self::LINK_FIELDS)) {
             $this->changed->add("link:$post->ID", 'missing');
             $this->linksBelow($post);
@@ -139,6 +162,25 @@ final class PostWatcher implements Watcher
                 foreach ($lists as $list) {
                     $this->changed->add(\sprintf($list, $one->$field, $one->post_type));
                 }
+            }
+        }
+    }
+
+    /**
+     * Lists of users are mostly of those who have written something: whether this is the first, or was the last.
+     */
+    private function writers(?\WP_Post ...$posts): void
+    {
+        global $wpdb;
+        foreach (array_filter($posts) as $post) {
+            $number = $wpdb->get_var($wpdb->prepare(
+                "SELECT COUNT(*) FROM (SELECT 1 FROM $wpdb->posts WHERE post_author = %d AND post_type = %s"
+                . " AND post_status = 'publish' LIMIT 2) AS counted",
+                $post->post_author,
+                $post->post_type,
+            ));
+            if ((int) $number < 2) {
+                $this->changed->add('writers');
             }
         }
     }
@@ -199,8 +241,10 @@ final class PostWatcher implements Watcher
         if ($changed === [] || !Posts::isSeenTaxonomy($taxonomy) || !$post instanceof \WP_Post || !Posts::isPublic($post)) {
             return;
         }
-        // A category may be a part of the address.
-        $this->changed->add("post:$id", "link:$id", "posts:$post->post_type:any", 'posts:any:any');
+        // A category may be a part of the address: of posts, where the settings say so, and of others as plug-ins have it.
+        $isInAddress = !\in_array($post->post_type, ['post', 'page', 'attachment'], true)
+            || str_contains((string) get_option('permalink_structure'), "%$taxonomy%");
+        $this->changed->add("post:$id", ...($isInAddress ? ["link:$id"] : []), ...Posts::ofTypes($post->post_type, 'any'));
         foreach ($changed as $number) {
             $term = get_term_by('term_taxonomy_id', $number, $taxonomy);
             if ($term instanceof \WP_Term) {
@@ -211,19 +255,32 @@ final class PostWatcher implements Watcher
 
     private function meta(int $id, string $name): void
     {
+        if (str_starts_with($name, '_menu_item_')) {
+            $this->menus($id);
+        }
         if (preg_match(self::OWN_META_PATTERN, $name) === 1) {
             return;
         }
         $post = get_post($id);
-        if ($post instanceof \WP_Post && Posts::isPublic($post)) {
-            $this->changed->add("post:$id", "posts:$post->post_type:any", 'posts:any:any');
+        $isPublic = $post instanceof \WP_Post && Posts::isPublic($post);
+        $of = $isPublic ? ["post:$id", ...Posts::ofTypes($post->post_type, 'any')] : [];
+        $this->changed->addWritten("postmeta:$name", 'table:postmeta', ...$of);
+    }
+
+    /**
+     * Those that an item is in.
+     */
+    private function menus(int $item): void
+    {
+        foreach ((array) wp_get_object_terms($item, 'nav_menu', ['fields' => 'ids']) as $menu) {
+            $this->changed->add('menu:' . (int) $menu);
         }
     }
 
     /**
      * WordPress 6.1 keeps the styles of a site for a minute, also when they change.
      */
-    private static function forgetStyles(): void
+    public static function forgetStyles(): void
     {
         delete_transient('global_styles_' . get_stylesheet());
         delete_transient('global_styles_svg_filters_' . get_stylesheet());

@@ -41,71 +41,118 @@ final class TermWatcher implements Watcher
             $this->changed->add("terms:$taxonomy:empty", 'missing');
         }, 10, 3);
         add_action('delete_term', function ($id, $inTaxonomy, $taxonomy, $term, $objects): void {
-            $this->changed->add("term:$id", "text:$id", "terms:$taxonomy", "terms:$taxonomy:empty");
+            $this->changed->add("term:$id", "slug:$id", "text:$id", "terms:$taxonomy", "terms:$taxonomy:empty");
             $this->changed->add(...Posts::listsOfTerm((int) $id, (string) $taxonomy));
             foreach ($objects as $object) {
                 $this->changed->add('post:' . (int) $object);
             }
         }, 10, 5);
         add_action('edit_term_taxonomy', function ($inTaxonomy): void {
-            $this->counts[(int) $inTaxonomy] = $this->row((int) $inTaxonomy)['count'] ?? 0;
+            $this->counts[(int) $inTaxonomy] = $this->inTaxonomy((int) $inTaxonomy)['count'] ?? 0;
         });
         add_action('edited_term_taxonomy', function ($inTaxonomy, $taxonomy): void {
             $this->counted((int) $inTaxonomy, (string) $taxonomy);
         }, 10, 2);
         foreach (['added_term_meta', 'updated_term_meta', 'deleted_term_meta'] as $hook) {
-            add_action($hook, function ($meta, $id): void {
-                $this->changed->add('term:' . (int) $id);
-            }, 10, 2);
+            add_action($hook, function ($meta, $id, $name): void {
+                $this->meta((int) $id, (string) $name);
+            }, 10, 3);
         }
-        foreach (['wp_update_nav_menu', 'wp_update_nav_menu_item', 'wp_delete_nav_menu'] as $hook) {
+        foreach (['wp_update_nav_menu_item', 'wp_delete_nav_menu'] as $hook) {
             add_action($hook, function ($id): void {
                 $this->changed->add('menu:' . (int) $id);
             });
         }
-        // An item of a menu that is deleted, as posts are.
-        add_action('before_delete_post', function ($id, $post): void {
-            if ($post instanceof \WP_Post && $post->post_type === 'nav_menu_item') {
-                foreach ((array) wp_get_object_terms((int) $id, 'nav_menu', ['fields' => 'ids']) as $menu) {
-                    $this->changed->add('menu:' . (int) $menu);
-                }
-            }
-        }, 10, 2);
     }
 
     public function finish(): void
     {
     }
 
+    /**
+     * A row of the terms, or of the taxonomies that they are in, before a statement and at the end.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function row(?array $before, ?array $after): void
+    {
+        $id = (int) ($after['term_id'] ?? $before['term_id'] ?? 0);
+        // Hooks tell of what comes and goes, and of the number of posts.
+        if ($before === null || $after === null || array_diff_key($before, ['count' => 1]) === array_diff_key($after, ['count' => 1])) {
+            return;
+        }
+        clean_term_cache($id, '', false);
+        $term = get_term($id);
+        if ($term instanceof \WP_Term) {
+            $was = clone $term;
+            foreach (array_intersect_key($before, get_object_vars($term)) as $field => $value) {
+                $was->$field = $value;
+            }
+            $this->compare($was, $term);
+        }
+    }
+
+    /**
+     * A row of the meta data.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function metaRow(?array $before, ?array $after): void
+    {
+        foreach (array_filter([$before, $after]) as $row) {
+            $this->meta((int) $row['term_id'], (string) $row['meta_key']);
+        }
+    }
+
+    private function meta(int $id, string $name): void
+    {
+        if ($id > 0) {
+            $this->changed->addWritten("termmeta:$name", "term:$id:meta", 'table:termmeta');
+        }
+    }
+
     private function edited(int $id, string $taxonomy): void
     {
-        $before = $this->before[$id] ?? null;
         $term = get_term($id, $taxonomy);
-        if (!$term instanceof \WP_Term || !Posts::isSeenTaxonomy($taxonomy)) {
+        if ($term instanceof \WP_Term) {
+            $this->compare($this->before[$id] ?? null, $term);
+        }
+    }
+
+    private function compare(?\WP_Term $before, \WP_Term $term): void
+    {
+        [$id, $taxonomy] = [$term->term_id, $term->taxonomy];
+        $this->changed->add('table:terms', 'table:term_taxonomy');
+        if (!Posts::isSeenTaxonomy($taxonomy)) {
             return;
         }
         $changed = array_filter(
             self::FIELDS,
             static fn (string $field): bool => $before === null || (string) $before->$field !== (string) $term->$field,
         );
+        $changed = array_values($changed);
         if ($changed === []) {
             return;
         }
         if ($taxonomy === 'nav_menu') {
-            $this->changed->add("menu:$id");
+            // What is printed of a menu has its slug; its name, where a theme says so.
+            $this->changed->add("text:$id", ...($changed === ['name'] ? [] : ["menu:$id"]));
 
             return;
         }
         $this->changed->add("text:$id");
-        if (array_values($changed) !== ['description']) {
+        if ($changed !== ['description']) {
             // Its place in lists, and the addresses of the terms below it.
-            $this->changed->add("term:$id", "terms:$taxonomy:empty", 'missing');
+            $isElsewhere = array_intersect($changed, ['slug', 'parent']) !== [];
+            $this->changed->add("term:$id", "terms:$taxonomy:empty", ...($isElsewhere ? ["slug:$id", 'missing'] : []));
             if ($term->count > 0) {
                 $this->changed->add("terms:$taxonomy");
             }
             $below = get_term_children($id, $taxonomy);
             foreach (\is_array($below) ? $below : [] as $one) {
-                $this->changed->add('term:' . (int) $one);
+                $this->changed->add('term:' . (int) $one, 'slug:' . (int) $one);
             }
         }
         if (\in_array('parent', $changed, true)) {
@@ -118,12 +165,13 @@ final class TermWatcher implements Watcher
     private function counted(int $inTaxonomy, string $taxonomy): void
     {
         $before = $this->counts[$inTaxonomy] ?? 0;
-        $now = $this->row($inTaxonomy)['count'] ?? 0;
+        $now = $this->inTaxonomy($inTaxonomy)['count'] ?? 0;
         unset($this->counts[$inTaxonomy]);
         if ($before === $now || !Posts::isSeenTaxonomy($taxonomy)) {
             return;
         }
-        $this->changed->add("terms:$taxonomy:count");
+        $term = get_term_by('term_taxonomy_id', $inTaxonomy);
+        $this->changed->add("terms:$taxonomy:count", ...($term instanceof \WP_Term ? ["term:$term->term_id:count"] : []));
         if ($before === 0 || $now === 0) {
             $this->changed->add("terms:$taxonomy");
         }
@@ -132,7 +180,7 @@ final class TermWatcher implements Watcher
     /**
      * @return array{count: int}|null
      */
-    private function row(int $inTaxonomy): ?array
+    private function inTaxonomy(int $inTaxonomy): ?array
     {
         global $wpdb;
         $count = $wpdb->get_var($wpdb->prepare(

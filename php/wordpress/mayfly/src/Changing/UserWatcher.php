@@ -14,10 +14,7 @@ final class UserWatcher implements Watcher
 {
     private const FIELDS = ['user_nicename', 'user_email', 'user_url', 'display_name'];
 
-    /**
-     * @param bool $isPageView whether somebody only looks at a page: what is counted then is no edit
-     */
-    public function __construct(private readonly ChangedTags $changed, private readonly bool $isPageView)
+    public function __construct(private readonly ChangedTags $changed)
     {
     }
 
@@ -25,29 +22,68 @@ final class UserWatcher implements Watcher
     {
         add_action('profile_update', function ($id, $before): void {
             $after = get_userdata((int) $id);
-            foreach (self::FIELDS as $field) {
-                if (!$after instanceof \WP_User || (string) $after->$field !== (string) ($before->$field ?? '')) {
-                    $this->changed->add("user:$id", 'users', 'missing');
-
-                    return;
-                }
-            }
+            $this->compare((int) $id, (array) ($before->data ?? []), $after instanceof \WP_User ? (array) $after->data : []);
         }, 10, 2);
         foreach (['user_register', 'deleted_user'] as $hook) {
             add_action($hook, function ($id): void {
                 // Their posts may have got another author.
-                $this->changed->add("user:$id", "user:$id:meta", 'users', "posts:user:$id", 'missing');
+                $this->changed->add("user:$id", "user:$id:meta", 'users', 'writers', "posts:user:$id", 'missing', 'table:users');
             });
-        }
-        if ($this->isPageView) {
-            return;
         }
         foreach (['added_user_meta', 'updated_user_meta', 'deleted_user_meta'] as $hook) {
             add_action($hook, function ($meta, $id, $name): void {
-                if (Users::isSeenMeta((string) $name)) {
-                    $this->changed->add("user:$id:meta");
-                }
+                $this->meta((int) $id, (string) $name);
             }, 10, 3);
+        }
+    }
+
+    /**
+     * A row of the table, before a statement and at the end. Hooks tell who comes and goes.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function row(?array $before, ?array $after): void
+    {
+        if ($before !== null && $after !== null) {
+            $this->compare((int) $after['ID'], $before, $after);
+        }
+    }
+
+    /**
+     * A row of the meta data.
+     *
+     * @param array<string, string|null>|null $before
+     * @param array<string, string|null>|null $after
+     */
+    public function metaRow(?array $before, ?array $after): void
+    {
+        foreach (array_filter([$before, $after]) as $row) {
+            $this->meta((int) $row['user_id'], (string) $row['meta_key']);
+        }
+    }
+
+    /**
+     * @param array<string, mixed> $before
+     * @param array<string, mixed> $after
+     */
+    private function compare(int $id, array $before, array $after): void
+    {
+        foreach (self::FIELDS as $field) {
+            if ((string) ($before[$field] ?? '') !== (string) ($after[$field] ?? '')) {
+                $this->changed->add("user:$id", 'users', 'missing', 'table:users');
+
+                return;
+            }
+        }
+    }
+
+    private function meta(int $id, string $name): void
+    {
+        if (str_ends_with($name, 'capabilities')) {
+            $this->changed->add('users', 'table:usermeta');
+        } elseif ($id > 0 && Users::isSeenMeta($name)) {
+            $this->changed->addWritten("usermeta:$name", "user:$id:meta", 'table:usermeta');
         }
     }
 

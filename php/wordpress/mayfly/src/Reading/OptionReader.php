@@ -4,6 +4,8 @@ declare(strict_types=1);
 
 namespace Mayfly\WordPress\Reading;
 
+use Mayfly\WordPress\Counters;
+use Mayfly\WordPress\Lifetime;
 use Mayfly\WordPress\Options;
 use Mayfly\WordPress\PageTags;
 use Mayfly\WordPress\TagNames;
@@ -18,10 +20,33 @@ use Mayfly\WordPress\TagNames;
  */
 final class OptionReader implements Reader
 {
+    /**
+     * Functions of WordPress that read an option for each page, and show it on few: the script for dates, and lists of
+     * posts (`QueryReader` knows which are lists).
+     */
+    private const READ_UNSEEN = [
+        'date_format' => 'wp_default_packages_inline_scripts',
+        'time_format' => 'wp_default_packages_inline_scripts',
+        'start_of_week' => 'wp_default_packages_inline_scripts',
+        'posts_per_page' => 'get_posts',
+    ];
+
+    private const FRAMES = 10;
+
+    /** @var array<string, true> tags of options that were read so */
+    private array $unseen = [];
+
     private string $lookup = '';
 
-    public function __construct(private readonly PageTags $tags, private readonly Options $options)
-    {
+    /** @var array<string, true> transients that were read */
+    private array $transients = [];
+
+    public function __construct(
+        private readonly PageTags $tags,
+        private readonly Options $options,
+        private readonly Counters $counters,
+        private readonly Lifetime $lifetime,
+    ) {
     }
 
     public function watch(): void
@@ -29,7 +54,12 @@ final class OptionReader implements Reader
         global $wpdb;
         $this->tags->add(TagNames::SITE);
         $read = function ($value, $option) {
-            $this->tags->add("option:$option");
+            $reader = self::READ_UNSEEN[$option] ?? null;
+            if ($reader === null || !\in_array($reader, array_column(debug_backtrace(\DEBUG_BACKTRACE_IGNORE_ARGS, self::FRAMES), 'function'), true)) {
+                $this->note("option:$option", (string) $option);
+            } else {
+                $this->unseen["option:$option"] = true;
+            }
 
             return $value;
         };
@@ -42,7 +72,7 @@ final class OptionReader implements Reader
                 $option = stripslashes((string) strstr(substr($query, \strlen($this->lookup)), "' LIMIT 1", true));
                 $tag = $option === '' ? null : $this->options->tag($option);
                 if ($tag !== null) {
-                    $this->tags->add($tag);
+                    $this->note($tag, $option);
                 }
             }
 
@@ -52,5 +82,26 @@ final class OptionReader implements Reader
 
     public function finish(): void
     {
+        $ofDates = array_diff_key($this->unseen, ['option:posts_per_page' => true]);
+        if ($ofDates !== [] && wp_script_is('wp-date', 'done')) {
+            array_map($this->tags->add(...), array_keys($ofDates));
+        }
+        // WordPress makes them anew when their time is over, and the page has read that time with them.
+        foreach (array_keys($this->transients) as $name) {
+            $end = get_option(Options::endOfTransient((string) $name));
+            if (is_numeric($end)) {
+                $this->lifetime->atMost((int) $end - time());
+            }
+        }
+        $this->transients = [];
+    }
+
+    private function note(string $tag, string $option): void
+    {
+        $this->tags->add($tag);
+        $this->counters->read("option:$option");
+        if (Options::isTransient($option)) {
+            $this->transients[$option] = true;
+        }
     }
 }

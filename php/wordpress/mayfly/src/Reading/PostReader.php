@@ -4,6 +4,7 @@ declare(strict_types=1);
 
 namespace Mayfly\WordPress\Reading;
 
+use Mayfly\WordPress\Counters;
 use Mayfly\WordPress\PageTags;
 use Mayfly\WordPress\Posts;
 
@@ -18,7 +19,10 @@ final class PostReader implements Reader
     /** @var array<int, bool> whether pages show posts like this one */
     private array $isSeen = [];
 
-    public function __construct(private readonly PageTags $tags)
+    /** @var array<int, true> templates and styles */
+    private array $design = [];
+
+    public function __construct(private readonly PageTags $tags, private readonly Counters $counters)
     {
     }
 
@@ -29,11 +33,12 @@ final class PostReader implements Reader
             $this->whole($post);
         });
         // Its parts outside of a loop. Featured images, attachments and templates are read by their meta data.
-        add_filter('get_post_metadata', function ($value, $post) {
+        add_filter('get_post_metadata', function ($value, $post, $name) {
             $this->whole($post);
+            $this->counters->read("postmeta:$name");
 
             return $value;
-        }, \PHP_INT_MAX, 2);
+        }, \PHP_INT_MAX, 3);
         add_filter('get_the_excerpt', function ($text, $post = null) {
             $this->whole($post);
 
@@ -53,9 +58,17 @@ final class PostReader implements Reader
             }, \PHP_INT_MAX, 2);
         }
         add_filter('get_comments_number', function ($number, $post) {
-            $this->tags->add('comments:' . (int) $post);
+            $this->tags->add('commented:' . (int) $post);
 
             return $number;
+        }, \PHP_INT_MAX, 2);
+        // Whether it is sticky is said on the front page, which has a tag for that, and by the interface.
+        add_filter('is_sticky', function ($isSticky, $post) {
+            if (\defined('REST_REQUEST')) {
+                $this->tags->add('sticky:' . (int) $post);
+            }
+
+            return $isSticky;
         }, \PHP_INT_MAX, 2);
         // Blocks that take a post by its number: reusable blocks and navigation menus.
         add_filter('pre_render_block', function ($rendered, $block) {
@@ -78,6 +91,9 @@ final class PostReader implements Reader
 
     public function finish(): void
     {
+        foreach (Posts::isDocument() ? array_keys($this->design) : [] as $id) {
+            $this->tags->add("post:$id");
+        }
     }
 
     /**
@@ -111,6 +127,10 @@ final class PostReader implements Reader
         if (!isset($this->isSeen[$id])) {
             $found = $post instanceof \WP_Post ? $post : get_post($id);
             $this->isSeen[$id] = !$found instanceof \WP_Post || Posts::isOfSeenType($found->post_type);
+            if ($found instanceof \WP_Post && \in_array($found->post_type, Posts::DESIGN, true)) {
+                $this->isSeen[$id] = false;
+                $this->design[$id] = true;
+            }
         }
 
         return $this->isSeen[$id] ? $id : null;

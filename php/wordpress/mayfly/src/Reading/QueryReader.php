@@ -6,6 +6,7 @@ namespace Mayfly\WordPress\Reading;
 
 use Mayfly\WordPress\PageTags;
 use Mayfly\WordPress\Posts;
+use Mayfly\WordPress\TagNames;
 
 /**
  * Which lists of posts a page shows: archives, feeds, searches, widgets, templates.
@@ -37,7 +38,7 @@ final class QueryReader implements Reader
     public function watch(): void
     {
         add_action('pre_get_posts', function ($query): void {
-            if ($query instanceof \WP_Query && self::isOfSeenTypes($query)) {
+            if ($query instanceof \WP_Query && self::isOfSeenTypes($query) && !self::isForNothing($query)) {
                 $this->queries[spl_object_id($query)] = $query;
                 if ($this->isNextOfLinks || $query->get('mayfly_links') === true) {
                     $this->ofLinks[spl_object_id($query)] = true;
@@ -47,11 +48,17 @@ final class QueryReader implements Reader
         }, \PHP_INT_MAX);
         // An object that is used for a second query loses the results of the first.
         add_filter('the_posts', function ($posts, $query) {
-            $this->results($query, \is_array($posts) ? $posts : []);
+            if ($query instanceof \WP_Query && isset($this->queries[spl_object_id($query)]) && !self::isOfDesign($query)) {
+                $this->results($query, \is_array($posts) ? $posts : []);
+            }
 
             return $posts;
         }, \PHP_INT_MAX, 2);
         add_filter('widget_posts_args', static fn ($arguments) => ['mayfly_links' => true] + (array) $arguments);
+        // Sitemaps have addresses, and since WordPress 6.5 the time of the last change.
+        if (version_compare(get_bloginfo('version'), '6.5', '<')) {
+            add_filter('wp_sitemaps_posts_query_args', static fn ($arguments) => ['mayfly_links' => true] + (array) $arguments);
+        }
         add_filter('pre_render_block', function ($rendered, $block) {
             $attributes = array_filter((array) ($block['attrs'] ?? []));
             $this->isNextOfLinks = ($block['blockName'] ?? null) === self::LINKS_BLOCK
@@ -59,6 +66,14 @@ final class QueryReader implements Reader
 
             return $rendered;
         }, 10, 2);
+        // An answer of REST that says what is not there, or not for everybody, also within another (`_envelope`).
+        add_filter('rest_post_dispatch', function ($response) {
+            if ($response instanceof \WP_REST_Response && $response->get_status() >= 400) {
+                $this->tags->add('missing');
+            }
+
+            return $response;
+        }, \PHP_INT_MAX);
         // Lists that are no queries.
         add_filter('get_pages', function ($pages, $arguments) {
             // Their order may be that of their titles.
@@ -85,7 +100,14 @@ final class QueryReader implements Reader
 
     public function finish(): void
     {
+        $isDocument = Posts::isDocument();
+        if ($isDocument) {
+            $this->tags->add(TagNames::DOCUMENT);
+        }
         foreach ($this->queries as $query) {
+            if (!$isDocument && self::isOfDesign($query)) {
+                continue;
+            }
             $this->results($query, \is_array($query->posts) ? $query->posts : []);
             array_map($this->tags->add(...), self::lists($query));
         }
@@ -102,6 +124,10 @@ final class QueryReader implements Reader
      */
     private function results(mixed $query, array $posts): void
     {
+        if (get_query_var('sitemap') === 'index') {
+            // It says how many there are.
+            return;
+        }
         $isOfLinks = $query instanceof \WP_Query && isset($this->ofLinks[spl_object_id($query)]);
         foreach ($posts as $post) {
             if ($post instanceof \stdClass) {
@@ -134,12 +160,17 @@ final class QueryReader implements Reader
             ...(array) ($variables['post__in'] ?? []),
         ]);
         if ($numbers !== []) {
-            return array_map(static fn (int $number): string => "post:$number", $numbers);
+            $names = array_map(static fn (int $number): string => "post:$number", $numbers);
+
+            return \count($numbers) > 1 && !isset($query->query['posts_per_page']) ? [...$names, 'option:posts_per_page'] : $names;
         }
         if (array_filter(array_intersect_key($variables, ['name' => 1, 'pagename' => 1, 'attachment' => 1])) !== []) {
             return $query->posts ? [] : ['missing', ...($query->is_feed() ? ['posts:any:any'] : [])];
         }
         $names = self::narrowest($query, $types);
+        if (!isset($query->query['posts_per_page'])) {
+            $names[] = 'option:posts_per_page';
+        }
         if ($query->is_feed() && !$query->posts) {
             // Its date is that of whatever was changed last: get_feed_build_date().
             $names[] = 'posts:any:any';
@@ -147,6 +178,8 @@ final class QueryReader implements Reader
         foreach ($types as $type) {
             if (self::dependsOnMore($query)) {
                 $names[] = "posts:$type:any";
+            } elseif (!empty($variables['s'])) {
+                $names[] = "posts:$type:text";
             }
         }
         if ($query->is_home() && empty($variables['ignore_sticky_posts']) && array_intersect($types, ['post', 'any']) !== []) {
@@ -168,6 +201,9 @@ final class QueryReader implements Reader
     {
         $variables = $query->query_vars;
         $names = [];
+        if (\in_array('attachment', $types, true)) {
+            return ['posts:attachment'];
+        }
         foreach ((array) ($variables['post_name__in'] ?? []) as $name) {
             foreach ($types as $type) {
                 $names[] = "posts:$type:name:$name";
@@ -256,6 +292,22 @@ final class QueryReader implements Reader
         return $query->is_search() || $query->is_tax() || $query->is_author() ? ['any'] : ['post'];
     }
 
+    /**
+     * Whether only templates and styles are asked for.
+     */
+    private static function isOfDesign(\WP_Query $query): bool
+    {
+        return array_diff(self::types($query), Posts::DESIGN) === [];
+    }
+
+    /**
+     * WordPress looks for the posts of the front page also where it then shows others, or none.
+     */
+    private static function isForNothing(\WP_Query $query): bool
+    {
+        return $query->is_main_query() && ($query->get('sitemap') !== '' || $query->get('sitemap-stylesheet') !== '' || $query->is_robots() || $query->is_favicon());
+    }
+
     private static function isOfSeenTypes(\WP_Query $query): bool
     {
         return array_filter(self::types($query), Posts::isOfSeenType(...)) !== [];
@@ -267,11 +319,12 @@ final class QueryReader implements Reader
     private static function dependsOnMore(\WP_Query $query): bool
     {
         $variables = $query->query_vars;
-        if (!empty($variables['s']) || !empty($variables['meta_key']) || !empty($variables['meta_query'])) {
+        if (!empty($variables['meta_key']) || !empty($variables['meta_query'])) {
             return true;
         }
 
-        return array_diff(self::orders($query), self::BY_DATE) !== [];
+        // Searches are ordered by how well titles and texts fit.
+        return array_diff(self::orders($query), self::BY_DATE, empty($variables['s']) ? [] : ['relevance']) !== [];
     }
 
     /**
