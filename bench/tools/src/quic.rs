@@ -21,7 +21,7 @@ const STATUS_200: u8 = 0xd9;
 const GET_HTTPS: [u8; 2] = [0xd1, 0xd7];
 const AUTHORITY: u8 = 0x50;
 const PATH: u8 = 0x51;
-/// Of a received stream, at most so many pieces are taken at once.
+/// At most this many pieces of a received stream are taken at once.
 const PIECES: usize = 32;
 
 /// An end of connections on a port of its own.

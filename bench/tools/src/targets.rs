@@ -16,7 +16,7 @@ pub enum Keys {
         shares: Vec<f64>,
         random: Random,
     },
-    /// Each of the first so many pages as likely.
+    /// Each of the first `pages` pages is as likely.
     Uniform { pages: u64, random: Random },
 }
 
@@ -39,7 +39,7 @@ impl Random {
 }
 
 impl Keys {
-    /// Zipf with exponent 1 over so many pages (at least one).
+    /// Zipf with exponent 1 over `pages` pages (at least one).
     pub fn zipf(pages: usize) -> Keys {
         let mut sum = 0.0;
         let mut shares: Vec<f64> = (1..=pages.max(1))

@@ -51,7 +51,7 @@ impl ServerCertVerifier for AnyCertificate {
 }
 
 /// A client of TLS 1.3 that offers this protocol (ALPN) and resumes no session. Its key exchange
-/// is X25519 alone, the cheapest for who sends: a flood is to be as quick as it can.
+/// is X25519 alone, the cheapest for the client: a flood sends as quickly as it can.
 ///
 /// # Errors
 /// The provider of algorithms lacks TLS 1.3.

@@ -21,7 +21,7 @@ const EVENTS: usize = 512;
 const REQUEST_BYTES: usize = 16 << 10;
 
 /// What is sent, and how.
-struct Answer {
+struct FloorAnswer {
     bytes: Vec<u8>,
     /// Sent with `sendfile` from here, as static files are.
     file: Option<File>,
@@ -31,7 +31,7 @@ struct Answer {
 
 struct Connection {
     socket: OwnedFd,
-    /// Bytes of the current answer that are sent; its length when there is none.
+    /// Bytes of the current answer that are sent; its length between two answers.
     sent: usize,
     answered: u32,
 }
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 fn run(port: &str, path: &str, per_connection: u32, sendfile: bool) -> Result<(), String> {
     let port = port.parse().map_err(|error| format!("{port}: {error}"))?;
     let said = |error: std::io::Error| format!("{path}: {error}");
-    let answer = Answer {
+    let answer = FloorAnswer {
         bytes: std::fs::read(path).map_err(said)?,
         file: if sendfile {
             Some(File::open(path).map_err(said)?)
@@ -72,7 +72,7 @@ fn run(port: &str, path: &str, per_connection: u32, sendfile: bool) -> Result<()
     serve(port, &answer).map_err(|error| error.to_string())
 }
 
-fn serve(port: u16, answer: &Answer) -> rustix::io::Result<()> {
+fn serve(port: u16, answer: &FloorAnswer) -> rustix::io::Result<()> {
     let listener = socket::listener(port)?;
     let poll = socket::poll()?;
     socket::watch(&poll, &listener, LISTENER, EventFlags::IN)?;
@@ -132,7 +132,7 @@ fn accept(
 fn go_on(
     connection: &mut Connection,
     flags: EventFlags,
-    answer: &Answer,
+    answer: &FloorAnswer,
     request: &mut [u8],
 ) -> bool {
     let is_sending = connection.sent < answer.bytes.len();
@@ -158,7 +158,7 @@ fn go_on(
     connection.answered < answer.per_connection
 }
 
-fn send_more(connection: &Connection, answer: &Answer) -> rustix::io::Result<usize> {
+fn send_more(connection: &Connection, answer: &FloorAnswer) -> rustix::io::Result<usize> {
     let rest = &answer.bytes[connection.sent..];
     match &answer.file {
         None => send(&connection.socket, rest, SendFlags::NOSIGNAL),

@@ -1,6 +1,6 @@
 //! `bench-load-http3 ADDRESS PATH SECONDS [CONNECTIONS] [STREAMS]` asks over HTTP/3 as fast as
-//! answers come, with so many streams on each of so many connections, and says how many answers
-//! there were and how many bytes each had at least.
+//! answers come, with STREAMS requests at a time on each of CONNECTIONS connections, and prints the
+//! number of answers and the bytes of the smallest one.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

@@ -28,7 +28,7 @@ const KEEPER_PAUSE: Duration = Duration::from_millis(100);
 /// Visitors who connect anew each time.
 const NEWCOMERS: u32 = 10;
 const NEWCOMER_PAUSE: Duration = Duration::from_millis(200);
-/// Whoever has no answer by then leaves.
+/// A visitor without an answer by then leaves.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -59,7 +59,7 @@ enum Visit {
 
 /// What came of the requests of some visitors.
 #[derive(Default)]
-struct Answers {
+struct AnswerCounts {
     took: Vec<Duration>,
     failed: u64,
     reason: Option<String>,
@@ -117,7 +117,7 @@ fn site(words: &[String]) -> Result<Site, Failure> {
 }
 
 /// What became of those who keep their connection, and of those who come anew.
-async fn visit(site: Arc<Site>) -> Result<(Answers, Answers), Failure> {
+async fn visit(site: Arc<Site>) -> Result<(AnswerCounts, AnswerCounts), Failure> {
     let began = Instant::now();
     let start = |count: u32, pause: Duration, keeps: bool| {
         let visitors = (0..count).map(|number| {
@@ -131,8 +131,10 @@ async fn visit(site: Arc<Site>) -> Result<(Answers, Answers), Failure> {
     Ok((together(keepers).await?, together(newcomers).await?))
 }
 
-async fn together(visitors: Vec<tokio::task::JoinHandle<Answers>>) -> Result<Answers, Failure> {
-    let mut all = Answers::default();
+async fn together(
+    visitors: Vec<tokio::task::JoinHandle<AnswerCounts>>,
+) -> Result<AnswerCounts, Failure> {
+    let mut all = AnswerCounts::default();
     for visitor in visitors {
         let told = visitor.await?;
         all.took.extend(told.took);
@@ -144,8 +146,8 @@ async fn together(visitors: Vec<tokio::task::JoinHandle<Answers>>) -> Result<Ans
 
 /// Asks each `pause`. A request that is late because the one before it was still waited for counts
 /// from when it was due.
-async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) -> Answers {
-    let mut told = Answers::default();
+async fn visitor(site: Arc<Site>, first: Instant, pause: Duration, keeps: bool) -> AnswerCounts {
+    let mut told = AnswerCounts::default();
     let mut kept = None;
     let mut due = first;
     while due < site.ends_at {
@@ -249,7 +251,7 @@ async fn ask_http2(sender: &mut SendRequest<Bytes>, site: &Site) -> Result<(), F
     Ok(())
 }
 
-impl Answers {
+impl AnswerCounts {
     fn fail(&mut self, reason: String) {
         self.failed += 1;
         self.reason.get_or_insert(reason);

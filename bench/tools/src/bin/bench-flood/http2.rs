@@ -10,7 +10,7 @@ use bench_tools::tls;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
-use super::{NAME, Sent, Target};
+use super::{NAME, SentCounts, Target};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Connections at a time: while one waits for the server, others send.
@@ -73,10 +73,10 @@ impl Kind {
 ///
 /// # Errors
 /// The server cannot be reached at all.
-pub fn flood(kind: Kind, target: &Target) -> Result<Sent, Failure> {
+pub fn flood(kind: Kind, target: &Target) -> Result<SentCounts, Failure> {
     let config = target.has_tls.then(|| tls::client(b"h2")).transpose()?;
     let config = config.map(Arc::new);
-    let mut sent = Sent::default();
+    let mut sent = SentCounts::default();
     let mut links: Vec<Option<Link>> = (0..CONNECTIONS).map(|_| None).collect();
     // The first one must come about; later the server may be too busy for a while.
     links[0] = Some(Link::open(target, config.as_ref())?);
@@ -100,11 +100,11 @@ pub fn flood(kind: Kind, target: &Target) -> Result<Sent, Failure> {
 }
 
 /// The connection is over.
-struct Ended;
+struct EndedConnection;
 
-impl From<std::io::Error> for Ended {
-    fn from(_: std::io::Error) -> Ended {
-        Ended
+impl From<std::io::Error> for EndedConnection {
+    fn from(_: std::io::Error) -> EndedConnection {
+        EndedConnection
     }
 }
 
@@ -112,7 +112,7 @@ impl From<std::io::Error> for Ended {
 struct Link {
     socket: TcpStream,
     tls: Option<ClientConnection>,
-    /// What is to be sent, from `at` on, and of how many frames it is.
+    /// The bytes to send, from `at` on, and the number of their frames.
     output: Vec<u8>,
     at: usize,
     frames: u64,
@@ -146,13 +146,18 @@ impl Link {
     }
 
     /// Sends some, and throws away what came.
-    fn go_on(&mut self, kind: Kind, target: &Target, sent: &mut Sent) -> Result<(), Ended> {
+    fn go_on(
+        &mut self,
+        kind: Kind,
+        target: &Target,
+        sent: &mut SentCounts,
+    ) -> Result<(), EndedConnection> {
         if self.at == self.output.len() {
             sent.pieces += std::mem::take(&mut self.frames);
             self.output.clear();
             self.at = 0;
             if self.next_stream >= LAST_STREAM {
-                return Err(Ended);
+                return Err(EndedConnection);
             }
             self.fill(kind, target);
         }
@@ -163,7 +168,7 @@ impl Link {
     }
 
     /// How many bytes of the output were taken.
-    fn write(&mut self) -> Result<usize, Ended> {
+    fn write(&mut self) -> Result<usize, EndedConnection> {
         let rest = self.output.get(self.at..).unwrap_or_default();
         let Some(tls) = &mut self.tls else {
             return would_block(self.socket.write(rest));
@@ -181,21 +186,21 @@ impl Link {
         Ok(taken)
     }
 
-    fn read(&mut self) -> Result<(), Ended> {
+    fn read(&mut self) -> Result<(), EndedConnection> {
         let mut scratch = [0; PIECE_BYTES];
         let Some(tls) = &mut self.tls else {
             return match self.socket.read(&mut scratch) {
-                Ok(0) => Err(Ended),
+                Ok(0) => Err(EndedConnection),
                 read => would_block(read).map(drop),
             };
         };
         match tls.read_tls(&mut self.socket) {
-            Ok(0) => return Err(Ended),
+            Ok(0) => return Err(EndedConnection),
             read => drop(would_block(read)?),
         }
-        tls.process_new_packets().map_err(|_| Ended)?;
+        tls.process_new_packets().map_err(|_| EndedConnection)?;
         match tls.reader().read(&mut scratch) {
-            Ok(0) => Err(Ended),
+            Ok(0) => Err(EndedConnection),
             read => would_block(read).map(drop),
         }
     }
@@ -275,7 +280,7 @@ fn head(target: &Target, method: u8) -> Vec<u8> {
 }
 
 /// Nothing, where there is nothing to do for the moment.
-fn would_block(done: std::io::Result<usize>) -> Result<usize, Ended> {
+fn would_block(done: std::io::Result<usize>) -> Result<usize, EndedConnection> {
     match done {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
             Ok(0)

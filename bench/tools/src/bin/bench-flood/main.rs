@@ -29,7 +29,7 @@ struct Target {
 
 /// What was sent.
 #[derive(Default)]
-struct Sent {
+struct SentCounts {
     connections: u64,
     /// Frames of HTTP/2, packets or requests of HTTP/3, whichever the flood is made of.
     pieces: u64,
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn flood(words: &[String]) -> Result<Sent, Failure> {
+fn flood(words: &[String]) -> Result<SentCounts, Failure> {
     let [kind, at, path, seconds, rest @ ..] = words else {
         return Err(USAGE.into());
     };

@@ -13,11 +13,11 @@ use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Suite, Version};
 
-use super::{NAME, Sent, Target};
+use super::{NAME, SentCounts, Target};
 
 /// Addresses that packets come from, each with a port of its own.
 const SOURCES: u32 = 512;
-/// The clock is looked at once for so many packets.
+/// The clock is read once for this many packets.
 const PACKETS_A_LOOK: u32 = 64;
 /// The least that a client's first datagram has (RFC 9000 §14.1).
 const INITIAL_BYTES: usize = 1200;
@@ -39,7 +39,7 @@ const STALLED_WINDOW: u32 = 16;
 const GIVE_UP: Duration = Duration::from_secs(2);
 
 /// Sends until the time is over; `None`: there is no such flood.
-pub fn flood(kind: &str, target: &Target) -> Option<Result<Sent, Failure>> {
+pub fn flood(kind: &str, target: &Target) -> Option<Result<SentCounts, Failure>> {
     Some(match kind {
         "forged_addresses" => forged_addresses(target),
         "tiny_packets" => tiny_packets(target),
@@ -49,7 +49,7 @@ pub fn flood(kind: &str, target: &Target) -> Option<Result<Sent, Failure>> {
     })
 }
 
-/// Numbers without a pattern (xorshift), which nobody has to be unable to guess.
+/// Numbers without a pattern (xorshift), for uses in which they may be guessed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -69,7 +69,7 @@ impl Numbers {
 fn send_from_everywhere(
     target: &Target,
     mut datagram: impl FnMut(&mut Numbers, &mut Vec<u8>) -> Result<(), Failure>,
-) -> Result<Sent, Failure> {
+) -> Result<SentCounts, Failure> {
     let sources = (0..SOURCES).map(|number| {
         let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 7, 0, 1)) + number);
         let socket = UdpSocket::bind((address, 0))?;
@@ -78,7 +78,7 @@ fn send_from_everywhere(
         Ok(socket)
     });
     let sources = sources.collect::<std::io::Result<Vec<UdpSocket>>>()?;
-    let (mut sent, mut numbers, mut bytes) = (Sent::default(), Numbers::new(), Vec::new());
+    let (mut sent, mut numbers, mut bytes) = (SentCounts::default(), Numbers::new(), Vec::new());
     for (packet, source) in (0u32..).zip(sources.iter().cycle()) {
         if packet % PACKETS_A_LOOK == 0 && Instant::now() >= target.ends_at {
             break;
@@ -95,14 +95,14 @@ fn send_from_everywhere(
     Ok(sent)
 }
 
-/// The beginnings of connections, valid in every bit, from addresses whose answers nobody reads.
-fn forged_addresses(target: &Target) -> Result<Sent, Failure> {
+/// The beginnings of connections, valid in every bit, from addresses that discard the answers.
+fn forged_addresses(target: &Target) -> Result<SentCounts, Failure> {
     let first = FirstPackets::new()?;
     send_from_everywhere(target, |numbers, bytes| first.write(numbers.next(), bytes))
 }
 
 /// Datagrams of up to 40 bytes that belong to no connection: with long headers and with short ones.
-fn tiny_packets(target: &Target) -> Result<Sent, Failure> {
+fn tiny_packets(target: &Target) -> Result<SentCounts, Failure> {
     send_from_everywhere(target, |numbers, bytes| {
         let length = 1 + numbers.next() as usize % TINY_BYTES;
         while bytes.len() < length {
@@ -181,7 +181,7 @@ fn source_id() -> [u8; CONNECTION_ID_BYTES as usize] {
 
 /// Connects again and again in as many tasks. The connections either end at once, or ask for much
 /// and take nothing.
-fn in_tasks(target: &Target, tasks: usize, stalls: bool) -> Result<Sent, Failure> {
+fn in_tasks(target: &Target, tasks: usize, stalls: bool) -> Result<SentCounts, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -202,7 +202,7 @@ fn in_tasks(target: &Target, tasks: usize, stalls: bool) -> Result<Sent, Failure
         let running: Vec<_> = (0..tasks)
             .map(|_| tokio::spawn(task.clone().run()))
             .collect();
-        let mut sent = Sent::default();
+        let mut sent = SentCounts::default();
         for one in running {
             let (connections, requests) = one.await?;
             sent.connections += connections;

@@ -336,7 +336,7 @@ impl Run<'_> {
         self.free.push_back(number);
     }
 
-    /// What nobody waits for any longer: it took at least until now.
+    /// Ends the requests that have no answer yet: each took at least until now.
     fn give_up(&mut self, now: Instant) {
         let under_way = self
             .connections

@@ -1,8 +1,8 @@
 //! Asks a server on 127.0.0.1 and says how long it took.
 //!
 //! `bench-load PORT TARGET OPTION...` opens its connections, prints `ready`, waits for a line on
-//! standard input, asks, and prints one line of JSON. Whoever measures the server takes its CPU
-//! time and memory between those lines, so that neither start nor connecting is counted.
+//! standard input, asks, and prints one line of JSON. The caller reads the
+//! CPU time and memory of the server between those lines, so that neither start nor connecting is counted.
 //!
 //! Without `--rate` every connection asks again as soon as it has its answer: how much can the
 //! server do? With it, requests are due at fixed times whether or not the server keeps up, and
